@@ -1,0 +1,110 @@
+//! Why no number was handed out, whether a retry is useful, and whether one may have been taken.
+
+use thiserror::Error;
+
+use crate::number::{InputError, RuleError};
+
+/// Whether a number may have been taken although none was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberTaken {
+    /// Certainly not.
+    No,
+    /// Possibly: a retry with the same document or key finds it.
+    Maybe,
+}
+
+/// What keeps the service from taking numbers for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// A ceiling is used up and the ledger cannot raise it (slug `ceiling-reached`).
+    CeilingReached,
+    /// Too many records wait for the journal (slug `outbox-full`).
+    OutboxFull,
+    /// Too many requests wait for the partition (slug `queue-full`).
+    QueueFull,
+    /// Redis does not answer and owns the partition (slug `redis-unavailable`).
+    Redis,
+    /// The ledger does not answer (slug `database-connection`, 500).
+    Ledger,
+    /// The partition is held until an operator acts (slug `partition-held`).
+    Held,
+    /// The partition belongs to Redis, and this process knows none (slug `redis-unavailable`).
+    NoRedis,
+    /// The process is stopping (slug `stopping`).
+    Stopping,
+}
+
+/// Why a request got no number.
+#[derive(Clone, Debug, Error)]
+pub enum AllocError {
+    /// No series serves it.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The series refuses it.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A field outside the numbering language is wrong (`document_id`, `idempotency_key`, `count`).
+    #[error("{field}: {reason}")]
+    Field {
+        /// Name of the field.
+        field: &'static str,
+        /// What is wrong and the remedy.
+        reason: String,
+    },
+    /// The document has a number for another payload (R1.8).
+    #[error("document has number {number} already, for another payload")]
+    DocumentNumbered {
+        /// That number.
+        number: String,
+    },
+    /// The idempotency key was used for another payload (R1.8).
+    #[error("idempotency key was used for another payload")]
+    KeyReused,
+    /// The serial is past its last value (R2.5).
+    #[error("serial {serial} has no value left after {max}")]
+    Exhausted {
+        /// Name of the serial.
+        serial: String,
+        /// Its last value.
+        max: u64,
+    },
+    /// The ledger has that number for another counter: two series render the same text (R2.7).
+    #[error("number {number} exists already; the series are ambiguous")]
+    Collided {
+        /// The number.
+        number: String,
+    },
+    /// Not now.
+    #[error("unavailable: {why:?}")]
+    Unavailable {
+        /// What is missing.
+        why: Unavailable,
+        /// When a retry makes sense.
+        retry_after_ms: u64,
+        /// Whether a number may have been taken.
+        taken: NumberTaken,
+    },
+    /// The time limit of the request passed while it waited (slug `lock-timeout`).
+    #[error("timed out while waiting for the partition")]
+    TimedOut {
+        /// Whether a number may have been taken.
+        taken: NumberTaken,
+    },
+}
+
+impl AllocError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn retry_useful(&self) -> bool {
+        matches!(self, AllocError::Unavailable { .. } | AllocError::TimedOut { .. })
+    }
+
+    /// Whether a number may have been taken.
+    #[must_use]
+    pub fn number_taken(&self) -> NumberTaken {
+        match self {
+            AllocError::Unavailable { taken, .. } | AllocError::TimedOut { taken } => *taken,
+            _ => NumberTaken::No,
+        }
+    }
+}

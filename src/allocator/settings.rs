@@ -1,0 +1,63 @@
+//! Every bound and wait of issuing, with its unit and default.
+
+use std::time::Duration;
+
+/// Bounds and waits of allocator, journal and reconciler.
+#[derive(Clone, Debug)]
+pub struct AllocatorSettings {
+    /// `allocator.queue_max`: requests that may wait for one partition.
+    pub queue_max: usize,
+    /// `allocator.flight_max`: requests in one flight or database transaction.
+    pub flight_max: usize,
+    /// `allocator.counters_max`: counters of one partition that a node remembers.
+    pub counters_max: usize,
+    /// `ceiling.step_min`: smallest room that a raise leaves, in numbers.
+    pub ceiling_step_min: u64,
+    /// `ceiling.horizon`: how much traffic a raise should last for.
+    pub ceiling_horizon: Duration,
+    /// `seed.grace`: how long a counter may be cold while another node seeds it (F12).
+    pub seed_grace: Duration,
+    /// `recovery.open_timeout`: an `opening` older than this is given up (F6).
+    pub recovery_open_timeout: Duration,
+    /// `recovery.barrier_max`: longest wait for journal and nodes before an epoch closes (F14).
+    pub recovery_barrier_max: Duration,
+    /// `node.heartbeat`: time between two heartbeats.
+    pub node_heartbeat: Duration,
+    /// `node.ttl`: a node whose heartbeat stands still this long is silent (F18).
+    pub node_ttl: Duration,
+    /// `idempotency.window`: how long a retry finds its number.
+    pub idempotency_window: Duration,
+    /// `journal.queue_max`: records that may wait for the journal.
+    pub journal_queue_max: usize,
+    /// `journal.batch_rows_max`: rows in one journal transaction.
+    pub journal_batch_rows_max: usize,
+    /// `retry.delay_min`: first wait after a failed call to Redis or the ledger; doubles each time.
+    pub retry_delay_min: Duration,
+    /// `retry.delay_max`: longest such wait.
+    pub retry_delay_max: Duration,
+    /// `http.time_limit`: longest time a request may take.
+    pub time_limit: Duration,
+}
+
+impl Default for AllocatorSettings {
+    fn default() -> Self {
+        AllocatorSettings {
+            queue_max: 10_000,
+            flight_max: 256,
+            counters_max: 250_000,
+            ceiling_step_min: 10,
+            ceiling_horizon: Duration::from_secs(30),
+            seed_grace: Duration::from_secs(1),
+            recovery_open_timeout: Duration::from_secs(1),
+            recovery_barrier_max: Duration::from_secs(2),
+            node_heartbeat: Duration::from_millis(250),
+            node_ttl: Duration::from_secs(3),
+            idempotency_window: Duration::from_secs(24 * 60 * 60),
+            journal_queue_max: 100_000,
+            journal_batch_rows_max: 2_000,
+            retry_delay_min: Duration::from_millis(10),
+            retry_delay_max: Duration::from_millis(500),
+            time_limit: Duration::from_secs(40),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Redis: the counters of the fast path.
+//!
+//! Owns every key and every script; the only room that sees the client library. A call made here is
+//! written once and never cancelled; what is known of its outcome is in the type of its error.
+//! Decides nothing: fences, cold counters and full ceilings are answers, not actions.
+
+mod error;
+mod flight;
+mod keys;
+mod redis;
+mod scripts;
+
+pub use error::CounterError;
+pub use flight::{
+    Flight, Guard, IssueOutcome, IssueRequest, Landing, Raised, SeedPlace, SeedState, Take,
+};
+pub use keys::Keys;
+pub use redis::{Probe, Redis, RedisSettings};
+pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};

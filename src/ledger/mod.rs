@@ -1,0 +1,205 @@
+//! The ledger: the SQL database that is the truth.
+//!
+//! Owns every statement. The fence of each write that depends on an epoch is the row that the write
+//! changes, never a value read before (F4). Never cancels a statement: callers run ledger work in
+//! tasks that nobody aborts, because a dropped `begin` leaves a transaction open on its connection.
+
+mod error;
+mod rows;
+
+pub use error::LedgerError;
+pub use rows::*;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::node::NodeId;
+
+/// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
+/// unless its page says otherwise.
+#[async_trait]
+pub trait Ledger: Send + Sync + 'static {
+    /// Name of the engine: `sqlite` or `postgres`.
+    fn engine(&self) -> &'static str;
+
+    // --- deployment and series -------------------------------------------------------------
+
+    /// Reads the deployment, writing `wanted` first where the ledger has none (with one partition
+    /// row each, epoch 0, state `open`, owner `none`).
+    ///
+    /// # Errors
+    /// `SettingsDiffer` when the ledger was set up with another number of partitions, another hash
+    /// or another prefix (F8).
+    async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError>;
+
+    /// Saves each definition as a new version of its series, creating the series where it is new; a
+    /// definition equal to the active version changes nothing. All or nothing.
+    async fn apply_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// The active versions of all active series, by code.
+    async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// The highest version id: changes whenever any series does.
+    async fn series_stamp(&self) -> Result<i64, LedgerError>;
+
+    // --- nodes and partitions --------------------------------------------------------------
+
+    /// Enters a node with beat 0.
+    async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError>;
+
+    /// Raises the node's heartbeat counter by one and reads all partitions (F18: a heartbeat is a
+    /// counter, never a time).
+    ///
+    /// # Errors
+    /// `NodeGone` when the row is missing or has left: the ledger went back, or the node was
+    /// removed.
+    async fn heartbeat(&self, node: NodeId) -> Result<Vec<Partition>, LedgerError>;
+
+    /// Marks the node as having left: everything it handed out is in the journal.
+    async fn leave(&self, node: NodeId) -> Result<(), LedgerError>;
+
+    /// Nodes that have not left and are not fully adopted.
+    async fn nodes(&self) -> Result<Vec<Node>, LedgerError>;
+
+    /// Marks a silent node as adopted once no partition holds an outbox of it.
+    async fn retire_node(&self, node: NodeId) -> Result<(), LedgerError>;
+
+    /// All partitions.
+    async fn partitions(&self) -> Result<Vec<Partition>, LedgerError>;
+
+    /// Makes the node a participant of the epoch: compare-and-set under the partition's row lock,
+    /// true only while the ledger shows that epoch `open` (F5).
+    async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
+
+    /// Begins the next epoch: `open` (or an `opening` that its author or `recovery.open_timeout`
+    /// gave up) becomes `recovering` at `at.epoch + 1`. Compare-and-set on the epoch and state under the row
+    /// lock; `None` when the partition stands elsewhere by now. An epoch is not bumped again before
+    /// the one before it was closed, so a `recovering` partition is never bumped.
+    async fn bump(
+        &self,
+        at: At,
+        from: PartitionState,
+        node: NodeId,
+        cause: &str,
+    ) -> Result<Option<u64>, LedgerError>;
+
+    /// Closes the epoch before `at.epoch` and claims the opening of `at.epoch`: `recovering` → `opening`
+    /// for an owner in Redis, straight to `open` for the database (F6). Only whoever got `true` may
+    /// send `open`, once.
+    async fn claim_open(
+        &self,
+        at: At,
+        node: NodeId,
+        closing: Closing,
+        owner: &Owner,
+    ) -> Result<bool, LedgerError>;
+
+    /// `opening` → `open` by the node that claimed it.
+    async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
+
+    /// Puts the partition on `held`: the ledger itself went back (F9). Only the runbook's command ends it.
+    async fn hold(&self, partition: u32, cause: &str) -> Result<(), LedgerError>;
+
+    // --- counters --------------------------------------------------------------------------
+
+    /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
+    /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than the last
+    /// epoch closed at the ceiling, else after `taken`), registers the gaps of the closed epoch, and
+    /// writes start, `taken` and ceiling under this epoch.
+    async fn seed(
+        &self,
+        at: At,
+        node: NodeId,
+        seeds: &[Seed],
+    ) -> Result<Vec<SeedOutcome>, LedgerError>;
+
+    /// Raises ceilings where the counter's own row still carries this epoch; the ceiling in force,
+    /// or `None` where it does not (F4). Never lowers one.
+    async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError>;
+
+    /// The counter's row, for previews and listings.
+    async fn counter(
+        &self,
+        series_id: i64,
+        serial: u16,
+        key: &str,
+    ) -> Result<Option<Counter>, LedgerError>;
+
+    /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
+    async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
+
+    /// Settles a counter whose epoch is closed as its next first touch would (gaps registered, start moved), so
+    /// that `verify` and `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch.
+    async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
+
+    // --- the journal -----------------------------------------------------------------------
+
+    /// Writes issued records: one row per range, in one transaction. Idempotent by allocation id.
+    /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row fills.
+    /// A record whose (counter, value) or number belongs to another allocation goes to the
+    /// collisions instead; it counts as written.
+    async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
+
+    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a journal row (F13).
+    async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError>;
+
+    /// The database path: looks for earlier numbers under each order's keys, then takes and journals the rest, in
+    /// one transaction. Counters are locked in key order; the counter's own row is the fence (F4). Safe to repeat
+    /// with the same allocation ids after an unknown outcome (F10).
+    async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError>;
+
+    /// What the journal knows under these keys since `since_us`; per question what was found (F1).
+    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError>;
+
+    /// Journal rows by number, document, user or time, newest first.
+    async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError>;
+
+    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the gap register,
+    /// at most `limit` of them.
+    async fn holes(
+        &self,
+        counter_id: i64,
+        after: i64,
+        upto: i64,
+        limit: u32,
+    ) -> Result<Vec<Span>, LedgerError>;
+
+    /// Values of a counter that stand in the journal more than once or both in the journal and in the gap
+    /// register, at most `limit`.
+    async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError>;
+
+    /// Gaps, newest first.
+    async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError>;
+
+    /// Recorded collisions, newest first.
+    async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError>;
+
+    /// How many rows the journal, the gap register, the collisions and the rejected table hold.
+    async fn totals(&self) -> Result<Totals, LedgerError>;
+
+    // --- adoption and events ---------------------------------------------------------------
+
+    /// Journals a dead node's outbox entries and marks the node as adopted for this epoch, in one transaction
+    /// under a share lock of the partition row. Entries of an epoch closed exact are discarded in that same transaction.
+    /// `complete` says whether the outbox held as many entries as its count: only then is the node accounted for (F7).
+    async fn adopt(
+        &self,
+        at: At,
+        dead: NodeId,
+        entries: &[Entry],
+        complete: bool,
+    ) -> Result<Adopted, LedgerError>;
+
+    /// Writes an event (R5.2).
+    async fn record_event(&self, event: &Event) -> Result<(), LedgerError>;
+
+    /// Events, newest first.
+    async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError>;
+}
+
+/// Shared handle to a ledger.
+pub type SharedLedger = Arc<dyn Ledger>;

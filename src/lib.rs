@@ -1,0 +1,16 @@
+//! `numerator` hands out document numbers: formatted, audited, and never the same one twice.
+//!
+//! The rooms, from the bottom up (dependencies point only upwards in this list):
+//!
+//! - [`number`] is the numbering language: pure, no I/O.
+//! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
+//! - [`allocator`] takes numbers.
+
+pub mod allocator;
+pub mod clock;
+pub mod config;
+pub mod counter;
+pub mod ledger;
+pub mod node;
+pub mod number;
+pub mod service;

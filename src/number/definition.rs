@@ -1,0 +1,129 @@
+//! The serde model of a series: the same in TOML series files and in JSON on the API.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One numbering configuration, as written by an administrator. `Series::compile` checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesDefinition {
+    /// Stable code of the series, unique in the ledger: `[A-Za-z0-9._-]{1,64}`.
+    pub code: String,
+    /// Display name.
+    pub name: String,
+    /// Free text for administrators.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What `{PREFIX}` renders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Which requests this series serves.
+    pub serves: Serves,
+    /// The text pattern.
+    pub template: String,
+    /// IANA time zone in which dates and periods are read; UTC without one (R1.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Dimensions within which a number is unique; empty: the whole ledger (R2.7).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unique_within: Vec<String>,
+    /// Declared variables by name (upper case, the token's name).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, VariableDefinition>,
+    /// The serials, one for each `{SEQ…}` of the template.
+    pub serials: Vec<SerialDefinition>,
+}
+
+/// Which requests a series serves (R2.9).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serves {
+    /// Document types.
+    pub types: Vec<String>,
+    /// Projects; empty: any project, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
+    /// Document types that exist but have no numbering yet: refused with `type-not-configured`
+    /// instead of `unknown-type` (S2's DRAWING).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undetermined_types: Vec<String>,
+    /// Whether this is a default: it yields to any other series that serves the type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
+}
+
+/// A declared variable: a dimension, a token, or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariableDefinition {
+    /// Refuse a request without it. A variable with a `default` is never required.
+    #[serde(default)]
+    pub required: bool,
+    /// Value where the request names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Characters allowed, as a set with ranges such as `A-Za-z0-9` (a leading or trailing `-` is
+    /// itself); without one: any printable character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alphabet: Option<String>,
+    /// Characters not allowed, in the same notation; for alphabets that are easier said by what
+    /// they leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excluded: Option<String>,
+    /// Exact width in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
+    /// Largest width in characters (default 64).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width_max: Option<usize>,
+}
+
+/// One running value of a series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SerialDefinition {
+    /// Its name: `{SEQ:n}` is `SEQ`, `{SEQ:n:name}` is `name`.
+    #[serde(default = "SerialDefinition::default_name")]
+    pub name: String,
+    /// First value (default 1).
+    #[serde(default = "SerialDefinition::one")]
+    pub start: u64,
+    /// Distance between values (default 1).
+    #[serde(default = "SerialDefinition::one")]
+    pub step: u64,
+    /// Largest value; the width of its `{SEQ:n}` bounds it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+    /// The dimensions of its counter key: `project`, `type`, or a declared variable.
+    #[serde(default)]
+    pub counter: Vec<String>,
+    /// When a new counter begins.
+    #[serde(default)]
+    pub reset: Reset,
+}
+
+impl SerialDefinition {
+    fn default_name() -> String {
+        "SEQ".into()
+    }
+
+    fn one() -> u64 {
+        1
+    }
+}
+
+/// The period that names a new counter (R3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reset {
+    /// Never.
+    #[default]
+    None,
+    /// Each calendar day of the series' time zone.
+    Day,
+    /// Each calendar month.
+    Month,
+    /// Each calendar year.
+    Year,
+}

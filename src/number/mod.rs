@@ -1,0 +1,29 @@
+//! The numbering language: series definitions, templates, counter keys, rendering and parsing.
+//!
+//! Pure: no I/O, no clock, no tokio. Everything that decides *what a number looks like* and *which
+//! counter it comes from* lives here; nothing here knows who takes the values.
+
+mod definition;
+mod draft;
+mod error;
+mod key;
+mod mask;
+mod range;
+mod rules;
+mod series;
+
+pub use definition::{Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition};
+pub use draft::{Draft, Inputs};
+pub use error::{InputError, ParseError, TemplateError};
+pub use key::CounterKey;
+pub use mask::Mask;
+pub use range::{Range, TakenRange};
+pub use rules::{Choice, RuleError, choose};
+pub use series::{Parsed, ParsedSerial, Serial, Series};
+
+/// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
+/// (R2.4).
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// The longest text of a number, in characters (R2.4).
+pub const TEXT_CHARS_MAX: usize = 128;
