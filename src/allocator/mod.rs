@@ -1,76 +1,218 @@
 //! Takes numbers: coalesces waiting requests into flights to Redis or transactions of the ledger.
 //!
 //! One lane per partition is the only place where a number becomes *handed out*: its records enter
-//! the journal queue before any waiting caller sees them (F11).
+//! the journal queue before any waiting caller sees them (F11). The allocator itself only checks a
+//! request, finds its lane, and waits for the answer.
 
+mod catalog;
+mod chores;
+mod context;
+mod database_path;
 mod error;
+mod landing;
+mod lane;
+mod membership;
+mod notes;
 mod order;
+mod redis_path;
+mod replay;
+mod seat;
 mod settings;
+mod settling;
+mod ticket;
 
+pub use catalog::{Catalog, CatalogError, ServedSeries};
+pub use context::{Context, ContextParts};
 pub use error::{AllocError, NumberTaken, Unavailable};
+pub use membership::{Membership, News};
 pub use order::{Issued, Preview, Request};
 pub use settings::AllocatorSettings;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::task::Task;
+use lane::{Lane, LaneStatus, SharedStatus, unavailable};
+use ticket::{Order, Stage, Ticket};
 
 /// Hands out numbers. Cheap to clone.
 #[derive(Clone)]
-pub struct Allocator {}
+pub struct Allocator {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: Arc<Context>,
+    catalog: RwLock<Arc<Catalog>>,
+    lanes: Vec<LaneHandle>,
+    stopping: AtomicBool,
+}
+
+struct LaneHandle {
+    inbox: mpsc::UnboundedSender<Ticket>,
+    places: Arc<Semaphore>,
+    status: SharedStatus,
+    task: Mutex<Option<Task>>,
+}
 
 impl Allocator {
+    /// Starts one lane per partition.
+    #[must_use]
+    pub fn start(context: Arc<Context>, catalog: Catalog) -> Self {
+        let lanes = (0..context.deployment.partitions)
+            .map(|partition| LaneHandle::start(&context, partition))
+            .collect();
+        let catalog = RwLock::new(Arc::new(catalog));
+        let stopping = AtomicBool::new(false);
+        Allocator { shared: Arc::new(Shared { context, catalog, lanes, stopping }) }
+    }
+
     /// Issues a number (or a range of `count`) for a request.
     ///
     /// Dropping the future gives the request up if it has not been flown yet; a number taken for it
     /// is journaled all the same.
     ///
     /// # Errors
-    /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been taken.
-    pub async fn issue(&self, _request: Request) -> Result<Issued, AllocError> {
-        todo!()
+    /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
+    /// taken.
+    pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
+        let order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
+        if self.shared.stopping.load(Ordering::Acquire) {
+            return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
+        }
+        let partition = order.served.version.partition;
+        let lane = &self.shared.lanes[partition as usize];
+        let Ok(place) = Arc::clone(&lane.places).try_acquire_owned() else {
+            return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
+        };
+        let (reply, answer) = oneshot::channel();
+        let stage = Arc::new(Stage::default());
+        let waiter = Waiter(Arc::clone(&stage));
+        let ticket = Ticket { order, reply, stage, attempts: 0, asked_in: None, place };
+        if lane.inbox.send(ticket).is_err() {
+            return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
+        }
+        // Only the wait is bounded: the flight itself goes on and its records are journaled.
+        match tokio::time::timeout(self.shared.context.settings.time_limit, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
+            Err(_) => Err(lane.timed_out(waiter.taken())),
+        }
     }
 
     /// Checks a request and shows what its number would look like. Takes nothing.
     ///
     /// # Errors
     /// Whatever `issue` would refuse before taking a number.
-    pub async fn preview(&self, _request: Request) -> Result<Preview, AllocError> {
-        todo!()
+    pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
+        let context = &self.shared.context;
+        let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
+        let mut values = Vec::new();
+        for (index, serial) in order.serials.iter().enumerate() {
+            let row = context.ledger.counter(serial.series_id, serial.serial, &serial.key).await;
+            let row = row.map_err(|error| {
+                tracing::warn!(%error, "preview");
+                unavailable(Unavailable::Ledger, NumberTaken::No)
+            })?;
+            let value = row.map_or(serial.start, |counter| {
+                let value = self.spoken_for(&counter);
+                u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start)
+            });
+            if value > serial.max {
+                return Err(replay::exhausted(&order, index));
+            }
+            values.push(value);
+        }
+        let names = order.served.series.serials().iter().map(|serial| serial.name.clone());
+        Ok(Preview {
+            number: order.mask.fill(&values)?,
+            series_code: order.served.version.definition.code.clone(),
+            series_id: order.record.series_id,
+            version: order.record.version,
+            counter_keys: order.record.counter_keys.clone(),
+            serials: names.zip(values).collect(),
+        })
     }
 
     /// The active series, compiled, by code.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
-        todo!()
+        Arc::clone(&self.shared.catalog.read().expect("no holder of this lock panics"))
     }
-}
 
-/// The active series of the ledger, compiled; replaced as a whole when any of them changes.
-pub struct Catalog {}
+    /// Puts another catalog in place; requests that were checked before keep theirs.
+    pub fn replace_catalog(&self, catalog: Catalog) {
+        *self.shared.catalog.write().expect("no holder of this lock panics") = Arc::new(catalog);
+    }
 
-/// One active series.
-pub struct ServedSeries {
-    /// Its row in the ledger.
-    pub version: crate::ledger::SeriesVersion,
-    /// Its compiled form.
-    pub series: crate::number::Series,
-}
-
-impl Catalog {
-    /// All active series, by code.
+    /// Each partition's standing in a word, and what keeps it from issuing, if anything does.
     #[must_use]
-    pub fn all(&self) -> &[Arc<ServedSeries>] {
-        todo!()
+    pub fn standings(&self) -> Vec<(&'static str, Option<Unavailable>)> {
+        let read = |lane: &LaneHandle| {
+            let status = lane.status.lock().expect("no holder of this lock panics");
+            (status.standing, status.trouble)
+        };
+        self.shared.lanes.iter().map(read).collect()
     }
 
-    /// The series that serves a type and project (R2.9).
-    ///
-    /// # Errors
-    /// See [`crate::number::RuleError`].
-    pub fn choose(
-        &self,
-        _type_code: &str,
-        _project: Option<&str>,
-    ) -> Result<&Arc<ServedSeries>, crate::number::RuleError> {
-        todo!()
+    /// Refuses new requests, lets waiting ones finish and their records be committed.
+    pub async fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        let take = |lane: &LaneHandle| lane.task.lock().expect("not poisoned").take();
+        let tasks: Vec<Task> = self.shared.lanes.iter().filter_map(take).collect();
+        tasks.iter().for_each(Task::request_stop);
+        for task in tasks {
+            task.stop().await;
+        }
+    }
+
+    /// The highest value of a counter that is spoken for, as far as the ledger knows.
+    fn spoken_for(&self, counter: &crate::ledger::Counter) -> i64 {
+        let news = self.shared.context.membership.news();
+        let rows = news.borrow();
+        let closed_at_ceiling = rows.iter().any(|row| {
+            row.partition == counter.partition && counter.epoch <= row.last_ceiling_epoch
+        });
+        if closed_at_ceiling { counter.ceiling } else { counter.taken }
+    }
+}
+
+/// Gives a request up when its caller goes away.
+struct Waiter(Arc<Stage>);
+
+impl Waiter {
+    /// Gives up, and says whether a number may have been taken.
+    fn taken(&self) -> NumberTaken {
+        if self.0.give_up() { NumberTaken::No } else { NumberTaken::Maybe }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+impl LaneHandle {
+    fn start(context: &Arc<Context>, partition: u32) -> Self {
+        let (inbox, tickets) = mpsc::unbounded_channel();
+        let status = Arc::new(Mutex::new(LaneStatus { standing: "idle", trouble: None }));
+        let lane = Lane::new(Arc::clone(context), partition, tickets, Arc::clone(&status));
+        LaneHandle {
+            inbox,
+            places: Arc::new(Semaphore::new(context.settings.queue_max)),
+            status,
+            task: Mutex::new(Some(Task::start("lane", |stop| lane.run(stop)))),
+        }
+    }
+
+    /// What a request that ran out of time is told: the trouble, where one is known.
+    fn timed_out(&self, taken: NumberTaken) -> AllocError {
+        match self.status.lock().expect("no holder of this lock panics").trouble {
+            Some(why) => unavailable(why, taken),
+            None => AllocError::TimedOut { taken },
+        }
     }
 }

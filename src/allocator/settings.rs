@@ -35,6 +35,10 @@ pub struct AllocatorSettings {
     pub retry_delay_min: Duration,
     /// `retry.delay_max`: longest such wait.
     pub retry_delay_max: Duration,
+    /// `retry.attempts_max`: further tries of a ledger call before its requests are refused.
+    pub retry_attempts_max: u32,
+    /// `allocator.stop_max`: longest time that a stopping process waits for requests and records.
+    pub stop_max: Duration,
     /// `http.time_limit`: longest time a request may take.
     pub time_limit: Duration,
 }
@@ -57,6 +61,8 @@ impl Default for AllocatorSettings {
             journal_batch_rows_max: 2_000,
             retry_delay_min: Duration::from_millis(10),
             retry_delay_max: Duration::from_millis(500),
+            retry_attempts_max: 5,
+            stop_max: Duration::from_secs(30),
             time_limit: Duration::from_secs(40),
         }
     }

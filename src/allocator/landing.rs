@@ -1,0 +1,285 @@
+//! What a landed flight leads to. Here a number becomes handed out, and nowhere else (F11).
+
+use std::collections::HashMap;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::chores::RaiseWish;
+use super::lane::Lane;
+use super::notes::signed;
+use super::redis_path::{Course, leave};
+use super::seat::{ColdPlace, RaisePlace, Seat};
+use super::ticket::{Ticket, first_values};
+use super::{AllocError, Issued, replay};
+use crate::counter::{IssueOutcome, Raised, SeedState};
+use crate::journal::Handover;
+use crate::ledger::{Entry, IssuePath, Record, Seed};
+use crate::number::{Mask, TakenRange};
+
+/// A flight's requests, sorted by what becomes of them.
+#[derive(Default)]
+struct Sorted {
+    entries: Vec<Entry>,
+    answers: Vec<(Ticket, Result<Issued, AllocError>)>,
+    cold: Vec<(Ticket, usize)>,
+    full: Vec<Full>,
+    ask: Vec<Ticket>,
+    back: Vec<Ticket>,
+    /// Why the epoch must end, where it must.
+    alarm: Option<String>,
+}
+
+/// A counter without room, and the request that met it (none: raised ahead of need).
+struct Full {
+    ticket: Option<Ticket>,
+    counter: String,
+    serial: Seed,
+    need: u64,
+}
+
+impl Lane {
+    /// The moment of handing out: records into the journal queue, then answers (F11).
+    pub(super) fn land_tickets(
+        &mut self,
+        seat: &mut Seat,
+        number: u64,
+        tickets: Vec<Ticket>,
+        room: OwnedSemaphorePermit,
+        outcomes: Vec<IssueOutcome>,
+    ) -> Course {
+        assert_eq!(tickets.len(), outcomes.len(), "one outcome per request");
+        let mut sorted = Sorted::default();
+        for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
+            self.sort(seat, &mut sorted, ticket, outcome);
+        }
+        let Sorted { entries, answers, cold, full, ask, back, alarm } = sorted;
+        if !entries.is_empty() {
+            let (partition, node) = (self.partition, seat.node);
+            let handover = Handover { partition, flight: number, node, entries, room };
+            self.context.journal.hand_over(handover);
+            self.handed = number;
+        }
+        for (ticket, answer) in answers {
+            ticket.answer(answer);
+        }
+        self.wait_again(back);
+        if !ask.is_empty() {
+            self.chores_out += 1;
+            self.chores.ask(seat.at, ask);
+        }
+        let lost = self.start_seeds(seat, cold);
+        self.start_raises(seat, full);
+        match alarm.or(lost) {
+            Some(cause) => leave(seat, cause, None),
+            None => Course::Stay,
+        }
+    }
+
+    /// Parks requests behind cold counters and has those seeded; a counter that was warm in this
+    /// epoch is lost instead (F12).
+    fn start_seeds(&mut self, seat: &mut Seat, cold: Vec<(Ticket, usize)>) -> Option<String> {
+        let mut needs: HashMap<String, (Seed, u64)> = HashMap::new();
+        let mut lost = None;
+        for (ticket, take) in cold {
+            let counter = ticket.order.counters[take].clone();
+            if seat.notes.get(&counter).is_some_and(|note| note.warm) {
+                lost = Some(format!("counter {counter} was lost"));
+            }
+            let serial = ticket.order.serials[take].clone();
+            needs.entry(counter.clone()).or_insert((serial, 0)).1 += ticket.order.count;
+            ticket.stage.disembark();
+            seat.parked.entry(counter).or_default().push(ticket);
+        }
+        if needs.is_empty() || lost.is_some() {
+            return lost;
+        }
+        let room_min = self.context.settings.ceiling_step_min;
+        let counters = needs
+            .into_iter()
+            .map(|(counter, (mut serial, need))| {
+                serial.room = need.max(room_min);
+                (counter, serial)
+            })
+            .collect();
+        self.chores_out += 1;
+        self.chores.seed(seat.at, seat.node, counters);
+        None
+    }
+
+    /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
+    fn start_raises(&mut self, seat: &mut Seat, full: Vec<Full>) {
+        let settings = &self.context.settings;
+        let mut wishes: HashMap<String, (Seed, u64)> = HashMap::new();
+        for Full { ticket, counter, serial, need } in full {
+            wishes.entry(counter.clone()).or_insert((serial, 0)).1 += need;
+            if let Some(ticket) = ticket {
+                ticket.stage.disembark();
+                seat.parked.entry(counter).or_default().push(ticket);
+            }
+        }
+        let mut started = Vec::new();
+        for (counter, (serial, need)) in wishes {
+            let note = seat.notes.of(&counter, settings.counters_max);
+            if note.raising && !seat.parked.contains_key(&counter) {
+                continue;
+            }
+            note.raising = true;
+            let ceiling = note.next_ceiling(&serial, need, settings);
+            started.push(RaiseWish { counter, serial, counter_id: note.counter_id, ceiling });
+        }
+        if !started.is_empty() {
+            self.context.metrics.ceiling_raises.increment(started.len() as u64);
+            self.chores_out += 1;
+            self.chores.raise(seat.at, started);
+        }
+    }
+
+    /// Seeded counters are warm: their requests fly.
+    pub(super) fn land_seeds(
+        &mut self,
+        seat: &mut Seat,
+        places: &[ColdPlace],
+        states: &[SeedState],
+    ) {
+        let counters_max = self.context.settings.counters_max;
+        for (ColdPlace { place, step }, state) in places.iter().zip(states) {
+            let note = seat.notes.of(&place.counter, counters_max);
+            note.counter_id = Some(place.counter_id);
+            note.warm = true;
+            if *state == SeedState::Seeded {
+                note.value = Some(place.value);
+                note.grant(place.ceiling, *step);
+            }
+            self.waiting.extend(seat.parked.remove(&place.counter).unwrap_or_default());
+        }
+    }
+
+    /// Raised counters have room: their requests fly.
+    pub(super) fn land_raises(
+        &mut self,
+        seat: &mut Seat,
+        raises: &[RaisePlace],
+        raised: &[Raised],
+    ) -> Course {
+        let counters_max = self.context.settings.counters_max;
+        for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
+            match raised {
+                Raised::Ceiling(ceiling) => {
+                    seat.notes.of(counter, counters_max).grant(*ceiling, *step);
+                }
+                Raised::Cold => return leave(seat, format!("counter {counter} was lost"), None),
+                Raised::Regressed => {
+                    return leave(seat, format!("counter {counter} was written to"), None);
+                }
+            }
+            self.waiting.extend(seat.parked.remove(counter).unwrap_or_default());
+        }
+        Course::Stay
+    }
+
+    /// Sorts one request by its outcome.
+    fn sort(&self, seat: &mut Seat, sorted: &mut Sorted, ticket: Ticket, outcome: IssueOutcome) {
+        match outcome {
+            IssueOutcome::Taken(taken) => {
+                self.note_taken(seat, sorted, &ticket, &taken);
+                let number = ticket.order.mask.fill(&first_values(&taken));
+                let record = std::sync::Arc::clone(&ticket.order.record);
+                let retry_count = ticket.retry_count();
+                match number {
+                    Ok(number) => {
+                        let path = IssuePath::Redis;
+                        let entry = Entry { record, taken, number, at: seat.at, retry_count, path };
+                        sorted.entries.push(entry.clone());
+                        let answer = ticket.order.issued(entry, false);
+                        self.context.metrics.issued_redis.increment(ticket.order.count);
+                        sorted.answers.push((ticket, answer));
+                    }
+                    // The draft bounds every value by its width: only a broken reply gets here.
+                    Err(error) => {
+                        sorted.alarm = Some(error.to_string());
+                        sorted.back.push(ticket);
+                    }
+                }
+            }
+            IssueOutcome::Replayed { taken, record } => {
+                self.sort_earlier(seat, sorted, ticket, taken, &record, true);
+            }
+            IssueOutcome::DocumentNumbered { taken, record } => {
+                self.sort_earlier(seat, sorted, ticket, taken, &record, false);
+            }
+            IssueOutcome::KeyReused => sorted.answers.push((ticket, Err(AllocError::KeyReused))),
+            IssueOutcome::Ask => sorted.ask.push(ticket),
+            IssueOutcome::Cold { take } => sorted.cold.push((ticket, take)),
+            IssueOutcome::Ceiling { take, value, ceiling } => {
+                let (counter, serial) = ticket.order.serial(take);
+                let note = seat.notes.of(&counter, self.context.settings.counters_max);
+                note.met_ceiling(value, ceiling);
+                let need = ticket.order.count;
+                sorted.full.push(Full { ticket: Some(ticket), counter, serial, need });
+            }
+            IssueOutcome::Exhausted { take } => {
+                let error = replay::exhausted(&ticket.order, take);
+                sorted.answers.push((ticket, Err(error)));
+            }
+            IssueOutcome::Regressed { take } => {
+                let counter = &ticket.order.counters[take];
+                sorted.alarm = Some(format!("counter {counter} was written to"));
+                sorted.back.push(ticket);
+            }
+            IssueOutcome::Nothing => sorted.back.push(ticket),
+        }
+    }
+
+    /// Notes what was taken, and which ceilings should rise ahead of need.
+    fn note_taken(
+        &self,
+        seat: &mut Seat,
+        sorted: &mut Sorted,
+        ticket: &Ticket,
+        taken: &[TakenRange],
+    ) {
+        for (take, taken) in taken.iter().enumerate() {
+            let (counter, serial) = ticket.order.serial(take);
+            let note = seat.notes.of(&counter, self.context.settings.counters_max);
+            note.took(taken.counter_id, signed(taken.range.last), taken.range.count());
+            if note.wants_raise(&serial) {
+                sorted.full.push(Full { ticket: None, counter, serial, need: 0 });
+            }
+        }
+    }
+
+    /// An earlier allocation answers. It is recorded like an issue: its first record may be in the
+    /// hands of a node that will never write it (F2).
+    fn sort_earlier(
+        &self,
+        seat: &Seat,
+        sorted: &mut Sorted,
+        ticket: Ticket,
+        taken: Vec<TakenRange>,
+        record: &str,
+        same_payload: bool,
+    ) {
+        let Some(entry) = earlier_entry(seat, taken, record) else {
+            sorted.alarm = Some("an idempotency record cannot be read".into());
+            sorted.back.push(ticket);
+            return;
+        };
+        sorted.entries.push(entry.clone());
+        let answer = if same_payload {
+            self.context.metrics.replayed.increment(1);
+            ticket.order.issued(entry, true)
+        } else {
+            Err(AllocError::DocumentNumbered { number: entry.number })
+        };
+        sorted.answers.push((ticket, answer));
+    }
+}
+
+/// The entry of an allocation that an idempotency record of this epoch describes.
+fn earlier_entry(seat: &Seat, taken: Vec<TakenRange>, record: &str) -> Option<Entry> {
+    let record: Record = serde_json::from_str(record).ok()?;
+    let number = Mask::parse(&record.mask).ok()?.fill(&first_values(&taken)).ok()?;
+    let record = std::sync::Arc::new(record);
+    let path = IssuePath::Redis;
+    Some(Entry { record, taken, number, at: seat.at, retry_count: 0, path })
+}

@@ -1,0 +1,263 @@
+//! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
+
+use super::lane::{Lane, Standing, Suspicion, unavailable};
+use super::seat::{Cargo, InAir, Seat};
+use super::ticket::Ticket;
+use super::{NumberTaken, Unavailable};
+use crate::counter::{
+    CounterError, Flight, IssueOutcome, IssueRequest, Landing, Raised, Redis, SeedPlace, SeedState,
+    Take, Trimmed,
+};
+
+/// The outbox is trimmed at the latest when so many flights are committed…
+const TRIM_FLIGHTS: u64 = 64;
+/// …or so long after the last trim.
+const TRIM_PERIOD: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// What a call's answer means for the seat.
+pub(super) enum Course {
+    /// Go on.
+    Stay,
+    /// The epoch must end, or has ended.
+    Leave(Suspicion),
+}
+
+impl Lane {
+    /// One call to Redis: the one in the air again, or the next.
+    pub(super) async fn serve_redis(&mut self, mut seat: Box<Seat>) -> Standing {
+        if self.epoch_is_over(seat.at) {
+            self.wait_again(seat.discard());
+            return Standing::Nowhere;
+        }
+        for done in std::mem::take(&mut self.done) {
+            if let Course::Leave(suspicion) = self.settle_chore(&mut seat, done) {
+                return self.leave(*seat, suspicion).await;
+            }
+        }
+        let Some(redis) = self.context.redis.clone() else {
+            unreachable!("a seat is only taken where Redis is configured");
+        };
+        if self.trim_is_due(&seat) && seat.air.is_none() {
+            self.trim(&mut seat).await;
+        }
+        if seat.air.is_none() {
+            seat.air = self.load(&mut seat);
+        }
+        let Some(in_air) = seat.air.take() else { return Standing::Redis(seat) };
+        match self.fly(&redis, &mut seat, in_air).await {
+            Course::Stay => Standing::Redis(seat),
+            Course::Leave(suspicion) => self.leave(*seat, suspicion).await,
+        }
+    }
+
+    /// Gives everything back and takes the suspicion along.
+    async fn leave(&mut self, seat: Seat, suspicion: Suspicion) -> Standing {
+        let Suspicion { at, cause, .. } = &suspicion;
+        tracing::warn!(partition = at.partition, epoch = at.epoch, cause, "leaving the epoch");
+        self.context.metrics.fenced.increment(1);
+        let (at, node) = (seat.at, seat.node);
+        self.wait_again(seat.discard());
+        if suspicion.cause == BARRED {
+            if let Err(error) = self.context.membership.renew(node).await {
+                self.trouble(Unavailable::Ledger, &error).await;
+                return Standing::Away(suspicion);
+            }
+            return Standing::Nowhere;
+        }
+        let detail = serde_json::json!({ "cause": suspicion.cause });
+        self.context.event("fenced", at, node, detail).await;
+        Standing::Away(suspicion)
+    }
+
+    /// The next call: seeds and raises first, for requests are parked behind them.
+    fn load(&mut self, seat: &mut Seat) -> Option<InAir> {
+        let number = self.context.next_flight();
+        let (keys, guard) = (&self.context.keys, seat.guard(number));
+        if !seat.seeds.is_empty() {
+            let places = std::mem::take(&mut seat.seeds);
+            let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
+            let flight = Flight::seed(keys, &guard, &flat);
+            return Some(InAir { flight, number, cargo: Cargo::Seeds(places) });
+        }
+        if !seat.raises.is_empty() {
+            let raises = std::mem::take(&mut seat.raises);
+            let flat: Vec<(String, i64)> =
+                raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
+            let flight = Flight::raise(keys, &guard, &flat);
+            return Some(InAir { flight, number, cargo: Cargo::Raises(raises) });
+        }
+        let mut tickets = self.board(seat);
+        if tickets.is_empty() {
+            return None;
+        }
+        let Some(room) = self.context.journal.reserve(tickets.len()) else {
+            for ticket in tickets {
+                ticket.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
+            }
+            return None;
+        };
+        let rest = tickets.split_off(room.num_permits().min(tickets.len()));
+        self.wait_again(rest);
+        let requests: Vec<IssueRequest> =
+            tickets.iter().map(|ticket| request(ticket, seat)).collect();
+        let window_ms = self.context.settings.idempotency_window.as_millis();
+        let window_ms = u64::try_from(window_ms).unwrap_or(u64::MAX);
+        let now_ms = self.context.clock.now_ms();
+        let flight = Flight::issue(keys, &guard, &requests, now_ms, window_ms);
+        self.context.metrics.flight_requests.record(tickets.len() as f64);
+        Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room) })
+    }
+
+    /// Takes waiting requests aboard; those whose counter is being seeded or raised park behind it.
+    fn board(&mut self, seat: &mut Seat) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        while tickets.len() < self.context.settings.flight_max {
+            let Some(mut ticket) = self.waiting.pop_front() else { break };
+            let parked =
+                ticket.order.counters.iter().find(|counter| seat.parked.contains_key(*counter));
+            if let Some(counter) = parked.cloned() {
+                seat.parked.entry(counter).or_default().push(ticket);
+            } else if ticket.stage.board() {
+                ticket.attempts += 1;
+                tickets.push(ticket);
+            }
+        }
+        tickets
+    }
+
+    /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
+    async fn fly(&mut self, redis: &Redis, seat: &mut Seat, in_air: InAir) -> Course {
+        let started = tokio::time::Instant::now();
+        let landed = match &in_air.cargo {
+            Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
+            Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
+            Cargo::Raises(_) => redis.raise(&in_air.flight).await.map(Answer::Raise),
+        };
+        self.context.metrics.flight_seconds.record(started.elapsed());
+        match landed {
+            Ok(answer) => self.land(seat, in_air, answer),
+            Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
+                seat.air = Some(in_air);
+                self.trouble(Unavailable::Redis, &error).await;
+                Course::Stay
+            }
+            Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
+                seat.air = Some(in_air);
+                leave(seat, error.to_string(), None)
+            }
+        }
+    }
+
+    /// Sorts a landing by what was flown and what Redis said of the ownership.
+    fn land(&mut self, seat: &mut Seat, in_air: InAir, answer: Answer) -> Course {
+        let number = in_air.number;
+        let (cargo, refusal) = match (in_air.cargo, answer) {
+            (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(outcomes))) => {
+                self.confirm(seat, number);
+                return self.land_tickets(seat, number, tickets, room, outcomes);
+            }
+            (Cargo::Seeds(places), Answer::Seed(Landing::Landed(states))) => {
+                self.confirm(seat, number);
+                self.land_seeds(seat, &places, &states);
+                return Course::Stay;
+            }
+            (Cargo::Raises(raises), Answer::Raise(Landing::Landed(raised))) => {
+                self.confirm(seat, number);
+                return self.land_raises(seat, &raises, &raised);
+            }
+            (cargo, Answer::Issue(landing)) => (cargo, refusal(landing)),
+            (cargo, Answer::Seed(landing)) => (cargo, refusal(landing)),
+            (cargo, Answer::Raise(landing)) => (cargo, refusal(landing)),
+        };
+        seat.air = Some(InAir { flight: in_air.flight, number, cargo });
+        let (cause, redis_epoch) = refusal;
+        leave(seat, cause, redis_epoch)
+    }
+
+    fn confirm(&mut self, seat: &mut Seat, number: u64) {
+        assert!(number > seat.confirmed, "flight {number} landed after {}", seat.confirmed);
+        seat.confirmed = number;
+        self.well();
+    }
+
+    /// Whether enough is committed, or long enough ago, to trim the outbox.
+    pub(super) fn trim_is_due(&self, seat: &Seat) -> bool {
+        let committed = *self.progress.borrow();
+        let behind = committed.saturating_sub(seat.trimmed);
+        behind >= TRIM_FLIGHTS
+            || (behind > 0 && self.waiting.is_empty() && seat.trimmed_at.elapsed() >= TRIM_PERIOD)
+    }
+
+    /// Removes committed entries from this node's outbox. A refusal shows itself again, and is dealt
+    /// with, at the next flight.
+    pub(super) async fn trim(&mut self, seat: &mut Seat) {
+        let Some(redis) = &self.context.redis else { return };
+        let upto = *self.progress.borrow();
+        if upto <= seat.trimmed {
+            return;
+        }
+        let guard = seat.guard(0);
+        seat.trimmed_at = tokio::time::Instant::now();
+        match redis.trim(&self.context.keys, &guard, upto).await {
+            Ok(Trimmed::Removed(_)) => seat.trimmed = upto,
+            Ok(refused) => tracing::debug!(?refused, "outbox not trimmed"),
+            Err(error) => tracing::debug!(%error, "outbox not trimmed"),
+        }
+    }
+}
+
+/// A call's answer, by what was flown.
+enum Answer {
+    Issue(Landing<Vec<IssueOutcome>>),
+    Seed(Landing<Vec<SeedState>>),
+    Raise(Landing<Vec<Raised>>),
+}
+
+/// What a landing that did nothing says: the cause, and the epoch that Redis shows.
+fn refusal<T>(landing: Landing<T>) -> (String, Option<u64>) {
+    match landing {
+        Landing::Landed(_) => unreachable!("landings are sorted before"),
+        Landing::Fenced { epoch, reason } => (format!("fenced: {reason}"), epoch),
+        Landing::Barred => (BARRED.into(), None),
+        Landing::Late => ("a later flight was executed before this one".into(), None),
+        Landing::Miscounted => ("the outbox has lost entries".into(), None),
+        Landing::Mismatch => {
+            // Two processes fly under one identity: nothing that this one does is safe (F10).
+            tracing::error!("another process flies under this node's identity; aborting");
+            std::process::abort();
+        }
+    }
+}
+
+/// The request as it flies.
+fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
+    let order = &ticket.order;
+    let record = &order.record;
+    let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
+        counter: counter.clone(),
+        count: order.count,
+        step: serial.step,
+        max: serial.max,
+        seen: seat.notes.get(counter).and_then(|note| note.value),
+    });
+    let series_id = record.series_id;
+    // The user's length comes first, so that no user and key together read like another pair.
+    let user = &record.user_id;
+    let caller_key = |key: &String| format!("k:{series_id}:{}:{user}:{key}", user.len());
+    IssueRequest {
+        takes: takes.collect(),
+        caller_key: record.idempotency_key.as_ref().map(caller_key),
+        document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
+        digest: record.payload_digest.clone(),
+        again: order.again,
+        asked: ticket.asked_in == Some(seat.at.epoch),
+        record: order.record_json.clone(),
+    }
+}
+
+const BARRED: &str = "barred";
+
+/// The course of a seat whose epoch must end.
+pub(super) fn leave(seat: &Seat, cause: String, redis_epoch: Option<u64>) -> Course {
+    Course::Leave(Suspicion { at: seat.at, cause, redis_epoch })
+}

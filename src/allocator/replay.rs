@@ -1,0 +1,26 @@
+//! Whether an earlier number answers a request (R1.8).
+
+use super::ticket::Order;
+use super::{AllocError, Issued};
+use crate::ledger::Found;
+
+/// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken.
+/// The caller's key is looked at before the document, as in the issue script.
+pub fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
+    let same = |digest: &str| digest == order.record.payload_digest;
+    match (found.by_key, found.by_document) {
+        (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.issued(entry, true)),
+        (Some(_), _) => Some(Err(AllocError::KeyReused)),
+        (None, Some(entry)) if same(&entry.record.payload_digest) => {
+            Some(order.issued(entry, true))
+        }
+        (None, Some(entry)) => Some(Err(AllocError::DocumentNumbered { number: entry.number })),
+        (None, None) => None,
+    }
+}
+
+/// The refusal of an order one of whose serials has no value left (R2.5).
+pub fn exhausted(order: &Order, serial: usize) -> AllocError {
+    let name = order.served.series.serials()[serial].name.clone();
+    AllocError::Exhausted { serial: name, max: order.serials[serial].max }
+}

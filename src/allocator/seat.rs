@@ -1,0 +1,132 @@
+//! A lane's participation in one epoch that Redis owns: what is in the air, what is parked.
+
+use std::collections::HashMap;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use super::notes::Notes;
+use super::ticket::Ticket;
+use crate::counter::{Flight, Guard, SeedPlace};
+use crate::ledger::At;
+use crate::node::NodeId;
+
+/// A ceiling that stands in the ledger and is to be sent to Redis.
+#[derive(Clone, Debug)]
+pub struct RaisePlace {
+    /// Name of the counter within the partition.
+    pub counter: String,
+    /// The ledger's ceiling.
+    pub ceiling: i64,
+    /// Distance between values.
+    pub step: u64,
+}
+
+/// A place that a seed in the ledger has prepared.
+#[derive(Clone, Debug)]
+pub struct ColdPlace {
+    /// What goes to Redis.
+    pub place: SeedPlace,
+    /// Distance between values.
+    pub step: u64,
+}
+
+/// What a flight carries.
+pub enum Cargo {
+    /// Requests, and the room reserved for their records.
+    Tickets(Vec<Ticket>, OwnedSemaphorePermit),
+    /// Counters to seed.
+    Seeds(Vec<ColdPlace>),
+    /// Ceilings to raise.
+    Raises(Vec<RaisePlace>),
+}
+
+/// The one call in the air: flown again byte for byte until its outcome is known (F10).
+pub struct InAir {
+    /// The encoded call.
+    pub flight: Flight,
+    /// Its number.
+    pub number: u64,
+    /// What it carries.
+    pub cargo: Cargo,
+}
+
+/// The participation.
+pub struct Seat {
+    /// Partition and epoch.
+    pub at: At,
+    /// The owner's incarnation, as the ledger names it.
+    pub incarnation: String,
+    /// The identity that participates.
+    pub node: NodeId,
+    /// Last flight whose outcome is known; 0: none.
+    pub confirmed: u64,
+    /// What is known of the counters.
+    pub notes: Notes,
+    /// Requests that wait for a counter to be seeded or raised.
+    pub parked: HashMap<String, Vec<Ticket>>,
+    /// The call in the air.
+    pub air: Option<InAir>,
+    /// Seeds ready to fly.
+    pub seeds: Vec<ColdPlace>,
+    /// Raises ready to fly.
+    pub raises: Vec<RaisePlace>,
+    /// Last flight trimmed from the outbox.
+    pub trimmed: u64,
+    /// When the outbox was last trimmed.
+    pub trimmed_at: Instant,
+}
+
+impl Seat {
+    /// A seat just taken.
+    #[must_use]
+    pub fn new(at: At, incarnation: String, node: NodeId) -> Self {
+        Seat {
+            at,
+            incarnation,
+            node,
+            confirmed: 0,
+            notes: Notes::default(),
+            parked: HashMap::new(),
+            air: None,
+            seeds: Vec::new(),
+            raises: Vec::new(),
+            trimmed: 0,
+            trimmed_at: Instant::now(),
+        }
+    }
+
+    /// The guard of the next flight.
+    #[must_use]
+    pub fn guard(&self, flight: u64) -> Guard {
+        Guard {
+            partition: self.at.partition,
+            epoch: self.at.epoch,
+            incarnation: self.incarnation.clone(),
+            node: self.node,
+            flight,
+            confirmed: self.confirmed,
+        }
+    }
+
+    /// Whether a call is in the air or ready to fly, apart from waiting requests.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.air.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
+    }
+
+    /// Ends the participation: gives back every request, in the order in which they came. What their
+    /// flight may have taken is discarded: it was never handed out and never will be.
+    #[must_use]
+    pub fn discard(mut self) -> Vec<Ticket> {
+        let mut tickets = match self.air.take() {
+            Some(InAir { cargo: Cargo::Tickets(tickets, _), .. }) => tickets,
+            _ => Vec::new(),
+        };
+        tickets.extend(self.parked.into_values().flatten());
+        for ticket in &tickets {
+            ticket.stage.disembark();
+        }
+        tickets
+    }
+}

@@ -1,0 +1,238 @@
+//! One waiting request on its way through a lane.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use uuid::Uuid;
+
+use super::catalog::{Catalog, ServedSeries};
+use super::{AllocError, Issued, Request};
+use crate::clock::Clock;
+use crate::ledger::{Entry, Question, Record, Seed};
+use crate::number::{Inputs, Mask, TakenRange};
+
+/// Numbers in one range at most (R1.9).
+const COUNT_MAX: u64 = 1_000_000;
+
+/// Characters in a document id or an idempotency key at most (R1.8).
+const TEXT_CHARS_MAX: usize = 255;
+
+/// A checked request: everything but its values.
+pub struct Order {
+    /// The series that serves it.
+    pub served: Arc<ServedSeries>,
+    /// What the journal will know of it.
+    pub record: Arc<Record>,
+    /// The record as it travels through Redis.
+    pub record_json: String,
+    /// The number but for its values.
+    pub mask: Mask,
+    /// How many numbers.
+    pub count: u64,
+    /// One counter per serial.
+    pub serials: Vec<Seed>,
+    /// Names of those counters within the partition.
+    pub counters: Vec<String>,
+    /// Whether a numbered document gets another number.
+    pub again: bool,
+}
+
+impl Order {
+    /// Checks a request against the series that serves it. Takes nothing.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the request, naming the field.
+    pub fn check(
+        catalog: &Catalog,
+        request: Request,
+        clock: &dyn Clock,
+    ) -> Result<Self, AllocError> {
+        check_text("document_id", request.document_id.as_deref())?;
+        check_text("idempotency_key", request.idempotency_key.as_deref())?;
+        if !(1..=COUNT_MAX).contains(&request.count) {
+            let reason = format!("must be 1 to {COUNT_MAX}");
+            return Err(AllocError::Field { field: "count", reason });
+        }
+        let inputs = &request.inputs;
+        let served = catalog.choose(&inputs.type_code, inputs.project.as_deref())?;
+        let draft = served.series.draft(inputs, clock.now())?;
+        let series_id = served.version.series_id;
+        let serials: Vec<Seed> = served
+            .series
+            .serials()
+            .iter()
+            .zip(&draft.keys)
+            .enumerate()
+            .map(|(index, (serial, key))| Seed {
+                series_id,
+                serial: u16::try_from(index).expect("a template of 128 characters has few serials"),
+                key: key.to_string(),
+                start: serial.start,
+                step: serial.step,
+                max: serial.max,
+                room: 0,
+            })
+            .collect();
+        let counter = |seed: &Seed| format!("{series_id}:{}:{}", seed.serial, seed.key);
+        let payload_digest = digest(&request);
+        let record = Record {
+            allocation_id: Uuid::now_v7(),
+            series_id,
+            version: served.version.version,
+            type_code: request.inputs.type_code,
+            project: request.inputs.project,
+            scope: draft.scope,
+            mask: draft.mask.to_text(),
+            document_id: request.document_id,
+            document_date: draft.document_date,
+            context: request.inputs.context,
+            counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
+            user_id: request.user_id,
+            ip_address: request.ip_address,
+            idempotency_key: request.idempotency_key,
+            payload_digest,
+            issued_at_us: clock.now_us(),
+        };
+        Ok(Order {
+            served: Arc::clone(served),
+            record_json: serde_json::to_string(&record).expect("a record is plain data"),
+            record: Arc::new(record),
+            mask: draft.mask,
+            count: request.count,
+            counters: serials.iter().map(counter).collect(),
+            serials,
+            again: request.again,
+        })
+    }
+
+    /// The keys under which an earlier number may stand, for the journal.
+    #[must_use]
+    pub fn question(&self, since_us: i64) -> Question {
+        Question {
+            series_id: self.record.series_id,
+            user_id: self.record.user_id.clone(),
+            idempotency_key: self.record.idempotency_key.clone(),
+            document_id: self.record.document_id.clone().filter(|_| !self.again),
+            since_us,
+        }
+    }
+
+    /// Name and identity of the counter of one take.
+    #[must_use]
+    pub fn serial(&self, take: usize) -> (String, Seed) {
+        (self.counters[take].clone(), self.serials[take].clone())
+    }
+
+    /// The answer for values of this order, or of an earlier allocation of its series.
+    pub fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
+        let single = entry.taken.iter().all(|taken| taken.range.first == taken.range.last);
+        let last_number = if single {
+            None
+        } else {
+            let mask = Mask::parse(&entry.record.mask)
+                .expect("a mask that was journaled or flown is well-formed");
+            Some(mask.fill(&last_values(&entry.taken))?)
+        };
+        Ok(Issued {
+            entry,
+            last_number,
+            series_code: self.served.version.definition.code.clone(),
+            serials: self.served.series.serials().to_vec(),
+            replayed,
+        })
+    }
+}
+
+/// Document ids and keys: 1 to 255 characters, none of them a control character (F13).
+fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AllocError> {
+    let Some(text) = text else { return Ok(()) };
+    let length = text.chars().count();
+    let reason = if length == 0 || length > TEXT_CHARS_MAX {
+        format!("must have 1 to {TEXT_CHARS_MAX} characters, has {length}")
+    } else if text.chars().any(char::is_control) {
+        "must not contain control characters".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(AllocError::Field { field, reason })
+}
+
+/// Hash of what a retry must repeat: everything that decides the number, and nothing else.
+fn digest(request: &Request) -> String {
+    let Inputs { type_code, project, date, context } = &request.inputs;
+    let payload = serde_json::json!([type_code, project, date, context, request.count]);
+    let hash = Sha256::digest(payload.to_string().as_bytes());
+    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The first value of each serial.
+pub fn first_values(taken: &[TakenRange]) -> Vec<u64> {
+    taken.iter().map(|taken| taken.range.first).collect()
+}
+
+/// The last value of each serial.
+pub fn last_values(taken: &[TakenRange]) -> Vec<u64> {
+    taken.iter().map(|taken| taken.range.last).collect()
+}
+
+/// An order and the caller who waits for it.
+pub struct Ticket {
+    /// What is asked.
+    pub order: Order,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<Issued, AllocError>>,
+    /// How far it has come.
+    pub stage: Arc<Stage>,
+    /// Flights and transactions it was part of.
+    pub attempts: u32,
+    /// The epoch in which the journal was asked for its keys (F1).
+    pub asked_in: Option<u64>,
+    /// Its place among the requests that may wait; given back when the ticket is gone.
+    pub place: OwnedSemaphorePermit,
+}
+
+impl Ticket {
+    /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
+    pub fn answer(self, answer: Result<Issued, AllocError>) {
+        let _ = self.reply.send(answer);
+    }
+
+    /// How often it was tried before the attempt that answered it.
+    #[must_use]
+    pub fn retry_count(&self) -> u32 {
+        self.attempts.saturating_sub(1)
+    }
+}
+
+/// How far a ticket has come: decides what a caller who gives up is told.
+#[derive(Debug, Default)]
+pub struct Stage(AtomicU8);
+
+const WAITING: u8 = 0;
+const FLYING: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Stage {
+    /// Takes the ticket into a flight; false when its caller has given up.
+    pub fn board(&self) -> bool {
+        self.0.compare_exchange(WAITING, FLYING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Puts a ticket back that certainly took nothing that will ever be handed out.
+    pub fn disembark(&self) {
+        self.0.store(WAITING, Ordering::Release);
+    }
+
+    /// Gives up; true when the ticket will certainly not take a number any more.
+    pub fn give_up(&self) -> bool {
+        self.0.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whether the caller has given up.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire) == GIVEN_UP
+    }
+}

@@ -1,0 +1,220 @@
+//! Adopts the outboxes of nodes that fell silent: bar, read, journal, remove.
+//!
+//! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
+//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). The node may only be
+//! paused, so it is barred before its outbox is read (F7); when it wakes it is told so.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::allocator::{Context, News};
+use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis};
+use crate::ledger::{
+    Adopted, At, Entry, IssuePath, LedgerError, Node, Owner, PartitionState, Record,
+};
+use crate::node::NodeId;
+use crate::number::{Mask, TakenRange};
+use crate::task::{Stop, Task};
+
+/// Entries of an outbox read at once.
+const PAGE_ENTRIES: u32 = 200;
+
+/// Watches the nodes and adopts the silent ones.
+pub struct Reconciler {
+    context: Arc<Context>,
+    observed: HashMap<NodeId, Observed>,
+    last_look: Option<Instant>,
+}
+
+/// A node's heartbeat as last seen to move.
+struct Observed {
+    beat: i64,
+    since: Instant,
+}
+
+/// Why an outbox could not be adopted now; it is tried again later.
+#[derive(Debug, thiserror::Error)]
+enum AdoptionError {
+    #[error(transparent)]
+    Redis(#[from] CounterError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("the partition has moved on")]
+    MovedOn,
+    #[error("entry of flight {flight} cannot be read by this version: {reason}")]
+    Unreadable { flight: u64, reason: String },
+}
+
+impl Reconciler {
+    /// Starts the watch, one look per heartbeat.
+    #[must_use]
+    pub fn start(context: Arc<Context>) -> Task {
+        let mut reconciler = Reconciler { context, observed: HashMap::new(), last_look: None };
+        Task::start("reconciler", |stop| async move { reconciler.run(stop).await })
+    }
+
+    async fn run(&mut self, mut stop: Stop) {
+        let mut ticks = tokio::time::interval(self.context.settings.node_heartbeat);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = stop.requested() => return,
+            }
+            match self.context.ledger.nodes().await {
+                Ok(nodes) => {
+                    for silent in self.silent(&nodes) {
+                        self.adopt_node(&silent).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "cannot read the nodes");
+                    // Whoever could not look cannot tell silence from its own blindness.
+                    self.observed.clear();
+                }
+            }
+        }
+    }
+
+    /// Nodes whose heartbeat stood still for a whole time-to-live under this observer's eyes.
+    fn silent(&mut self, nodes: &[Node]) -> Vec<Node> {
+        let now = Instant::now();
+        let ttl = self.context.settings.node_ttl;
+        let blind = self.last_look.is_some_and(|last| now - last > ttl / 2);
+        self.last_look = Some(now);
+        if blind {
+            self.observed.clear();
+        }
+        self.observed.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
+        let myself = self.context.membership.node();
+        let mut silent = Vec::new();
+        for node in nodes.iter().filter(|node| node.node_id != myself) {
+            let fresh = Observed { beat: node.beat, since: now };
+            let seen = self.observed.entry(node.node_id).or_insert(fresh);
+            if seen.beat != node.beat {
+                *seen = Observed { beat: node.beat, since: now };
+            } else if now - seen.since >= ttl {
+                silent.push(node.clone());
+            }
+        }
+        silent
+    }
+
+    /// Adopts what a silent node left in each partition that it flew in, then retires it.
+    async fn adopt_node(&self, dead: &Node) {
+        let news = self.context.membership.news().borrow().clone();
+        let mut sum = Adopted::default();
+        let mut rest = 0;
+        for partition in &dead.partitions {
+            match self.adopt(&news, *partition, dead.node_id).await {
+                Ok(Some(adopted)) => {
+                    sum.written += adopted.written;
+                    sum.known += adopted.known;
+                    sum.discarded += adopted.discarded;
+                }
+                Ok(None) => rest += 1,
+                Err(error) => {
+                    tracing::warn!(node = %dead.node_id, partition, %error, "not adopted yet");
+                    rest += 1;
+                }
+            }
+        }
+        if rest > 0 {
+            return;
+        }
+        match self.context.ledger.retire_node(dead.node_id).await {
+            Ok(()) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
+            Err(error) => tracing::warn!(node = %dead.node_id, %error, "not retired yet"),
+        }
+    }
+
+    /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.
+    async fn adopt(
+        &self,
+        news: &News,
+        partition: u32,
+        dead: NodeId,
+    ) -> Result<Option<Adopted>, AdoptionError> {
+        let row = news.iter().find(|row| row.partition == partition);
+        let Some((row, redis)) = row.zip(self.context.redis.as_ref()) else { return Ok(None) };
+        let (PartitionState::Open, Owner::Redis { incarnation }) = (row.state, &row.owner) else {
+            return Ok(None);
+        };
+        let at = At { partition, epoch: row.epoch };
+        let node = self.context.membership.node();
+        let guard = self.context.guard(at, incarnation, node);
+        if redis.bar(&self.context.keys, &guard, dead).await? == Barred::Fenced {
+            return Err(AdoptionError::MovedOn);
+        }
+        let (entries, complete) = self.read(redis, &guard, dead).await?;
+        let last_flight = entries.last().map(|entry| entry.flight);
+        let records = self.to_records(&entries, partition)?;
+        let adopted = self.context.ledger.adopt(at, dead, &records, complete).await?;
+        if let Some(upto) = last_flight {
+            redis.drop_outbox(&self.context.keys, &guard, dead, upto).await?;
+        }
+        self.context.metrics.adopted.increment(adopted.written);
+        let detail = serde_json::json!({
+            "dead": dead.to_string(), "complete": complete, "written": adopted.written,
+            "known": adopted.known, "discarded": adopted.discarded,
+        });
+        self.context.event("adoption", at, node, detail).await;
+        Ok(Some(adopted))
+    }
+
+    /// Reads a barred node's whole outbox. The outbox is bounded by that node's journal queue.
+    async fn read(
+        &self,
+        redis: &Redis,
+        guard: &Guard,
+        dead: NodeId,
+    ) -> Result<(Vec<OutboxEntry>, bool), AdoptionError> {
+        let (mut all, mut all_complete) = (Vec::<OutboxEntry>::new(), true);
+        loop {
+            let after = all.last().map_or(0, |entry| entry.flight);
+            let keys = &self.context.keys;
+            match redis.read_outbox(keys, guard, dead, after, PAGE_ENTRIES).await? {
+                OutboxPage::Fenced => return Err(AdoptionError::MovedOn),
+                OutboxPage::Entries { entries, complete } => {
+                    all_complete &= complete;
+                    let last_page = entries.len() < PAGE_ENTRIES as usize;
+                    all.extend(entries);
+                    if last_page {
+                        return Ok((all, all_complete));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes journal entries of outbox entries. One that cannot be read leaves the outbox as it is:
+    /// a newer version of the program may read it.
+    fn to_records(
+        &self,
+        entries: &[OutboxEntry],
+        partition: u32,
+    ) -> Result<Vec<Entry>, AdoptionError> {
+        let mut records = Vec::new();
+        for entry in entries {
+            let at = At { partition, epoch: entry.epoch };
+            for (taken, record) in &entry.allocations {
+                let record = read_record(at, taken, record).map_err(|reason| {
+                    AdoptionError::Unreadable { flight: entry.flight, reason }
+                })?;
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+}
+
+fn read_record(at: At, taken: &[TakenRange], record: &str) -> Result<Entry, String> {
+    let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    let mask = Mask::parse(&record.mask).map_err(|error| error.to_string())?;
+    let firsts: Vec<u64> = taken.iter().map(|taken| taken.range.first).collect();
+    let number = mask.fill(&firsts).map_err(|error| error.to_string())?;
+    let (record, taken, path) = (Arc::new(record), taken.to_vec(), IssuePath::Redis);
+    Ok(Entry { record, taken, number, at, retry_count: 0, path })
+}

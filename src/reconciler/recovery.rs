@@ -1,0 +1,153 @@
+//! Closing an epoch and opening the next one.
+
+use std::future::Future;
+
+use thiserror::Error;
+
+use crate::allocator::Context;
+use crate::counter::{CounterError, OpenOutcome, Opening, Redis};
+use crate::ledger::{At, Closing, LedgerError, Owner, Partition, PartitionState};
+use crate::node::NodeId;
+
+/// How a recovery ended, as far as this node is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// The next epoch is open.
+    Opened,
+    /// Another node is ahead, or the epoch has moved on.
+    Elsewhere,
+    /// The partition is held: an operator must act (F9).
+    Held,
+}
+
+/// What a recovery waits for.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Redis. An epoch whose `open` has an unknown outcome is given up for the next.
+    #[error(transparent)]
+    Redis(#[from] CounterError),
+}
+
+/// Takes a partition from where its row stands to an open epoch, if nobody else does.
+///
+/// `settled` ends when everything that this node handed out in the partition is committed; it is
+/// waited for at most `recovery.barrier_max`. Closing an epoch of Redis at its ceilings is right
+/// whatever `settled` has reached (late rows shrink the gaps).
+///
+/// # Errors
+/// See [`Trouble`]: safe to call again with the row as it stands then.
+pub async fn recover(
+    context: &Context,
+    row: &Partition,
+    cause: &str,
+    settled: impl Future<Output = ()>,
+) -> Result<Recovered, Trouble> {
+    let started = tokio::time::Instant::now();
+    let node = context.membership.node();
+    let partition = row.partition;
+    // The next owner is asked before anything is closed: no epoch ends for a Redis that is away.
+    let owner = next_owner(context, partition).await?;
+    let epoch = match row.state {
+        PartitionState::Open | PartitionState::Opening => {
+            let at = At { partition, epoch: row.epoch };
+            match context.ledger.bump(at, row.state, node, cause).await? {
+                Some(epoch) => epoch,
+                None => return Ok(Recovered::Elsewhere),
+            }
+        }
+        PartitionState::Recovering => row.epoch,
+        PartitionState::Held => return Ok(Recovered::Held),
+    };
+    // The bound is a wait, not a cancellation: `settled` only watches the journal's progress.
+    if tokio::time::timeout(context.settings.recovery_barrier_max, settled).await.is_err() {
+        tracing::warn!(partition, epoch, "closing before this node's records are committed");
+    }
+    let at = At { partition, epoch };
+    let closing = closing_of(row);
+    if !context.ledger.claim_open(at, node, closing, &owner).await? {
+        return Ok(Recovered::Elsewhere);
+    }
+    let pristine = epoch == 1 && row.owner == Owner::None;
+    if let (Owner::Redis { incarnation }, Some(redis)) = (&owner, &context.redis) {
+        match open(context, redis, at, incarnation, pristine).await? {
+            Recovered::Opened if context.ledger.opened(at, node).await? => {}
+            Recovered::Opened | Recovered::Elsewhere => return Ok(Recovered::Elsewhere),
+            Recovered::Held => return Ok(Recovered::Held),
+        }
+    }
+    report(context, at, node, cause, closing, started.elapsed()).await;
+    Ok(Recovered::Opened)
+}
+
+/// Redis where one is configured: whoever answers as master now. Else the ledger.
+async fn next_owner(context: &Context, partition: u32) -> Result<Owner, CounterError> {
+    let Some(redis) = &context.redis else { return Ok(Owner::Database) };
+    let probe = redis.probe(&context.keys, partition).await?;
+    if !probe.is_master {
+        return Err(CounterError::NotExecuted("the Redis server is not a master".into()));
+    }
+    Ok(Owner::Redis { incarnation: probe.incarnation })
+}
+
+/// How the epoch before may be closed. An epoch that never was open, or that the ledger owned, has
+/// nothing unaccounted; one that Redis owned may have, in the hands of any of its participants.
+fn closing_of(row: &Partition) -> Closing {
+    match (row.state, &row.owner) {
+        (PartitionState::Opening, _) | (_, Owner::None | Owner::Database) => Closing::Exact,
+        (_, Owner::Redis { .. }) => Closing::Ceiling,
+    }
+}
+
+/// Sends `open`, once (F6).
+async fn open(
+    context: &Context,
+    redis: &Redis,
+    at: At,
+    incarnation: &str,
+    pristine: bool,
+) -> Result<Recovered, Trouble> {
+    let opening = Opening {
+        partition: at.partition,
+        epoch: at.epoch,
+        incarnation: incarnation.to_owned(),
+        deployment: context.deployment.deployment_id.to_string(),
+        closed_epoch: at.epoch - 1,
+        now_ms: context.clock.now_ms(),
+        pristine,
+    };
+    let cause = match redis.open(&context.keys, &opening).await? {
+        OpenOutcome::Opened => return Ok(Recovered::Opened),
+        OpenOutcome::Unfit { reason } => {
+            return Err(CounterError::NotExecuted(format!("not opened: {reason}")).into());
+        }
+        OpenOutcome::Newer { epoch } => {
+            format!("redis shows epoch {epoch}, the ledger {}: the ledger went back", at.epoch)
+        }
+        OpenOutcome::Foreign { deployment } => {
+            format!("redis belongs to deployment {deployment}: choose another redis.prefix")
+        }
+    };
+    tracing::error!(partition = at.partition, cause, "partition held");
+    context.ledger.hold(at.partition, &cause).await?;
+    Ok(Recovered::Held)
+}
+
+async fn report(
+    context: &Context,
+    at: At,
+    node: NodeId,
+    cause: &str,
+    closing: Closing,
+    took: std::time::Duration,
+) {
+    context.metrics.recoveries.increment(1);
+    let detail = serde_json::json!({
+        "cause": cause,
+        "closing": match closing { Closing::Exact => "exact", Closing::Ceiling => "ceiling" },
+        "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    });
+    context.event("recovery", at, node, detail).await;
+}
