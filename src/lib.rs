@@ -5,12 +5,18 @@
 //! - [`number`] is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
 //! - [`allocator`] takes numbers.
+//! - [`reconciler`] verifies that none is missing or came twice.
+//! - [`http`] and [`cli`] are the doors; [`metrics`] counts what passes.
 
 pub mod allocator;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod counter;
+pub mod http;
 pub mod ledger;
+pub mod metrics;
 pub mod node;
 pub mod number;
+pub mod reconciler;
 pub mod service;

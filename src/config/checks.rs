@@ -1,0 +1,296 @@
+//! Bounds of every setting, and what settings must be to each other.
+//!
+//! Bounds are there so that no setting can make the service unbounded or useless by a slip; they
+//! are wider than any sensible value.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::layer::{self, Layer};
+use super::{DurationText, HttpSettings, LogSettings, Settings, Token};
+use crate::allocator::AllocatorSettings;
+use crate::counter::RedisSettings;
+
+/// A setting that is refused.
+pub(super) struct Wrong {
+    pub(super) setting: &'static str,
+    pub(super) reason: String,
+}
+
+type Checked<T> = Result<T, Wrong>;
+
+const KIB: usize = 1_024;
+const MIB: usize = 1_024 * KIB;
+const DAY: Duration = Duration::from_secs(86_400);
+const PREFIX_CHARS_MAX: usize = 32;
+const TOKENS_MAX: usize = 1_000;
+const TOKEN_NAME_CHARS_MAX: usize = 64;
+
+/// Checks the merged layer and makes the settings of it.
+pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
+    let (data_dir, database_url) = database(layer, environment)?;
+    let auth_tokens = tokens(&layer.auth.tokens)?;
+    let http_listen = layer.http.listen;
+    if !http_listen.ip().is_loopback() && auth_tokens.is_empty() {
+        return wrong(
+            "http.listen",
+            format!(
+                "{http_listen} is reachable from other machines, and no one would have to \
+                 authenticate; make a token with `numerator token create` and list it in \
+                 auth.tokens, or listen on 127.0.0.1"
+            ),
+        );
+    }
+    Ok(Settings {
+        http_listen,
+        http: http(&layer.http)?,
+        data_dir,
+        database_url,
+        database_connections_max: within(
+            "database.connections_max",
+            layer.database.connections_max,
+            1..=1_000,
+        )?,
+        redis: redis(&layer.redis)?,
+        redis_prefix: prefix(&layer.redis.prefix)?,
+        partitions: within("partitions", layer.partitions, 1..=1_024)?,
+        auth_tokens,
+        log: log(&layer.log)?,
+        allocator: issuing(layer)?,
+    })
+}
+
+fn http(http: &layer::Http) -> Checked<HttpSettings> {
+    let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
+    Ok(HttpSettings {
+        body_max_bytes,
+        batch_body_max_bytes: within(
+            "http.batch_body_max_bytes",
+            http.batch_body_max_bytes,
+            body_max_bytes..=64 * MIB,
+        )?,
+        header_read_timeout: wait(
+            "http.header_read_timeout",
+            http.header_read_timeout,
+            millis(100)..=secs(300),
+        )?,
+        connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
+    })
+}
+
+/// The data folder and the ledger's URL; the folder matters only where the URL is left out.
+fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf, String)> {
+    let dir = layer.data.dir.clone().or_else(|| data_home(environment));
+    let url = match (&layer.database.url, &dir) {
+        (Some(url), _) => url.clone(),
+        (None, Some(dir)) => format!("sqlite:{}", dir.join("numerator.db").display()),
+        (None, None) => {
+            return wrong(
+                "data.dir",
+                "neither XDG_DATA_HOME nor HOME is set, so there is no default; name a folder, \
+                 or set database.url"
+                    .into(),
+            );
+        }
+    };
+    if ["sqlite:", "postgres://", "postgresql://"].iter().all(|scheme| !url.starts_with(scheme)) {
+        return wrong(
+            "database.url",
+            "begins with no known scheme; write sqlite:<path> or postgres://<user>@<host>/<name>"
+                .into(),
+        );
+    }
+    Ok((dir.unwrap_or_default(), url))
+}
+
+/// The XDG base directory specification's folder for data, with our name.
+fn data_home(environment: &[(String, String)]) -> Option<PathBuf> {
+    let variable = |name: &str| {
+        let found = environment.iter().find(|(variable, _)| variable == name);
+        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    variable("XDG_DATA_HOME")
+        .or_else(|| variable("HOME").map(|home| home.join(".local").join("share")))
+        .map(|home| home.join("numerator"))
+}
+
+fn redis(redis: &layer::Redis) -> Checked<Option<RedisSettings>> {
+    let command_timeout =
+        wait("redis.command_timeout", redis.command_timeout, millis(10)..=secs(60))?;
+    let reconnect_max = wait("redis.reconnect_max", redis.reconnect_max, millis(10)..=secs(60))?;
+    let Some(url) = redis.url.clone() else { return Ok(None) };
+    let schemes = [
+        "redis://",
+        "rediss://",
+        "redis-sentinel://",
+        "rediss-sentinel://",
+        "redis-cluster://",
+        "rediss-cluster://",
+    ];
+    if schemes.iter().all(|scheme| !url.starts_with(scheme)) {
+        return wrong(
+            "redis.url",
+            format!("begins with no known scheme; write one of {}", schemes.join(", ")),
+        );
+    }
+    Ok(Some(RedisSettings { url, command_timeout, reconnect_max }))
+}
+
+/// A brace in the prefix would move the keys' hash tag, and with it their slot.
+fn prefix(prefix: &str) -> Checked<String> {
+    let is_allowed = |c: char| c.is_ascii_graphic() && c != '{' && c != '}';
+    let chars = prefix.chars().count();
+    if chars == 0 || chars > PREFIX_CHARS_MAX || !prefix.chars().all(is_allowed) {
+        return wrong(
+            "redis.prefix",
+            format!(
+                "{prefix:?} is not a prefix; write 1 to {PREFIX_CHARS_MAX} ASCII characters \
+                 without spaces and braces, such as \"nbr\""
+            ),
+        );
+    }
+    Ok(prefix.into())
+}
+
+fn tokens(written: &[layer::Token]) -> Checked<Vec<Token>> {
+    if written.len() > TOKENS_MAX {
+        return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
+    }
+    let mut tokens: Vec<Token> = Vec::with_capacity(written.len());
+    for layer::Token { name, sha256 } in written {
+        if !is_token_name(name) {
+            return wrong(
+                "auth.tokens",
+                format!(
+                    "{name:?} is not a name; write 1 to {TOKEN_NAME_CHARS_MAX} of A-Z a-z 0-9 . _ -"
+                ),
+            );
+        }
+        if tokens.iter().any(|token| token.name == *name) {
+            return wrong("auth.tokens", format!("{name:?} stands there twice; rename one"));
+        }
+        let Some(sha256) = read_sha256(sha256) else {
+            return wrong(
+                "auth.tokens",
+                format!(
+                    "sha256 of {name:?} is not 64 hexadecimal digits; copy what \
+                     `numerator token create` printed"
+                ),
+            );
+        };
+        tokens.push(Token { name: name.clone(), sha256 });
+    }
+    Ok(tokens)
+}
+
+/// Whether a text can name a token: it becomes the `user_id` of the journal.
+pub(crate) fn is_token_name(name: &str) -> bool {
+    (1..=TOKEN_NAME_CHARS_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+fn read_sha256(hex: &str) -> Option<[u8; 32]> {
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        let digit = |index: usize| char::from(digits[index]).to_digit(16);
+        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+    }
+    Some(bytes)
+}
+
+fn log(log: &layer::Log) -> Checked<LogSettings> {
+    if let Some(filter) = &log.filter
+        && let Err(error) = tracing_subscriber::EnvFilter::builder().parse(filter)
+    {
+        return wrong(
+            "log.filter",
+            format!("{error}; write a level such as \"info\", or \"info,numerator::http=debug\""),
+        );
+    }
+    Ok(LogSettings { format: log.format, filter: log.filter.clone() })
+}
+
+fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
+    let Layer { node, allocator, ceiling, journal, retry, recovery, .. } = layer;
+    let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
+    let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
+    let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
+    let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
+    // Fewer than four heartbeats in a time-to-live make live nodes look silent.
+    let ttl_min = DurationText(heartbeat * 4);
+    Ok(AllocatorSettings {
+        queue_max,
+        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=4_096)?,
+        counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
+        ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
+        ceiling_horizon: wait("ceiling.horizon", ceiling.horizon, millis(100)..=secs(3_600))?,
+        seed_grace: wait("seed.grace", layer.seed.grace, millis(10)..=secs(60))?,
+        recovery_open_timeout: wait(
+            "recovery.open_timeout",
+            recovery.open_timeout,
+            millis(10)..=secs(60),
+        )?,
+        recovery_barrier_max: wait(
+            "recovery.barrier_max",
+            recovery.barrier_max,
+            millis(10)..=secs(60),
+        )?,
+        node_heartbeat: heartbeat,
+        node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,
+        idempotency_window: wait(
+            "idempotency.window",
+            layer.idempotency.window,
+            secs(1)..=DurationText(DAY * 400),
+        )?,
+        journal_queue_max,
+        journal_batch_rows_max: within(
+            "journal.batch_rows_max",
+            journal.batch_rows_max,
+            1..=journal_queue_max.min(50_000),
+        )?,
+        retry_delay_min: delay_min,
+        retry_delay_max: wait(
+            "retry.delay_max",
+            retry.delay_max,
+            DurationText(delay_min)..=secs(60),
+        )?,
+        time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
+    })
+}
+
+fn wrong<T>(setting: &'static str, reason: String) -> Checked<T> {
+    Err(Wrong { setting, reason })
+}
+
+fn within<T: PartialOrd + Display>(
+    setting: &'static str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Checked<T> {
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = bounds.into_inner();
+    wrong(setting, format!("{value} is out of bounds; write {least} to {most}"))
+}
+
+fn wait(
+    setting: &'static str,
+    value: DurationText,
+    bounds: RangeInclusive<DurationText>,
+) -> Checked<Duration> {
+    within(setting, value, bounds).map(|value| value.0)
+}
+
+fn millis(ms: u64) -> DurationText {
+    DurationText(Duration::from_millis(ms))
+}
+
+fn secs(s: u64) -> DurationText {
+    DurationText(Duration::from_secs(s))
+}

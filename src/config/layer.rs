@@ -1,0 +1,198 @@
+//! The shape of the settings as written: sections, names, defaults. Bounds are in `checks`.
+//!
+//! A default stands in exactly one place: here, or in `AllocatorSettings::default` for issuing.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{DurationText, LogFormat};
+use crate::allocator::AllocatorSettings;
+
+/// Everything that a settings file may hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Layer {
+    pub(super) http: Http,
+    pub(super) database: Database,
+    pub(super) data: Data,
+    pub(super) redis: Redis,
+    pub(super) partitions: u32,
+    pub(super) auth: Auth,
+    pub(super) node: Node,
+    pub(super) idempotency: Idempotency,
+    pub(super) allocator: Allocator,
+    pub(super) ceiling: Ceiling,
+    pub(super) seed: Seed,
+    pub(super) recovery: Recovery,
+    pub(super) journal: Journal,
+    pub(super) retry: Retry,
+    pub(super) log: Log,
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Layer {
+            http: Http::default(),
+            database: Database::default(),
+            data: Data::default(),
+            redis: Redis::default(),
+            partitions: 8,
+            auth: Auth::default(),
+            node: Node::default(),
+            idempotency: Idempotency::default(),
+            allocator: Allocator::default(),
+            ceiling: Ceiling::default(),
+            seed: Seed::default(),
+            recovery: Recovery::default(),
+            journal: Journal::default(),
+            retry: Retry::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+/// Declares one section: a struct whose fields are the section's settings with their defaults.
+macro_rules! section {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty = $default:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct $name { $(pub(super) $field: $kind,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $default,)* }
+            }
+        }
+    };
+}
+
+fn issuing() -> AllocatorSettings {
+    AllocatorSettings::default()
+}
+
+section! {
+    /// `http.*`
+    Http {
+        listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+        time_limit: DurationText = DurationText(issuing().time_limit),
+        body_max_bytes: usize = 65_536,
+        batch_body_max_bytes: usize = 1_048_576,
+        header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
+        connections_max: usize = 10_000,
+    }
+}
+
+section! {
+    /// `database.*`
+    Database {
+        url: Option<String> = None,
+        connections_max: u32 = 8,
+    }
+}
+
+section! {
+    /// `data.*`
+    Data {
+        dir: Option<PathBuf> = None,
+    }
+}
+
+section! {
+    /// `redis.*`
+    Redis {
+        url: Option<String> = None,
+        prefix: String = "nbr".into(),
+        command_timeout: DurationText = DurationText(Duration::from_secs(1)),
+        reconnect_max: DurationText = DurationText(Duration::from_millis(500)),
+    }
+}
+
+section! {
+    /// `auth.*`
+    Auth {
+        tokens: Vec<Token> = Vec::new(),
+    }
+}
+
+/// One of `auth.tokens`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    pub(super) name: String,
+    pub(super) sha256: String,
+}
+
+section! {
+    /// `node.*`
+    Node {
+        heartbeat: DurationText = DurationText(issuing().node_heartbeat),
+        ttl: DurationText = DurationText(issuing().node_ttl),
+    }
+}
+
+section! {
+    /// `idempotency.*`
+    Idempotency {
+        window: DurationText = DurationText(issuing().idempotency_window),
+    }
+}
+
+section! {
+    /// `allocator.*`
+    Allocator {
+        queue_max: usize = issuing().queue_max,
+        flight_max: usize = issuing().flight_max,
+        counters_max: usize = issuing().counters_max,
+    }
+}
+
+section! {
+    /// `ceiling.*`
+    Ceiling {
+        step_min: u64 = issuing().ceiling_step_min,
+        horizon: DurationText = DurationText(issuing().ceiling_horizon),
+    }
+}
+
+section! {
+    /// `seed.*`
+    Seed {
+        grace: DurationText = DurationText(issuing().seed_grace),
+    }
+}
+
+section! {
+    /// `recovery.*`
+    Recovery {
+        open_timeout: DurationText = DurationText(issuing().recovery_open_timeout),
+        barrier_max: DurationText = DurationText(issuing().recovery_barrier_max),
+    }
+}
+
+section! {
+    /// `journal.*`
+    Journal {
+        queue_max: usize = issuing().journal_queue_max,
+        batch_rows_max: usize = issuing().journal_batch_rows_max,
+    }
+}
+
+section! {
+    /// `retry.*`
+    Retry {
+        delay_min: DurationText = DurationText(issuing().retry_delay_min),
+        delay_max: DurationText = DurationText(issuing().retry_delay_max),
+    }
+}
+
+section! {
+    /// `log.*`
+    Log {
+        format: LogFormat = LogFormat::default(),
+        filter: Option<String> = None,
+    }
+}

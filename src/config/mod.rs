@@ -1,0 +1,107 @@
+//! Settings: defaults, then a file, then the environment, then flags. Every limit has a name, a
+//! unit, a default and bounds.
+//!
+//! Owns the reading of settings and nothing else: it starts nothing and connects to nothing. A
+//! wrong setting is an error that names it, never a silent default.
+
+mod checks;
+mod duration;
+mod layer;
+mod sources;
+
+pub use duration::DurationText;
+pub use sources::{SettingsError, Sources};
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::allocator::AllocatorSettings;
+use crate::counter::RedisSettings;
+
+/// The settings of a process. Holds passwords (in URLs): never log it whole.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `http.listen`.
+    pub http_listen: SocketAddr,
+    /// The other `http.*`.
+    pub http: HttpSettings,
+    /// `data.dir`.
+    pub data_dir: PathBuf,
+    /// `database.url`: `sqlite:<path>` or `postgres://…`.
+    pub database_url: String,
+    /// `database.connections_max`.
+    pub database_connections_max: u32,
+    /// `redis.*`; absent: no Redis.
+    pub redis: Option<RedisSettings>,
+    /// `redis.prefix`.
+    pub redis_prefix: String,
+    /// `partitions`.
+    pub partitions: u32,
+    /// `auth.tokens`; empty: whoever reaches the (loopback) address may ask.
+    pub auth_tokens: Vec<Token>,
+    /// `log.*`.
+    pub log: LogSettings,
+    /// Bounds and waits of issuing.
+    pub allocator: AllocatorSettings,
+}
+
+impl Settings {
+    /// Reads all sources, later ones over earlier ones, and checks every bound.
+    ///
+    /// # Errors
+    /// The first wrong setting, with its name, where it stands, what is wrong and the remedy.
+    pub fn load(sources: &Sources) -> Result<Self, SettingsError> {
+        let merged = sources.merge()?;
+        checks::settle(&merged.layer, &sources.environment)
+            .map_err(|wrong| merged.blame(wrong.setting, wrong.reason))
+    }
+}
+
+/// Bounds of the HTTP server (`http.time_limit` is in [`AllocatorSettings`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// `http.body_max_bytes`: largest request body.
+    pub body_max_bytes: usize,
+    /// `http.batch_body_max_bytes`: largest request body of a batch.
+    pub batch_body_max_bytes: usize,
+    /// `http.header_read_timeout`: how long a connection may take to send its request's header.
+    pub header_read_timeout: Duration,
+    /// `http.connections_max`: connections served at once; more wait to be accepted.
+    pub connections_max: usize,
+}
+
+/// A bearer token that may ask for numbers. The token itself is kept nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its name, the `user_id` of its calls: `[A-Za-z0-9._-]{1,64}`.
+    pub name: String,
+    /// SHA-256 of the token.
+    pub sha256: [u8; 32],
+}
+
+/// What is logged, and how. Logs go to stderr.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// `log.format`.
+    pub format: LogFormat,
+    /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info` for
+    /// `serve`, `warn` for the other commands.
+    pub filter: Option<String>,
+}
+
+/// Shape of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Pretty,
+    /// One JSON object per line.
+    Json,
+}
+
+#[cfg(test)]
+mod tests;

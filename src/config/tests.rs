@@ -1,0 +1,221 @@
+//! Layering of the sources, and each wrong setting.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+
+fn sources(flags: &[(&str, &str)]) -> Sources {
+    Sources {
+        file: None,
+        environment: vec![("HOME".into(), "/home/clerk".into())],
+        flags: flags.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+    }
+}
+
+fn refusal(flags: &[(&str, &str)]) -> String {
+    Settings::load(&sources(flags)).expect_err("refused").to_string()
+}
+
+fn file_refusal(text: &str) -> String {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("numerator.toml");
+    std::fs::write(&file, text).expect("written");
+    let sources = Sources { file: Some(file), ..sources(&[]) };
+    Settings::load(&sources).expect_err("refused").to_string()
+}
+
+#[test]
+fn nothing_has_to_be_set() {
+    let settings = Settings::load(&sources(&[])).expect("defaults");
+    assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.http.body_max_bytes, 65_536);
+    assert_eq!(settings.http.batch_body_max_bytes, 1_048_576);
+    assert_eq!(settings.database_url, "sqlite:/home/clerk/.local/share/numerator/numerator.db");
+    assert_eq!(settings.redis_prefix, "nbr");
+    assert_eq!(settings.partitions, 8);
+    assert_eq!(settings.allocator.time_limit, Duration::from_secs(40));
+    assert!(settings.redis.is_none() && settings.auth_tokens.is_empty());
+}
+
+#[test]
+fn the_data_folder_follows_xdg() {
+    let mut sources = sources(&[]);
+    sources.environment.push(("XDG_DATA_HOME".into(), "/srv/data".into()));
+    let settings = Settings::load(&sources).expect("settings");
+    assert_eq!(settings.data_dir, PathBuf::from("/srv/data/numerator"));
+    // The specification says that a relative path is to be ignored.
+    sources.environment.last_mut().expect("variable").1 = "data".into();
+    let settings = Settings::load(&sources).expect("settings");
+    assert_eq!(settings.data_dir, PathBuf::from("/home/clerk/.local/share/numerator"));
+}
+
+#[test]
+fn without_a_home_the_data_folder_must_be_named() {
+    let nowhere = Sources::default();
+    let refusal = Settings::load(&nowhere).expect_err("refused").to_string();
+    assert!(refusal.contains("data.dir") && refusal.contains("HOME"), "{refusal}");
+    let flags = vec![("database.url".into(), "postgres://db/numbers".into())];
+    Settings::load(&Sources { flags, ..nowhere }).expect("needs no folder");
+}
+
+#[test]
+fn the_environment_covers_the_file_and_flags_cover_both() {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("numerator.toml");
+    std::fs::write(
+        &file,
+        "partitions = 16\n[http]\nlisten = \"127.0.0.1:1\"\ntime_limit = \"5s\"\n\
+         [node]\nttl = \"9s\"\n",
+    )
+    .expect("written");
+    let mut sources = sources(&[("http.listen", "127.0.0.1:3")]);
+    sources.file = Some(file);
+    for (variable, value) in [
+        ("NUMERATOR__HTTP__LISTEN", "127.0.0.1:2"),
+        ("NUMERATOR__HTTP__TIME_LIMIT", "6s"),
+        ("NUMERATOR__REDIS__URL", "redis://cache:6379"),
+        ("NUMERATOR__DATABASE__CONNECTIONS_MAX", "3"),
+        ("NUMERATOR_UNRELATED", "x"),
+    ] {
+        sources.environment.push((variable.into(), value.into()));
+    }
+    let settings = Settings::load(&sources).expect("settings");
+    assert_eq!(settings.http_listen, SocketAddr::from((Ipv4Addr::LOCALHOST, 3)));
+    assert_eq!(settings.allocator.time_limit, Duration::from_secs(6));
+    assert_eq!(settings.allocator.node_ttl, Duration::from_secs(9));
+    assert_eq!(settings.partitions, 16);
+    assert_eq!(settings.database_connections_max, 3);
+    assert_eq!(settings.redis.expect("redis").url, "redis://cache:6379");
+}
+
+#[test]
+fn every_bound_of_issuing_has_its_setting() {
+    let settings = Settings::load(&sources(&[
+        ("allocator.queue_max", "11"),
+        ("allocator.flight_max", "12"),
+        ("allocator.counters_max", "13"),
+        ("ceiling.step_min", "14"),
+        ("ceiling.horizon", "15s"),
+        ("seed.grace", "160ms"),
+        ("recovery.open_timeout", "170ms"),
+        ("recovery.barrier_max", "180ms"),
+        ("node.heartbeat", "190ms"),
+        ("node.ttl", "20s"),
+        ("idempotency.window", "21h"),
+        ("journal.queue_max", "23"),
+        ("journal.batch_rows_max", "22"),
+        ("retry.delay_min", "24ms"),
+        ("retry.delay_max", "25ms"),
+        ("http.time_limit", "26s"),
+    ]))
+    .expect("settings")
+    .allocator;
+    let ms = Duration::from_millis;
+    assert_eq!(
+        (settings.queue_max, settings.flight_max, settings.counters_max),
+        (11, 12, 13)
+    );
+    assert_eq!((settings.ceiling_step_min, settings.ceiling_horizon), (14, ms(15_000)));
+    assert_eq!(settings.seed_grace, ms(160));
+    assert_eq!((settings.recovery_open_timeout, settings.recovery_barrier_max), (ms(170), ms(180)));
+    assert_eq!((settings.node_heartbeat, settings.node_ttl), (ms(190), ms(20_000)));
+    assert_eq!(settings.idempotency_window, ms(21 * 3_600_000));
+    assert_eq!((settings.journal_queue_max, settings.journal_batch_rows_max), (23, 22));
+    assert_eq!((settings.retry_delay_min, settings.retry_delay_max), (ms(24), ms(25)));
+    assert_eq!(settings.time_limit, ms(26_000));
+}
+
+#[test]
+fn each_wrong_setting_is_refused_by_its_name() {
+    for (setting, value, says) in [
+        ("http.listen", "localhost", "socket address"),
+        ("http.time_limit", "40", "250ms"),
+        ("http.time_limit", "1ms", "100ms to 1h"),
+        ("http.body_max_bytes", "1", "1024 to"),
+        ("http.batch_body_max_bytes", "2048", "65536 to"),
+        ("http.header_read_timeout", "0s", "100ms to"),
+        ("http.connections_max", "0", "1 to"),
+        ("http.listn", "127.0.0.1:1", "unknown field"),
+        ("htp.listen", "127.0.0.1:1", "unknown field"),
+        ("http.listen.port", "1", "invalid type"),
+        ("database.url", "mysql://db", "postgres://"),
+        ("database.connections_max", "many", "u32"),
+        ("redis.url", "localhost:6379", "redis://"),
+        ("redis.prefix", "a{b", "braces"),
+        ("redis.prefix", "a b", "spaces"),
+        ("redis.prefix", "", "1 to 32"),
+        ("redis.command_timeout", "1h", "10ms to 1m"),
+        ("redis.reconnect_max", "1ms", "10ms to"),
+        ("partitions", "0", "1 to 1024"),
+        ("partitions", "-1", "u32"),
+        ("allocator.queue_max", "0", "1 to"),
+        ("allocator.flight_max", "100000", "1 to 4096"),
+        ("allocator.counters_max", "0", "1 to"),
+        ("ceiling.step_min", "0", "1 to"),
+        ("ceiling.horizon", "2d", "to 1h"),
+        ("seed.grace", "1ms", "10ms to"),
+        ("recovery.open_timeout", "1ms", "10ms to"),
+        ("recovery.barrier_max", "1ms", "10ms to"),
+        ("node.heartbeat", "1ms", "10ms to"),
+        ("node.ttl", "999ms", "1s to"),
+        ("idempotency.window", "1ms", "1s to"),
+        ("journal.queue_max", "0", "1 to"),
+        ("journal.batch_rows_max", "200000", "1 to 50000"),
+        ("retry.delay_min", "0s", "1ms to"),
+        ("retry.delay_max", "1ms", "10ms to"),
+        ("log.format", "xml", "pretty"),
+        ("log.filter", "=[", "info"),
+        ("auth.tokens", "[{name = \"a b\", sha256 = \"\"}]", "1 to 64"),
+        ("auth.tokens", "[{name = \"ci\", sha256 = \"zz\"}]", "64 hexadecimal"),
+        ("auth.tokens", "[{name = \"ci\"}]", "sha256"),
+    ] {
+        let refusal = refusal(&[(setting, value)]);
+        assert!(refusal.contains(&format!("setting {setting} (command line)")), "{refusal}");
+        assert!(refusal.contains(says), "{setting} = {value}: {refusal}");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_file_is_shown_by_line_and_column() {
+    let refusal = file_refusal("partitions = 8\n\n[http]\nlistn = \"127.0.0.1:1\"\n");
+    assert!(refusal.contains("setting http.listn"), "{refusal}");
+    assert!(refusal.contains("line 4, column 1"), "{refusal}");
+    let refusal = file_refusal("[node]\nttl = 3\n");
+    assert!(refusal.contains("setting node.ttl"), "{refusal}");
+    assert!(refusal.contains("line 2, column 7") && refusal.contains("250ms"), "{refusal}");
+    let refusal = file_refusal("[http\n");
+    assert!(refusal.contains("line 1, column 6"), "{refusal}");
+    let refusal = file_refusal("[seed]\ngrace = \"1ms\"\n");
+    assert!(refusal.contains("setting seed.grace") && refusal.contains("numerator.toml"));
+}
+
+#[test]
+fn a_missing_file_and_a_wrong_variable_are_named() {
+    let missing = Sources { file: Some("/nowhere/numerator.toml".into()), ..sources(&[]) };
+    let refusal = Settings::load(&missing).expect_err("refused").to_string();
+    assert!(refusal.contains("/nowhere/numerator.toml") && refusal.contains("--config"));
+    let mut wrong = sources(&[]);
+    wrong.environment.push(("NUMERATOR__HTTP__LISTN".into(), "x".into()));
+    let refusal = Settings::load(&wrong).expect_err("refused").to_string();
+    assert!(refusal.contains("http.listn"), "{refusal}");
+    assert!(refusal.contains("NUMERATOR__HTTP__LISTN"), "{refusal}");
+}
+
+#[test]
+fn another_address_than_loopback_needs_a_token() {
+    let open = ("http.listen", "0.0.0.0:8080");
+    let refusal = refusal(&[open]);
+    assert!(refusal.contains("http.listen") && refusal.contains("token create"), "{refusal}");
+    let tokens = format!("[{{name = \"ci\", sha256 = \"{}\"}}]", "0f".repeat(32));
+    let settings = Settings::load(&sources(&[open, ("auth.tokens", &tokens)])).expect("settings");
+    assert_eq!(settings.auth_tokens, [Token { name: "ci".into(), sha256: [0x0f; 32] }]);
+    Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
+}
+
+#[test]
+fn a_token_name_stands_once() {
+    let hash = "00".repeat(32);
+    let twice = format!("[{{name=\"ci\",sha256=\"{hash}\"}},{{name=\"ci\",sha256=\"{hash}\"}}]");
+    let refusal = refusal(&[("auth.tokens", &twice)]);
+    assert!(refusal.contains("twice"), "{refusal}");
+}
