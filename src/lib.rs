@@ -2,21 +2,27 @@
 //!
 //! The rooms, from the bottom up (dependencies point only upwards in this list):
 //!
+//! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`]: the time, the identity of a process,
+//!   the shape of its loops and waits, and what it counts.
 //! - [`number`] is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
-//! - [`allocator`] takes numbers.
-//! - [`reconciler`] verifies that none is missing or came twice.
-//! - [`http`] and [`cli`] are the doors; [`metrics`] counts what passes.
+//! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
+//!   puts things right after a fault.
+//! - [`config`] reads the settings and [`service`] builds the whole from them.
+//! - [`http`] and [`cli`] are the doors.
 
 pub mod allocator;
+pub mod backoff;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod counter;
 pub mod http;
+pub mod journal;
 pub mod ledger;
 pub mod metrics;
 pub mod node;
 pub mod number;
 pub mod reconciler;
 pub mod service;
+pub mod task;

@@ -1,12 +1,23 @@
-//! Builds the whole from its settings: ledger, Redis, allocator, journal, reconciler; and takes it
-//! down again in the right order.
+//! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes it
+//! down again in the opposite order. Decides nothing about numbers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use crate::allocator::Allocator;
+use anyhow::Context as _;
+use tokio::time::MissedTickBehavior;
+use uuid::Uuid;
+
+use crate::allocator::{Allocator, AllocatorSettings, Catalog, Context, ContextParts, Membership};
 use crate::clock::SharedClock;
 use crate::config::Settings;
-use crate::ledger::SharedLedger;
+use crate::counter::Redis;
+use crate::journal;
+use crate::ledger::{self, Deployment, SeriesChange, SharedLedger};
+use crate::metrics::Metrics;
+use crate::number;
+use crate::reconciler::Reconciler;
+use crate::task::{Stop, Task};
 
 /// A running service, for `serve` and for commands that take numbers.
 pub struct Service {
@@ -16,6 +27,20 @@ pub struct Service {
     pub ledger: SharedLedger,
     /// The clock.
     pub clock: SharedClock,
+    /// What is counted.
+    pub metrics: Metrics,
+    membership: Arc<Membership>,
+    redis: Option<Redis>,
+    tasks: Mutex<Vec<Task>>,
+}
+
+/// How a process uses the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Serves for long: opens its partitions at once and adopts what dead nodes left.
+    Serve,
+    /// Takes a number and leaves: touches only the partition it needs.
+    Command,
 }
 
 /// Whether numbers can be issued right now, and by which path.
@@ -23,30 +48,142 @@ pub struct Service {
 pub struct Readiness {
     /// Whether any partition can issue.
     pub ready: bool,
-    /// Per partition: its state in words (`redis`, `database`, `recovering`, `held`, `idle`, …).
+    /// Per partition its standing: `idle`, `redis`, `database`, `recovering` or `held`; followed by
+    /// what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
 }
 
 impl Service {
-    /// Opens the ledger (migrating it), loads the series, joins as a node.
+    /// Opens the ledger (migrating it), loads the series, joins as a node, starts the loops.
     ///
     /// # Errors
     /// Settings that do not fit the ledger, an unreachable ledger, a broken Redis URL.
-    pub async fn start(_settings: &Settings, _clock: SharedClock) -> anyhow::Result<Arc<Self>> {
-        todo!()
+    pub async fn start(
+        settings: &Settings,
+        clock: SharedClock,
+        mode: Mode,
+    ) -> anyhow::Result<Arc<Self>> {
+        let ledger = open_ledger(settings, &clock).await?;
+        let deployment = deployment(&ledger, settings).await?;
+        load_builtin_series(&ledger, &clock).await?;
+        let catalog = Catalog::load(&ledger).await.context("loading the series")?;
+        let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
+        let metrics = Metrics::new();
+        let bounds = &settings.allocator;
+        let (queue, journal) =
+            journal::start(Arc::clone(&ledger), deployment.partitions, bounds, metrics.clone());
+        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
+            .await
+            .context("joining as a node")?;
+        let context = Arc::new(Context::new(ContextParts {
+            ledger: Arc::clone(&ledger),
+            redis: redis.clone(),
+            clock: Arc::clone(&clock),
+            settings: bounds.clone(),
+            deployment,
+            journal: queue,
+            membership: Arc::clone(&membership),
+            metrics: metrics.clone(),
+            eager: mode == Mode::Serve,
+        }));
+        let mut tasks = vec![journal, membership.start(bounds.node_heartbeat)];
+        let allocator = Allocator::start(Arc::clone(&context), catalog);
+        if mode == Mode::Serve {
+            tasks.push(Reconciler::start(context));
+            tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
+        }
+        let tasks = Mutex::new(tasks);
+        Ok(Arc::new(Service { allocator, ledger, clock, metrics, membership, redis, tasks }))
     }
 
     /// Whether numbers can be issued.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
-        todo!()
+        let standings = self.allocator.standings();
+        let issues = |(word, _): &(&str, _)| matches!(*word, "redis" | "database");
+        let ready = standings.iter().any(|standing| issues(standing) && standing.1.is_none());
+        let say = |(word, trouble): (&str, Option<_>)| match trouble {
+            None => word.to_owned(),
+            Some(why) => format!("{word} ({why:?})"),
+        };
+        Readiness { ready, partitions: standings.into_iter().map(say).collect() }
     }
 
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.
     ///
     /// # Errors
-    /// When records could not be journaled in time; they remain in the outbox for adoption.
+    /// When the ledger cannot be told: then the node falls silent and what remains of its outbox is
+    /// adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
-        todo!()
+        // Lanes first: they are the only ones who hand over to the journal, which ends after them.
+        self.allocator.stop().await;
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("not poisoned"));
+        for task in tasks.into_iter().rev() {
+            task.stop().await;
+        }
+        if let Some(redis) = &self.redis {
+            redis.stop().await;
+        }
+        self.ledger.leave(self.membership.node()).await.context("leaving the ledger")
     }
+}
+
+/// Opens (and migrates) the ledger of the settings.
+///
+/// # Errors
+/// When it cannot be reached or is newer than this program.
+pub async fn open_ledger(settings: &Settings, clock: &SharedClock) -> anyhow::Result<SharedLedger> {
+    let url = &settings.database_url;
+    ledger::open(url, settings.database_connections_max, Arc::clone(clock))
+        .await
+        .context("opening the ledger (database.url)")
+}
+
+async fn deployment(ledger: &SharedLedger, settings: &Settings) -> anyhow::Result<Deployment> {
+    let wanted = Deployment {
+        deployment_id: Uuid::new_v4(),
+        partitions: settings.partitions,
+        prefix: settings.redis_prefix.clone(),
+    };
+    Ok(ledger.deployment(&wanted).await?)
+}
+
+/// An embedded ledger that has no series gets the built-in ones; another gets them by `series apply`.
+async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyhow::Result<()> {
+    if ledger.engine() != "sqlite" || ledger.series_stamp().await? != 0 {
+        return Ok(());
+    }
+    let change = |definition| SeriesChange {
+        definition,
+        saved_by: "numerator".into(),
+        reason: "built-in series for an empty embedded ledger".into(),
+        saved_at_us: clock.now_us(),
+    };
+    let changes: Vec<SeriesChange> = number::builtin_series().into_iter().map(change).collect();
+    let saved = ledger.apply_series(&changes).await.context("loading the built-in series")?;
+    tracing::warn!(series = saved.len(), "empty ledger: loaded the built-in series");
+    Ok(())
+}
+
+/// Reloads the catalog when a series has changed, within a second.
+fn watch_series(allocator: Allocator, ledger: SharedLedger, bounds: &AllocatorSettings) -> Task {
+    let period = bounds.node_heartbeat.min(Duration::from_millis(500));
+    Task::start("series", move |mut stop: Stop| async move {
+        let mut ticks = tokio::time::interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = stop.requested() => return,
+            }
+            match ledger.series_stamp().await {
+                Ok(stamp) if stamp == allocator.catalog().stamp() => {}
+                Ok(_) => match Catalog::load(&ledger).await {
+                    Ok(catalog) => allocator.replace_catalog(catalog),
+                    Err(error) => tracing::error!(%error, "cannot load changed series"),
+                },
+                Err(error) => tracing::debug!(%error, "cannot look for changed series"),
+            }
+        }
+    })
 }

@@ -20,7 +20,7 @@ const SEEDER_AHEAD_DELAY: Duration = Duration::from_millis(20);
 
 /// A counter's ceiling that should rise.
 #[derive(Clone, Debug)]
-pub struct RaiseWish {
+pub(super) struct RaiseWish {
     /// Name of the counter within the partition.
     pub counter: String,
     /// Its identity.
@@ -32,7 +32,7 @@ pub struct RaiseWish {
 }
 
 /// What a chore reports.
-pub enum Done {
+pub(super) enum Done {
     /// Seeds written (or not) to the ledger.
     Seeded {
         /// The epoch of the chore.
@@ -63,7 +63,7 @@ pub enum Done {
 }
 
 /// Starts chores for one lane.
-pub struct Chores {
+pub(super) struct Chores {
     context: Arc<Context>,
     sender: mpsc::UnboundedSender<Done>,
 }
@@ -72,12 +72,12 @@ impl Chores {
     /// A starter that reports to `sender`. At most one chore per parked counter and one per asking
     /// flight is under way: requests, and so chores, are bounded by `allocator.queue_max`.
     #[must_use]
-    pub fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
+    pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
         Chores { context, sender }
     }
 
     /// Seeds counters in the ledger.
-    pub fn seed(&self, at: At, node: NodeId, counters: Vec<(String, Seed)>) {
+    pub(super) fn seed(&self, at: At, node: NodeId, counters: Vec<(String, Seed)>) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
             let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
@@ -97,7 +97,7 @@ impl Chores {
     }
 
     /// Raises ceilings in the ledger.
-    pub fn raise(&self, at: At, wishes: Vec<RaiseWish>) {
+    pub(super) fn raise(&self, at: At, wishes: Vec<RaiseWish>) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
             let mut patience = Patience::new(&context);
@@ -112,7 +112,7 @@ impl Chores {
     }
 
     /// Asks the journal for earlier numbers.
-    pub fn ask(&self, at: At, tickets: Vec<Ticket>) {
+    pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
             let window_us = i64::try_from(context.settings.idempotency_window.as_micros());

@@ -14,6 +14,7 @@ use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
 impl Lane {
     /// One transaction for as many waiting requests as fit.
     pub(super) async fn serve_database(&mut self, at: At) -> Standing {
+        self.take_back_questions();
         if self.epoch_is_over(at) {
             return Standing::Nowhere;
         }

@@ -26,13 +26,12 @@ use super::seat::Seat;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
-use crate::ledger::{At, LedgerError, Owner, Partition, PartitionState};
-use crate::reconciler::{self, Recovered, Trouble};
+use crate::ledger::{At, Partition, PartitionState};
 use crate::task::Stop;
 
 /// Why a lane left an epoch: it must not go back to it without a recovery.
 #[derive(Clone, Debug)]
-pub struct Suspicion {
+pub(super) struct Suspicion {
     /// The epoch.
     pub at: At,
     /// What was seen.
@@ -43,7 +42,7 @@ pub struct Suspicion {
 
 /// Where a lane stands.
 #[derive(Default)]
-pub enum Standing {
+pub(super) enum Standing {
     /// In no epoch.
     #[default]
     Nowhere,
@@ -59,7 +58,7 @@ pub enum Standing {
 
 /// What others may see of a lane.
 #[derive(Debug)]
-pub struct LaneStatus {
+pub(super) struct LaneStatus {
     /// Its standing in a word: `idle`, `recovering`, `redis`, `database`, `held`.
     pub standing: &'static str,
     /// What keeps it from issuing right now.
@@ -67,10 +66,10 @@ pub struct LaneStatus {
 }
 
 /// Shared view of a lane's status.
-pub type SharedStatus = Arc<Mutex<LaneStatus>>;
+pub(super) type SharedStatus = Arc<Mutex<LaneStatus>>;
 
 /// The lane.
-pub struct Lane {
+pub(super) struct Lane {
     pub(super) context: Arc<Context>,
     pub(super) partition: u32,
     pub(super) waiting: VecDeque<Ticket>,
@@ -86,13 +85,14 @@ pub struct Lane {
     news: watch::Receiver<News>,
     standing: Standing,
     status: SharedStatus,
+    stopping: bool,
     /// Another node's recovery as last seen, and since when it stands there.
-    watched: Option<(u64, PartitionState, Instant)>,
+    pub(super) watched: Option<(u64, PartitionState, Instant)>,
 }
 
 impl Lane {
     /// A lane that takes its requests from `inbox`.
-    pub fn new(
+    pub(super) fn new(
         context: Arc<Context>,
         partition: u32,
         inbox: mpsc::UnboundedReceiver<Ticket>,
@@ -114,16 +114,18 @@ impl Lane {
             news: context.membership.news(),
             standing: Standing::Nowhere,
             status,
+            stopping: false,
             watched: None,
             context,
         }
     }
 
     /// Serves until asked to stop and nothing waits any more.
-    pub async fn run(mut self, mut stop: Stop) {
+    pub(super) async fn run(mut self, mut stop: Stop) {
         let mut stop_at = None;
         loop {
             if stop.is_requested() && stop_at.is_none() {
+                self.stopping = true;
                 stop_at = Some(Instant::now() + self.context.settings.stop_max);
             }
             self.pull();
@@ -163,7 +165,7 @@ impl Lane {
                 seat.has_work() || self.trim_is_due(seat) || self.epoch_is_over(seat.at)
             }
             Standing::Database(at) => self.epoch_is_over(*at),
-            Standing::Nowhere | Standing::Away(_) => self.context.eager,
+            Standing::Nowhere | Standing::Away(_) => self.context.eager && !self.stopping,
             Standing::Held => self.row().is_some_and(|row| row.state != PartitionState::Held),
         };
         standing_has || !self.waiting.is_empty() || !self.done.is_empty()
@@ -171,6 +173,10 @@ impl Lane {
 
     /// Waits for anything to happen. Each branch is safe to drop.
     async fn idle(&mut self, stop: &mut Stop) {
+        let trim_at = match &self.standing {
+            Standing::Redis(seat) => self.next_trim(seat),
+            _ => None,
+        };
         tokio::select! {
             ticket = self.inbox.recv() => match ticket {
                 Some(ticket) => self.waiting.push_back(ticket),
@@ -183,6 +189,7 @@ impl Lane {
             }
             _ = self.news.changed() => {}
             _ = self.progress.changed() => {}
+            () = until(trim_at), if trim_at.is_some() => {}
             () = stop.requested() => {}
         }
     }
@@ -217,126 +224,6 @@ impl Lane {
         self.status.lock().expect("no holder of this lock panics").standing = word;
     }
 
-    /// Finds the epoch to serve in, or brings it about.
-    async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
-        self.take_back_questions();
-        let row = match self.read_row().await {
-            Ok(row) => row,
-            Err(error) => {
-                self.trouble(Unavailable::Ledger, &error).await;
-                return away(suspicion);
-            }
-        };
-        let at = At { partition: self.partition, epoch: row.epoch };
-        if let Some(suspicion) = &suspicion
-            && (row.epoch < suspicion.at.epoch || suspicion.redis_epoch > Some(row.epoch))
-        {
-            return self.hold(suspicion).await;
-        }
-        let has_redis = self.context.redis.is_some();
-        match (row.state, &row.owner) {
-            (PartitionState::Held, _) => Standing::Held,
-            (PartitionState::Open, Owner::Redis { .. }) if !has_redis => {
-                self.refuse(Unavailable::NoRedis, "redis owns the partition; set redis.url").await;
-                Standing::Nowhere
-            }
-            (PartitionState::Open, Owner::Redis { incarnation }) => match &suspicion {
-                Some(suspicion) if suspicion.at == at => {
-                    let cause = suspicion.cause.clone();
-                    self.recover(&row, &cause, Some(suspicion.clone())).await
-                }
-                _ => self.participate(at, incarnation.clone()).await,
-            },
-            (PartitionState::Open, Owner::Database) if !has_redis => {
-                self.well();
-                Standing::Database(at)
-            }
-            (PartitionState::Open, Owner::Database) => {
-                self.recover(&row, "redis configured", suspicion).await
-            }
-            (PartitionState::Open, Owner::None) => self.recover(&row, "first use", suspicion).await,
-            (PartitionState::Recovering | PartitionState::Opening, _) => {
-                self.carry_on(&row, suspicion).await
-            }
-        }
-    }
-
-    /// Becomes a participant of an open epoch: only then may it fly there (F5).
-    async fn participate(&mut self, at: At, incarnation: String) -> Standing {
-        let node = self.context.membership.node();
-        match self.context.ledger.participate(at, node).await {
-            Ok(true) => {
-                self.well();
-                Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
-            }
-            Ok(false) => Standing::Nowhere,
-            Err(error) => {
-                self.trouble(Unavailable::Ledger, &error).await;
-                Standing::Nowhere
-            }
-        }
-    }
-
-    /// Watches another node's recovery; goes on in its place when it stands still too long (F6).
-    async fn carry_on(&mut self, row: &Partition, suspicion: Option<Suspicion>) -> Standing {
-        let settings = &self.context.settings;
-        let mine = row.actor == Some(self.context.membership.node());
-        let patience = match row.state {
-            PartitionState::Opening => settings.recovery_open_timeout,
-            _ => settings.recovery_open_timeout + settings.recovery_barrier_max,
-        };
-        let since = match self.watched {
-            Some((epoch, state, since)) if (epoch, state) == (row.epoch, row.state) => since,
-            _ => Instant::now(),
-        };
-        self.watched = Some((row.epoch, row.state, since));
-        if mine || since.elapsed() > patience {
-            return self.recover(row, &row.cause.clone(), suspicion).await;
-        }
-        self.backoff.wait().await;
-        away(suspicion)
-    }
-
-    /// Leads a recovery one step further.
-    async fn recover(
-        &mut self,
-        row: &Partition,
-        cause: &str,
-        suspicion: Option<Suspicion>,
-    ) -> Standing {
-        let handed = self.handed;
-        let mut progress = self.progress.clone();
-        let settled = async move {
-            // An error means that the journal is gone: then nothing more will be committed.
-            let _ = progress.wait_for(|committed| *committed >= handed).await;
-        };
-        match reconciler::recover(&self.context, row, cause, settled).await {
-            Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
-            Ok(Recovered::Held) => Standing::Held,
-            Err(Trouble::Ledger(error)) => {
-                self.trouble(Unavailable::Ledger, &error).await;
-                away(suspicion)
-            }
-            Err(Trouble::Redis(error)) => {
-                self.trouble(Unavailable::Redis, &error).await;
-                away(suspicion)
-            }
-        }
-    }
-
-    /// The ledger shows less than this node or Redis has seen: it went back (F9).
-    async fn hold(&mut self, suspicion: &Suspicion) -> Standing {
-        let cause = format!("the ledger went back: {}", suspicion.cause);
-        tracing::error!(partition = self.partition, cause, "partition held");
-        match self.context.ledger.hold(self.partition, &cause).await {
-            Ok(()) => Standing::Held,
-            Err(error) => {
-                self.trouble(Unavailable::Ledger, &error).await;
-                Standing::Away(suspicion.clone())
-            }
-        }
-    }
-
     /// Refuses everything until the ledger says that the partition is no longer held.
     async fn serve_held(&mut self) -> Standing {
         self.take_back_questions();
@@ -365,13 +252,6 @@ impl Lane {
         }
     }
 
-    /// The ledger's row of this partition, read now.
-    async fn read_row(&self) -> Result<Partition, LedgerError> {
-        let rows = self.context.ledger.partitions().await?;
-        let row = rows.into_iter().find(|row| row.partition == self.partition);
-        Ok(row.expect("the ledger has a row for each partition of its deployment"))
-    }
-
     /// The row as the last heartbeat showed it.
     fn row(&self) -> Option<Partition> {
         self.news.borrow().iter().find(|row| row.partition == self.partition).cloned()
@@ -384,7 +264,7 @@ impl Lane {
     }
 
     /// Requests that were at the journal when their epoch ended wait again.
-    fn take_back_questions(&mut self) {
+    pub(super) fn take_back_questions(&mut self) {
         for done in std::mem::take(&mut self.done) {
             if let Done::Asked { tickets, .. } = done {
                 self.wait_again(tickets);
@@ -401,7 +281,11 @@ impl Lane {
     }
 
     /// Notes what is wrong, for whoever gives up waiting, and waits a moment.
-    pub(super) async fn trouble(&mut self, why: Unavailable, error: &dyn std::fmt::Display) {
+    pub(super) async fn trouble(
+        &mut self,
+        why: Unavailable,
+        error: &(dyn std::fmt::Display + Sync),
+    ) {
         tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
         self.status.lock().expect("no holder of this lock panics").trouble = Some(why);
         self.waiting.retain(|ticket| !ticket.stage.is_given_up());
@@ -416,7 +300,7 @@ impl Lane {
     }
 
     /// Refuses all waiting requests: none of them took anything.
-    async fn refuse(&mut self, why: Unavailable, remedy: &str) {
+    pub(super) async fn refuse(&mut self, why: Unavailable, remedy: &str) {
         for ticket in std::mem::take(&mut self.waiting) {
             ticket.answer(Err(unavailable(why, NumberTaken::No)));
         }
@@ -424,11 +308,15 @@ impl Lane {
     }
 }
 
-fn away(suspicion: Option<Suspicion>) -> Standing {
-    suspicion.map_or(Standing::Nowhere, Standing::Away)
+/// The error for a request that cannot be served now; a second is a fair guess for all causes.
+pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {
+    AllocError::Unavailable { why, retry_after_ms: 1_000, taken }
 }
 
-/// The error for a request that cannot be served now; a second is a fair guess for all causes.
-pub fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {
-    AllocError::Unavailable { why, retry_after_ms: 1_000, taken }
+/// Waits until a moment; without one, for ever. Safe to drop.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }

@@ -9,6 +9,7 @@ mod chores;
 mod context;
 mod database_path;
 mod error;
+mod joining;
 mod landing;
 mod lane;
 mod membership;
@@ -90,7 +91,7 @@ impl Allocator {
         let (reply, answer) = oneshot::channel();
         let stage = Arc::new(Stage::default());
         let waiter = Waiter(Arc::clone(&stage));
-        let ticket = Ticket { order, reply, stage, attempts: 0, asked_in: None, place };
+        let ticket = Ticket { order, reply, stage, attempts: 0, asked_in: None, _place: place };
         if lane.inbox.send(ticket).is_err() {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }

@@ -12,7 +12,7 @@ use crate::ledger::Seed;
 
 /// One counter as this node has seen it in this epoch.
 #[derive(Debug)]
-pub struct Note {
+pub(super) struct Note {
     /// Its id in the ledger, once known.
     pub counter_id: Option<i64>,
     /// Highest value seen.
@@ -46,7 +46,7 @@ impl Note {
     }
 
     /// Notes `count` values up to `value`.
-    pub fn took(&mut self, counter_id: i64, value: i64, count: u64) {
+    pub(super) fn took(&mut self, counter_id: i64, value: i64, count: u64) {
         self.counter_id = Some(counter_id);
         self.value = self.value.max(Some(value));
         self.warm = true;
@@ -55,14 +55,14 @@ impl Note {
     }
 
     /// Notes that a request found no room.
-    pub fn met_ceiling(&mut self, value: i64, ceiling: i64) {
+    pub(super) fn met_ceiling(&mut self, value: i64, ceiling: i64) {
         self.value = self.value.max(Some(value));
         self.ceiling = Some(ceiling);
         self.warm = true;
     }
 
     /// Notes the ceiling in force after a seed or a raise.
-    pub fn grant(&mut self, ceiling: i64, step: u64) {
+    pub(super) fn grant(&mut self, ceiling: i64, step: u64) {
         self.ceiling = self.ceiling.max(Some(ceiling));
         self.raising = false;
         self.granted = self.room(step);
@@ -80,7 +80,7 @@ impl Note {
 
     /// Whether less than half of the last grant is left and nobody raises yet.
     #[must_use]
-    pub fn wants_raise(&self, serial: &Seed) -> bool {
+    pub(super) fn wants_raise(&self, serial: &Seed) -> bool {
         let room_in_sight = self.ceiling.is_some_and(|ceiling| ceiling < signed(serial.max));
         room_in_sight && !self.raising && self.room(serial.step) * 2 < self.granted
     }
@@ -89,7 +89,12 @@ impl Note {
     /// at least `need` numbers, growing fourfold at most, and sparing small serials: no more than an
     /// eighth of what is left, so that one close at the ceiling cannot use a counter up.
     #[must_use]
-    pub fn next_ceiling(&self, serial: &Seed, need: u64, settings: &AllocatorSettings) -> i64 {
+    pub(super) fn next_ceiling(
+        &self,
+        serial: &Seed,
+        need: u64,
+        settings: &AllocatorSettings,
+    ) -> i64 {
         let value = self.value.unwrap_or_else(|| origin(serial));
         let left = signed(serial.max).abs_diff(value.min(signed(serial.max))) / serial.step;
         let elapsed = self.since.elapsed().as_secs_f64().max(1.0);
@@ -104,12 +109,12 @@ impl Note {
 
 /// The notes of one epoch, bounded.
 #[derive(Debug, Default)]
-pub struct Notes(HashMap<String, Note>);
+pub(super) struct Notes(HashMap<String, Note>);
 
 impl Notes {
     /// The note of a counter, begun if there is none. Past `counters_max` all notes are forgotten
     /// first: only the second net and the rates start over.
-    pub fn of(&mut self, counter: &str, counters_max: usize) -> &mut Note {
+    pub(super) fn of(&mut self, counter: &str, counters_max: usize) -> &mut Note {
         if self.0.len() >= counters_max && !self.0.contains_key(counter) {
             self.0.clear();
         }
@@ -118,20 +123,20 @@ impl Notes {
 
     /// The note of a counter, where there is one.
     #[must_use]
-    pub fn get(&self, counter: &str) -> Option<&Note> {
+    pub(super) fn get(&self, counter: &str) -> Option<&Note> {
         self.0.get(counter)
     }
 }
 
 /// The value before a serial's first one.
 #[must_use]
-pub fn origin(serial: &Seed) -> i64 {
+pub(super) fn origin(serial: &Seed) -> i64 {
     signed(serial.start) - signed(serial.step)
 }
 
 /// Values are at most 2^53 - 1.
 #[must_use]
-pub fn signed(value: u64) -> i64 {
+pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).expect("values are at most 2^53 - 1")
 }
 

@@ -1,5 +1,10 @@
 //! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::lane::{Lane, Standing, Suspicion, unavailable};
 use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
@@ -12,7 +17,7 @@ use crate::counter::{
 /// The outbox is trimmed at the latest when so many flights are committed…
 const TRIM_FLIGHTS: u64 = 64;
 /// …or so long after the last trim.
-const TRIM_PERIOD: std::time::Duration = std::time::Duration::from_millis(100);
+const TRIM_PERIOD: Duration = Duration::from_millis(100);
 
 /// What a call's answer means for the seat.
 pub(super) enum Course {
@@ -71,8 +76,9 @@ impl Lane {
 
     /// The next call: seeds and raises first, for requests are parked behind them.
     fn load(&mut self, seat: &mut Seat) -> Option<InAir> {
-        let number = self.context.next_flight();
-        let (keys, guard) = (&self.context.keys, seat.guard(number));
+        let context = Arc::clone(&self.context);
+        let number = context.next_flight();
+        let (keys, guard) = (&context.keys, seat.guard(number));
         if !seat.seeds.is_empty() {
             let places = std::mem::take(&mut seat.seeds);
             let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
@@ -127,7 +133,7 @@ impl Lane {
 
     /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
     async fn fly(&mut self, redis: &Redis, seat: &mut Seat, in_air: InAir) -> Course {
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         let landed = match &in_air.cargo {
             Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
             Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
@@ -182,10 +188,15 @@ impl Lane {
 
     /// Whether enough is committed, or long enough ago, to trim the outbox.
     pub(super) fn trim_is_due(&self, seat: &Seat) -> bool {
-        let committed = *self.progress.borrow();
-        let behind = committed.saturating_sub(seat.trimmed);
-        behind >= TRIM_FLIGHTS
-            || (behind > 0 && self.waiting.is_empty() && seat.trimmed_at.elapsed() >= TRIM_PERIOD)
+        let behind = self.progress.borrow().saturating_sub(seat.trimmed);
+        let quiet = self.waiting.is_empty()
+            && self.next_trim(seat).is_some_and(|moment| moment <= Instant::now());
+        behind >= TRIM_FLIGHTS || quiet
+    }
+
+    /// When a quiet lane should trim; `None` while there is nothing to trim.
+    pub(super) fn next_trim(&self, seat: &Seat) -> Option<Instant> {
+        (*self.progress.borrow() > seat.trimmed).then(|| seat.trimmed_at + TRIM_PERIOD)
     }
 
     /// Removes committed entries from this node's outbox. A refusal shows itself again, and is dealt
@@ -197,7 +208,7 @@ impl Lane {
             return;
         }
         let guard = seat.guard(0);
-        seat.trimmed_at = tokio::time::Instant::now();
+        seat.trimmed_at = Instant::now();
         match redis.trim(&self.context.keys, &guard, upto).await {
             Ok(Trimmed::Removed(_)) => seat.trimmed = upto,
             Ok(refused) => tracing::debug!(?refused, "outbox not trimmed"),

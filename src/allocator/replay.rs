@@ -6,7 +6,7 @@ use crate::ledger::Found;
 
 /// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken.
 /// The caller's key is looked at before the document, as in the issue script.
-pub fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
+pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> {
     let same = |digest: &str| digest == order.record.payload_digest;
     match (found.by_key, found.by_document) {
         (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.issued(entry, true)),
@@ -20,7 +20,7 @@ pub fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocError>> 
 }
 
 /// The refusal of an order one of whose serials has no value left (R2.5).
-pub fn exhausted(order: &Order, serial: usize) -> AllocError {
+pub(super) fn exhausted(order: &Order, serial: usize) -> AllocError {
     let name = order.served.series.serials()[serial].name.clone();
     AllocError::Exhausted { serial: name, max: order.serials[serial].max }
 }

@@ -13,7 +13,7 @@ use crate::node::NodeId;
 
 /// A ceiling that stands in the ledger and is to be sent to Redis.
 #[derive(Clone, Debug)]
-pub struct RaisePlace {
+pub(super) struct RaisePlace {
     /// Name of the counter within the partition.
     pub counter: String,
     /// The ledger's ceiling.
@@ -24,7 +24,7 @@ pub struct RaisePlace {
 
 /// A place that a seed in the ledger has prepared.
 #[derive(Clone, Debug)]
-pub struct ColdPlace {
+pub(super) struct ColdPlace {
     /// What goes to Redis.
     pub place: SeedPlace,
     /// Distance between values.
@@ -32,7 +32,7 @@ pub struct ColdPlace {
 }
 
 /// What a flight carries.
-pub enum Cargo {
+pub(super) enum Cargo {
     /// Requests, and the room reserved for their records.
     Tickets(Vec<Ticket>, OwnedSemaphorePermit),
     /// Counters to seed.
@@ -42,7 +42,7 @@ pub enum Cargo {
 }
 
 /// The one call in the air: flown again byte for byte until its outcome is known (F10).
-pub struct InAir {
+pub(super) struct InAir {
     /// The encoded call.
     pub flight: Flight,
     /// Its number.
@@ -52,7 +52,7 @@ pub struct InAir {
 }
 
 /// The participation.
-pub struct Seat {
+pub(super) struct Seat {
     /// Partition and epoch.
     pub at: At,
     /// The owner's incarnation, as the ledger names it.
@@ -80,7 +80,7 @@ pub struct Seat {
 impl Seat {
     /// A seat just taken.
     #[must_use]
-    pub fn new(at: At, incarnation: String, node: NodeId) -> Self {
+    pub(super) fn new(at: At, incarnation: String, node: NodeId) -> Self {
         Seat {
             at,
             incarnation,
@@ -98,7 +98,7 @@ impl Seat {
 
     /// The guard of the next flight.
     #[must_use]
-    pub fn guard(&self, flight: u64) -> Guard {
+    pub(super) fn guard(&self, flight: u64) -> Guard {
         Guard {
             partition: self.at.partition,
             epoch: self.at.epoch,
@@ -111,14 +111,14 @@ impl Seat {
 
     /// Whether a call is in the air or ready to fly, apart from waiting requests.
     #[must_use]
-    pub fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         self.air.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
     }
 
     /// Ends the participation: gives back every request, in the order in which they came. What their
     /// flight may have taken is discarded: it was never handed out and never will be.
     #[must_use]
-    pub fn discard(mut self) -> Vec<Ticket> {
+    pub(super) fn discard(mut self) -> Vec<Ticket> {
         let mut tickets = match self.air.take() {
             Some(InAir { cargo: Cargo::Tickets(tickets, _), .. }) => tickets,
             _ => Vec::new(),

@@ -20,7 +20,7 @@ const COUNT_MAX: u64 = 1_000_000;
 const TEXT_CHARS_MAX: usize = 255;
 
 /// A checked request: everything but its values.
-pub struct Order {
+pub(super) struct Order {
     /// The series that serves it.
     pub served: Arc<ServedSeries>,
     /// What the journal will know of it.
@@ -44,7 +44,7 @@ impl Order {
     ///
     /// # Errors
     /// Whatever is wrong with the request, naming the field.
-    pub fn check(
+    pub(super) fn check(
         catalog: &Catalog,
         request: Request,
         clock: &dyn Clock,
@@ -109,7 +109,7 @@ impl Order {
 
     /// The keys under which an earlier number may stand, for the journal.
     #[must_use]
-    pub fn question(&self, since_us: i64) -> Question {
+    pub(super) fn question(&self, since_us: i64) -> Question {
         Question {
             series_id: self.record.series_id,
             user_id: self.record.user_id.clone(),
@@ -121,12 +121,12 @@ impl Order {
 
     /// Name and identity of the counter of one take.
     #[must_use]
-    pub fn serial(&self, take: usize) -> (String, Seed) {
+    pub(super) fn serial(&self, take: usize) -> (String, Seed) {
         (self.counters[take].clone(), self.serials[take].clone())
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
-    pub fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
+    pub(super) fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
         let single = entry.taken.iter().all(|taken| taken.range.first == taken.range.last);
         let last_number = if single {
             None
@@ -168,17 +168,17 @@ fn digest(request: &Request) -> String {
 }
 
 /// The first value of each serial.
-pub fn first_values(taken: &[TakenRange]) -> Vec<u64> {
+pub(super) fn first_values(taken: &[TakenRange]) -> Vec<u64> {
     taken.iter().map(|taken| taken.range.first).collect()
 }
 
 /// The last value of each serial.
-pub fn last_values(taken: &[TakenRange]) -> Vec<u64> {
+pub(super) fn last_values(taken: &[TakenRange]) -> Vec<u64> {
     taken.iter().map(|taken| taken.range.last).collect()
 }
 
 /// An order and the caller who waits for it.
-pub struct Ticket {
+pub(super) struct Ticket {
     /// What is asked.
     pub order: Order,
     /// Where the answer goes.
@@ -190,25 +190,25 @@ pub struct Ticket {
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
     /// Its place among the requests that may wait; given back when the ticket is gone.
-    pub place: OwnedSemaphorePermit,
+    pub _place: OwnedSemaphorePermit,
 }
 
 impl Ticket {
     /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
-    pub fn answer(self, answer: Result<Issued, AllocError>) {
+    pub(super) fn answer(self, answer: Result<Issued, AllocError>) {
         let _ = self.reply.send(answer);
     }
 
     /// How often it was tried before the attempt that answered it.
     #[must_use]
-    pub fn retry_count(&self) -> u32 {
+    pub(super) fn retry_count(&self) -> u32 {
         self.attempts.saturating_sub(1)
     }
 }
 
 /// How far a ticket has come: decides what a caller who gives up is told.
 #[derive(Debug, Default)]
-pub struct Stage(AtomicU8);
+pub(super) struct Stage(AtomicU8);
 
 const WAITING: u8 = 0;
 const FLYING: u8 = 1;
@@ -216,23 +216,23 @@ const GIVEN_UP: u8 = 2;
 
 impl Stage {
     /// Takes the ticket into a flight; false when its caller has given up.
-    pub fn board(&self) -> bool {
+    pub(super) fn board(&self) -> bool {
         self.0.compare_exchange(WAITING, FLYING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Puts a ticket back that certainly took nothing that will ever be handed out.
-    pub fn disembark(&self) {
+    pub(super) fn disembark(&self) {
         self.0.store(WAITING, Ordering::Release);
     }
 
     /// Gives up; true when the ticket will certainly not take a number any more.
-    pub fn give_up(&self) -> bool {
+    pub(super) fn give_up(&self) -> bool {
         self.0.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Whether the caller has given up.
     #[must_use]
-    pub fn is_given_up(&self) -> bool {
+    pub(super) fn is_given_up(&self) -> bool {
         self.0.load(Ordering::Acquire) == GIVEN_UP
     }
 }

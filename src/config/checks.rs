@@ -259,6 +259,8 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
             retry.delay_max,
             DurationText(delay_min)..=secs(60),
         )?,
+        retry_attempts_max: within("retry.attempts_max", layer.retry.attempts_max, 0..=100)?,
+        stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
     })
 }

@@ -147,6 +147,7 @@ section! {
         queue_max: usize = issuing().queue_max,
         flight_max: usize = issuing().flight_max,
         counters_max: usize = issuing().counters_max,
+        stop_max: DurationText = DurationText(issuing().stop_max),
     }
 }
 
@@ -186,6 +187,7 @@ section! {
     Retry {
         delay_min: DurationText = DurationText(issuing().retry_delay_min),
         delay_max: DurationText = DurationText(issuing().retry_delay_max),
+        attempts_max: u32 = issuing().retry_attempts_max,
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Node {
     pub beat: i64,
     /// When it registered.
     pub started_at_us: i64,
+    /// Partitions in which it ever was a participant: where it may have left an outbox.
+    pub partitions: Vec<u32>,
 }
 
 /// Who takes the numbers of a partition.

@@ -27,3 +27,9 @@ pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// The longest text of a number, in characters (R2.4).
 pub const TEXT_CHARS_MAX: usize = 128;
+
+/// TEMP
+#[must_use]
+pub fn builtin_series() -> Vec<SeriesDefinition> {
+    todo!()
+}

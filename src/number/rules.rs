@@ -25,8 +25,8 @@ pub enum RuleError {
 ///
 /// # Errors
 /// See [`RuleError`].
-pub fn choose(
-    _series: &[impl AsRef<Series>],
+pub fn choose<'a>(
+    _series: impl IntoIterator<Item = &'a Series>,
     _type_code: &str,
     _project: Option<&str>,
 ) -> Result<Choice, RuleError> {

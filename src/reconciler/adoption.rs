@@ -200,9 +200,8 @@ impl Reconciler {
         for entry in entries {
             let at = At { partition, epoch: entry.epoch };
             for (taken, record) in &entry.allocations {
-                let record = read_record(at, taken, record).map_err(|reason| {
-                    AdoptionError::Unreadable { flight: entry.flight, reason }
-                })?;
+                let record = read_record(at, taken, record)
+                    .map_err(|reason| AdoptionError::Unreadable { flight: entry.flight, reason })?;
                 records.push(record);
             }
         }
