@@ -38,6 +38,20 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Waits until it has ended by itself; `None` when it has not in time.
+    pub fn wait(&mut self, limit: std::time::Duration) -> Option<std::process::ExitStatus> {
+        let deadline = std::time::Instant::now() + limit;
+        while std::time::Instant::now() < deadline {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(10));
+        }
+        None
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();

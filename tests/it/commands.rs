@@ -1,0 +1,166 @@
+//! The commands as an operator types them.
+
+use std::process::Stdio;
+
+use crate::harness::postgres::Postgres;
+use crate::harness::redis::Redis;
+use crate::harness::service::Deployment;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn next_works_on_a_fresh_machine_and_prints_the_number_only() {
+    let deployment = Deployment::embedded();
+    let next = ["next", "SPO", "--date", "2024-01-22"];
+    let first = deployment.run(&next);
+    assert_eq!(text(&first.stdout), "SPO-20240122-001\n");
+    assert!(text(&first.stderr).contains("built-in"), "an empty ledger says what it loaded");
+    let second = deployment.run(&next);
+    assert_eq!(text(&second.stdout), "SPO-20240122-002\n");
+    assert_eq!(text(&second.stderr), "", "nothing to say the second time");
+    assert!(deployment.verify().0);
+}
+
+#[test]
+fn ten_next_at_once_on_one_fresh_sqlite_file_give_ten_numbers() {
+    let deployment = Deployment::embedded();
+    let children: Vec<_> = (0..10)
+        .map(|_| {
+            let mut command = deployment.command(&["next", "SPO", "--date", "2024-01-22"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let mut numbers: Vec<String> = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        numbers.push(text(&output.stdout).trim().to_owned());
+    }
+    numbers.sort();
+    let expected: Vec<String> = (1..=10).map(|n| format!("SPO-20240122-{n:03}")).collect();
+    assert_eq!(numbers, expected);
+    assert!(deployment.verify().0);
+}
+
+#[test]
+fn next_on_a_ledger_with_redis_joins_takes_its_numbers_and_leaves_nothing_behind() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("next"), Some(&redis.url()));
+    deployment.apply_examples();
+    let next = ["next", "SPO", "--date", "2024-01-22", "--count", "3"];
+    assert_eq!(
+        deployment.ok(&next),
+        "SPO-20240122-001\nSPO-20240122-002\nSPO-20240122-003\n"
+    );
+    assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-004\n");
+    let outboxes = redis.cli(&["--scan", "--pattern", "nbr:*outbox*"]);
+    for outbox in outboxes.lines() {
+        assert_eq!(redis.cli(&["xlen", outbox]), "0", "{outbox} is drained");
+    }
+    let (clean, report) = deployment.verify();
+    assert!(clean && report["totals"]["journal"] == 2, "{report}");
+}
+
+#[test]
+fn a_command_without_redis_never_moves_a_partition_that_redis_owns() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let with = Deployment::new(&postgres.url("moves"), Some(&redis.url()));
+    with.apply_examples();
+    with.ok(&["next", "SPO", "--date", "2024-01-22"]);
+    let without = Deployment::new(&postgres.url("moves"), None);
+    let output = without.run(&["next", "SPO", "--date", "2024-01-22"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    assert!(text(&output.stderr).contains("redis.url"), "{}", text(&output.stderr));
+    assert_eq!(with.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-002\n");
+}
+
+#[test]
+fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
+    let redis = Redis::start();
+    let alone = Deployment::embedded();
+    assert_eq!(alone.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
+    let joined = Deployment::new(alone.database_url(), Some(&redis.url()));
+    let out = joined.ok(&["next", "SPO", "--date", "2024-01-22", "--json"]);
+    assert!(out.contains("SPO-20240122-002") && out.contains("\"redis\""), "{out}");
+    assert!(joined.verify().0);
+}
+
+#[test]
+fn preview_and_parse_take_nothing() {
+    let deployment = Deployment::embedded();
+    let preview = deployment.ok(&["preview", "SPO", "--date", "2024-01-22"]);
+    assert_eq!(preview, "SPO-20240122-001\n");
+    let parsed = deployment.ok(&["parse", "SPO", "SPO-20240122-015", "--json"]);
+    let parsed: serde_json::Value = serde_json::from_str(&parsed).unwrap();
+    assert!(parsed.to_string().contains("15") && parsed.to_string().contains("2024-01-22"));
+    let refused = deployment.run(&["parse", "SPO", "SPO-2024012-015"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
+}
+
+#[test]
+fn a_mistake_in_a_series_file_is_shown_with_line_column_and_reason() {
+    let deployment = Deployment::embedded();
+    let file = deployment.path("bad.toml");
+    let apply = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let output = deployment.run(&["series", "apply", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let head = "[[series]]\ncode = \"X\"\nname = \"x\"\nserves = { types = [\"X\"] }\n";
+    let serial = "[[series.serials]]\ncounter = [\"type\"]\n";
+    let unknown_field = apply(&format!("{head}colour = 1\ntemplate = \"{{SEQ:3}}\"\n{serial}"));
+    assert!(unknown_field.contains("line 5") && unknown_field.contains("colour"), "{unknown_field}");
+    let unknown_token = apply(&format!("{head}template = \"A-{{COLOUR}}-{{SEQ:3}}\"\n{serial}"));
+    assert!(unknown_token.contains("line 5") && unknown_token.contains("COLOUR"), "{unknown_token}");
+    assert!(unknown_token.contains("column"), "{unknown_token}");
+    let deprecated = apply(&format!("{head}template = \"{{ORG}}-{{SEQ:3}}\"\n{serial}"));
+    assert!(deprecated.contains("ORIGINATOR"), "{deprecated}");
+    assert!(!deployment.ok(&["series", "list"]).contains("\nX"), "nothing was saved");
+}
+
+#[test]
+fn a_wrong_setting_is_refused_at_start_with_its_name() {
+    let mut deployment = Deployment::embedded();
+    deployment.extra = "[node]\nttl = \"3 parsecs\"\n".into();
+    let output = deployment.run(&["next", "SPO"]);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("node.ttl"), "{}", text(&output.stderr));
+    deployment.extra.clear();
+    deployment.ok(&["next", "SPO"]);
+    deployment.extra = "partitions = 4\n".into();
+    let mut other = Deployment::new(deployment.database_url(), None);
+    other.extra = "[allocator]\nflight_max = 0\n".into();
+    let output = other.run(&["next", "SPO"]);
+    assert!(text(&output.stderr).contains("allocator.flight_max"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_address_beyond_loopback_needs_tokens_and_a_token_opens_the_door() {
+    let deployment = Deployment::embedded();
+    let output = deployment.run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("http.listen"), "{}", text(&output.stderr));
+    let made = deployment.ok(&["token", "create", "orders", "--json"]);
+    let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+    assert!(made["token"].is_string() && made["sha256"].is_string(), "{made}");
+}
+
+#[test]
+fn status_and_series_print_what_there_is() {
+    let deployment = Deployment::embedded();
+    deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
+    let status = deployment.ok(&["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert!(status.to_string().contains("database"), "{status}");
+    assert!(deployment.ok(&["status"]).contains("database"));
+    let list = deployment.ok(&["series", "list"]);
+    for code in ["SPO", "BPO", "IAO", "RFA"] {
+        assert!(list.contains(code), "{code} is built in: {list}");
+    }
+    assert!(deployment.ok(&["series", "show", "SPO"]).contains("{PREFIX}-{DATE:yyyyMMdd}-{SEQ:3}"));
+}

@@ -1,0 +1,182 @@
+//! Named faults and the promise that holds through each of them, under load.
+
+use std::time::Duration;
+
+use numerator::ledger::{GapFilter, JournalFilter, SharedLedger};
+
+use crate::harness::load::{self, Running, Seen};
+use crate::harness::postgres::Postgres;
+use crate::harness::redis::Redis;
+use crate::harness::service::Deployment;
+use crate::load::open;
+
+const CONNECTIONS: usize = 32;
+
+/// How soon issuing resumes by itself after Redis lost everything.
+const RESUME_LIMIT: Duration = Duration::from_secs(2);
+
+/// Every number that a client received stands in the journal, under its document, once.
+async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
+    for (document, number) in &seen.numbers {
+        let filter =
+            JournalFilter { number: Some(number.clone()), limit: 10, ..JournalFilter::default() };
+        let rows = ledger.find(&filter).await.unwrap();
+        let documents: Vec<_> =
+            rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
+        assert_eq!(documents, [document.clone()], "rows of {number}");
+    }
+}
+
+async fn service_is_killed(deployment: &Deployment) {
+    deployment.apply_load_series();
+    let mut service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(1_500).await;
+    service.kill();
+    let mut seen = load.finish().await;
+    assert!(seen.numbers.len() > 500, "only {} numbers before the crash", seen.numbers.len());
+    let ledger = open(deployment).await;
+    let journaled_before = ledger.totals().await.unwrap().journal;
+
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(1_000).await;
+    let after = load.finish().await;
+    // The second load asks for the same documents again: the same numbers must come.
+    for (document, number) in &after.numbers {
+        let before = seen.numbers.get(document);
+        assert!(before.is_none_or(|before| before == number), "{document}: {before:?}, {number}");
+    }
+    seen.numbers.extend(after.numbers);
+    seen.assert_no_duplicate();
+    // The dead node is adopted once it was silent for its time-to-live.
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let nodes = ledger.nodes().await.unwrap();
+        if nodes.len() == 1 {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "not adopted: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_all_journaled(&ledger, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}; {journaled_before} rows before the restart");
+    assert!(service.terminate());
+}
+
+#[tokio::test]
+async fn faults_service_killed_on_redis_and_postgres_no_duplicate_and_the_outbox_is_adopted() {
+    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+    service_is_killed(&Deployment::new(&postgres.url("killed"), Some(&redis.url()))).await;
+}
+
+#[tokio::test]
+async fn faults_service_killed_on_the_database_path_no_duplicate_and_nothing_lost() {
+    service_is_killed(&Deployment::embedded()).await;
+    let postgres = Postgres::start();
+    service_is_killed(&Deployment::new(&postgres.url("killed"), None)).await;
+}
+
+/// Ruins Redis while the load runs; what holds afterwards.
+async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
+    let (postgres, mut redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("ruined"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(1_500).await;
+    ruin(&mut redis);
+    let asked = load.asked();
+    load.reach(asked + 1_500).await;
+    let seen = load.finish().await;
+    seen.assert_no_duplicate();
+    assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
+    assert!(seen.longest_stall < RESUME_LIMIT, "stalled for {:?}", seen.longest_stall);
+    assert!(service.terminate());
+    let ledger = open(&deployment).await;
+    assert_all_journaled(&ledger, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    let gaps = ledger.gaps(&GapFilter { limit: 100, ..GapFilter::default() }).await.unwrap();
+    assert!(!gaps.is_empty(), "an epoch closed at its ceiling leaves a gap");
+    let events = ledger.events(100).await.unwrap();
+    let recoveries = events.iter().filter(|event| event.kind == "recovery").count();
+    assert!(recoveries >= 2, "the first opening and the recovery are on record: {events:?}");
+}
+
+#[tokio::test]
+async fn faults_redis_is_flushed_issuing_resumes_by_itself_without_a_duplicate() {
+    redis_is_ruined(|redis| redis.flushall()).await;
+}
+
+#[tokio::test]
+async fn faults_a_counter_is_deleted_issuing_resumes_by_itself_without_a_duplicate() {
+    redis_is_ruined(|redis| {
+        let key = redis.cli(&["keys", "nbr:*:c:*LOAD*"]);
+        assert_eq!(redis.cli(&["del", &key]), "1", "{key}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn faults_a_counter_is_set_lower_issuing_resumes_by_itself_without_a_duplicate() {
+    redis_is_ruined(|redis| {
+        let key = redis.cli(&["keys", "nbr:*:c:*LOAD*"]);
+        redis.cli(&["hset", &key, "value", "3"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn faults_an_outbox_is_deleted_issuing_resumes_by_itself_without_a_duplicate() {
+    redis_is_ruined(|redis| {
+        let script = "for _, key in ipairs(redis.call('keys', 'nbr:*:outbox:*')) do \
+                      redis.call('del', key) end return redis.call('del', KEYS[1])";
+        let key = redis.cli(&["keys", "nbr:*:c:*LOAD*"]);
+        redis.cli(&["eval", script, "1", &key]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn faults_redis_restarts_empty_issuing_resumes_by_itself_without_a_duplicate() {
+    redis_is_ruined(|redis| redis.restart()).await;
+}
+
+#[tokio::test]
+async fn faults_ledger_restarts_everything_is_journaled_when_it_returns() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("restarts"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(1_000).await;
+    postgres.restart();
+    let asked = load.asked();
+    load.reach(asked + 1_000).await;
+    let seen = load.finish().await;
+    seen.assert_no_duplicate();
+    assert!(service.terminate(), "the journal is drained");
+    let ledger = open(&deployment).await;
+    assert_all_journaled(&ledger, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+#[tokio::test]
+async fn faults_a_second_ledger_on_the_same_redis_is_refused_and_takes_nothing() {
+    let redis = Redis::start();
+    let url = redis.url();
+    let (one, other) = (Deployment::sqlite(Some(&url)), Deployment::sqlite(Some(&url)));
+    one.apply_load_series();
+    other.apply_load_series();
+    let service = one.serve();
+    let seen = load::documents(&service.url, 4, 40).await;
+    seen.assert_contiguous(40);
+    let output = other.run(&["next", "LOAD"]);
+    assert!(!output.status.success(), "a foreign Redis must not be used");
+    assert!(output.stdout.is_empty());
+    let more = load::documents(&service.url, 4, 80).await;
+    more.assert_contiguous(80);
+}

@@ -1,0 +1,192 @@
+//! The real program: `numerator serve` on servers of the test, and its one-shot commands.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::process::{Process, free_port};
+
+/// Longest wait for the service to be ready, or to end.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Settings of one deployment: where its stores are. Services and commands share it.
+pub struct Deployment {
+    folder: tempfile::TempDir,
+    database_url: String,
+    redis_url: Option<String>,
+    /// Further lines of the settings file.
+    pub extra: String,
+}
+
+impl Deployment {
+    /// On PostgreSQL and Redis.
+    pub fn new(database_url: &str, redis_url: Option<&str>) -> Self {
+        Deployment {
+            folder: tempfile::tempdir().expect("temporary folder"),
+            database_url: database_url.into(),
+            redis_url: redis_url.map(Into::into),
+            extra: String::new(),
+        }
+    }
+
+    /// Embedded: SQLite in a folder of its own, no Redis.
+    pub fn embedded() -> Self {
+        Self::sqlite(None)
+    }
+
+    /// SQLite in a folder of its own.
+    pub fn sqlite(redis_url: Option<&str>) -> Self {
+        let mut deployment = Self::new("", redis_url);
+        deployment.database_url = format!("sqlite:{}", deployment.path("numerator.db").display());
+        deployment
+    }
+
+    /// A path in the deployment's folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where the ledger is.
+    pub fn database_url(&self) -> &str {
+        &self.database_url
+    }
+
+    fn settings(&self, port: u16) -> PathBuf {
+        let file = self.path(&format!("numerator-{port}.toml"));
+        let redis = self.redis_url.as_ref().map(|url| format!("[redis]\nurl = \"{url}\"\n"));
+        let text = format!(
+            "[http]\nlisten = \"127.0.0.1:{port}\"\n[data]\ndir = \"{}\"\n\
+             [database]\nurl = \"{}\"\n{}{}",
+            self.folder.path().display(),
+            self.database_url,
+            redis.unwrap_or_default(),
+            self.extra
+        );
+        std::fs::write(&file, text).expect("settings file");
+        file
+    }
+
+    /// Runs a command of the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("numerator runs")
+    }
+
+    /// A command of the program, not started yet.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numerator"));
+        command.arg("--config").arg(self.settings(0)).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command that must succeed; its standard output.
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{arguments:?} failed: {out}{error}");
+        out.into_owned()
+    }
+
+    /// Applies series files.
+    pub fn apply(&self, files: &[PathBuf]) {
+        let mut arguments = vec!["series".to_owned(), "apply".to_owned()];
+        arguments.extend(files.iter().map(|file| file.display().to_string()));
+        self.ok(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    /// Applies all example series.
+    pub fn apply_examples(&self) {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/series");
+        let mut files: Vec<PathBuf> =
+            folder.read_dir().expect("examples").map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        self.apply(&files);
+    }
+
+    /// Applies a series `LOAD` of eight digits that never resets: one counter.
+    pub fn apply_load_series(&self) {
+        let file = self.path("load.toml");
+        let text = "[[series]]\ncode = \"LOAD\"\nname = \"load\"\ntemplate = \"L-{SEQ:8}\"\n\
+                    serves = { types = [\"LOAD\"] }\n[[series.serials]]\ncounter = [\"type\"]\n";
+        std::fs::write(&file, text).expect("series file");
+        self.apply(&[file]);
+    }
+
+    /// Runs `verify`; whether it exits 0, and what it prints.
+    pub fn verify(&self) -> (bool, Value) {
+        let output = self.run(&["verify", "--json"]);
+        let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            panic!(
+                "verify prints no JSON ({error}): {}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            )
+        });
+        (output.status.success(), report)
+    }
+
+    /// Starts the service and waits until it is ready.
+    pub fn serve(&self) -> Service {
+        let port = free_port();
+        let log = self.path(&format!("serve-{port}.log"));
+        let arguments =
+            ["--config".to_owned(), self.settings(port).display().to_string(), "serve".to_owned()];
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_numerator"));
+        let process = Process::start(&program, &arguments, &log);
+        let service = Service { process, url: format!("http://127.0.0.1:{port}"), log };
+        service.wait_until_ready();
+        service
+    }
+}
+
+/// A running `numerator serve`.
+pub struct Service {
+    process: Process,
+    /// Where it listens.
+    pub url: String,
+    log: PathBuf,
+}
+
+impl Service {
+    fn wait_until_ready(&self) {
+        let deadline = Instant::now() + START_LIMIT;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ready = format!("{}/readyz", self.url);
+        std::thread::scope(|scope| {
+            // A thread of its own: the caller may already be inside a runtime.
+            scope.spawn(|| {
+                runtime.block_on(async {
+                    let client = reqwest::Client::new();
+                    loop {
+                        let answer = client.get(&ready).send().await;
+                        if answer.is_ok_and(|answer| answer.status().is_success()) {
+                            return;
+                        }
+                        assert!(Instant::now() < deadline, "not ready: {}", self.log());
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                });
+            });
+        });
+    }
+
+    /// What it wrote to its log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Asks it to end, and waits until it has; true when it ended well.
+    pub fn terminate(mut self) -> bool {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+        assert!(sent.success());
+        self.process.wait(START_LIMIT).is_some_and(|status| status.success())
+    }
+}

@@ -1,0 +1,75 @@
+//! Many callers on one counter: contiguous, no duplicate, all journaled, on every path.
+
+use std::time::{Duration, Instant};
+
+use numerator::clock::SystemClock;
+use numerator::ledger::{self, SharedLedger};
+
+use crate::harness::load;
+use crate::harness::postgres::Postgres;
+use crate::harness::redis::Redis;
+use crate::harness::service::Deployment;
+
+/// Requests of the large load, and the connections that make them.
+const REQUESTS: u64 = 20_000;
+const CONNECTIONS: usize = 64;
+
+/// How soon after the last answer the journal must hold every row.
+const JOURNAL_LIMIT: Duration = Duration::from_secs(1);
+
+pub async fn open(deployment: &Deployment) -> SharedLedger {
+    ledger::open(deployment.database_url(), 2, std::sync::Arc::new(SystemClock)).await.unwrap()
+}
+
+async fn one_counter_under_load(deployment: &Deployment, path: &str) {
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let client = reqwest::Client::new();
+    let (status, body) = load::take(&client, &service.url, "doc-0").await;
+    assert_eq!((status, &body["path"]), (201, &path.into()), "{body}");
+    let first = load::documents(&service.url, 100, 100).await;
+    assert_eq!(first.failures.len(), 0, "{:?}", first.failures);
+    first.assert_contiguous(100);
+    let ledger = open(deployment).await;
+    // The first hundred documents are asked for again: replays take nothing.
+    let all = load::documents(&service.url, CONNECTIONS, REQUESTS).await;
+    let answered = Instant::now();
+    assert_eq!(all.failures.len(), 0, "{:?}", all.failures);
+    all.assert_contiguous(usize::try_from(REQUESTS).unwrap());
+    loop {
+        let journal = ledger.totals().await.unwrap().journal;
+        if journal == REQUESTS {
+            break;
+        }
+        let waited = answered.elapsed();
+        assert!(waited < JOURNAL_LIMIT, "{journal} of {REQUESTS} rows after {waited:?}");
+    }
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    assert_eq!(report["totals"]["gaps"], 0, "{report}");
+    assert!(service.terminate(), "the service ends well");
+}
+
+#[tokio::test]
+async fn load_on_one_counter_is_contiguous_and_journaled_on_redis_and_postgres() {
+    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+    let deployment = Deployment::new(&postgres.url("load"), Some(&redis.url()));
+    one_counter_under_load(&deployment, "redis").await;
+}
+
+#[tokio::test]
+async fn load_on_one_counter_is_contiguous_and_journaled_on_redis_and_sqlite() {
+    let redis = Redis::start_durable();
+    one_counter_under_load(&Deployment::sqlite(Some(&redis.url())), "redis").await;
+}
+
+#[tokio::test]
+async fn load_on_one_counter_is_contiguous_and_journaled_on_postgres_alone() {
+    let postgres = Postgres::start();
+    one_counter_under_load(&Deployment::new(&postgres.url("load"), None), "database").await;
+}
+
+#[tokio::test]
+async fn load_on_one_counter_is_contiguous_and_journaled_on_sqlite_alone() {
+    one_counter_under_load(&Deployment::embedded(), "database").await;
+}

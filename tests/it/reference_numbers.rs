@@ -1,0 +1,97 @@
+//! The reference numbers of the source documents come out exactly: through HTTP on Redis and
+//! PostgreSQL, and through `next` on SQLite.
+
+use serde_json::{Value, json};
+
+use crate::harness::load::post;
+use crate::harness::postgres::Postgres;
+use crate::harness::redis::Redis;
+use crate::harness::service::Deployment;
+
+/// A request, how often it is made, and the number of the last time.
+struct Reference {
+    request: Value,
+    times: usize,
+    number: &'static str,
+}
+
+fn references() -> Vec<Reference> {
+    let of = |request: Value, times, number| Reference { request, times, number };
+    let letter = |to: &str, context: Value| {
+        let mut all = json!({ "ORIGINATOR": "คคง.", "RECIPIENT": to });
+        all.as_object_mut().unwrap().extend(context.as_object().unwrap().clone());
+        all
+    };
+    let correspondence = |kind: &str, to: &str, context: Value| {
+        json!({ "type": kind, "project": "LCBP3-C2", "date": "2025-12-02",
+                "context": letter(to, context) })
+    };
+    let sub_type = json!({ "SUB_TYPE": "21" });
+    let rfa = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" });
+    let team = json!({ "ORG_CODE": "TEAM", "DISCIPLINE_CODE": "STR" });
+    vec![
+        of(json!({ "type": "SPO", "date": "2024-01-22" }), 1, "SPO-20240122-001"),
+        of(json!({ "type": "SPO", "date": "2024-01-22" }), 14, "SPO-20240122-015"),
+        of(json!({ "type": "BPO", "date": "2024-01-22" }), 1, "BPO-20240122-001"),
+        of(correspondence("LETTER", "สคฉ.3", json!({})), 1, "คคง.-สคฉ.3-0001-2568"),
+        of(correspondence("TRANSMITTAL", "สคฉ.3", sub_type), 117, "คคง.-สคฉ.3-21-0117-2568"),
+        of(
+            json!({ "type": "RFA", "project": "LCBP3-C2", "date": "2025-12-02", "context": rfa }),
+            1,
+            "LCBP3-C2-RFA-TER-RPT-0001-A",
+        ),
+        of(correspondence("RFI", "สคฉ.3", json!({})), 42, "คคง.-สคฉ.3-0042-2568"),
+        of(correspondence("MEMO", "ผรม.1", json!({})), 1, "คคง.-ผรม.1-0001-2568"),
+        of(
+            json!({ "type": "RFA", "project": "LCBP3", "date": "2025-06-01", "context": team }),
+            1,
+            "TEAM-RFA-STR-2025-0001",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn reference_numbers_come_out_exactly_through_http_on_redis_and_postgres() {
+    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+    let deployment = Deployment::new(&postgres.url("reference"), Some(&redis.url()));
+    deployment.apply_examples();
+    let service = deployment.serve();
+    let client = reqwest::Client::new();
+    let mut documents = 0;
+    for Reference { request, times, number } in references() {
+        let mut last = Value::Null;
+        for _ in 0..times {
+            documents += 1;
+            let url = format!("{}/api/v1/documents/d{documents}/generate-number", service.url);
+            let (status, body) = post(&client, &url, &request).await;
+            assert_eq!(status, 201, "{request}: {body}");
+            assert_eq!(body["path"], "redis");
+            last = body;
+        }
+        assert_eq!(last["document_number"], number, "{request}");
+    }
+    assert!(service.terminate());
+    assert_eq!(deployment.verify().0, true);
+}
+
+#[test]
+fn reference_numbers_come_out_exactly_through_next_on_sqlite() {
+    let deployment = Deployment::embedded();
+    for Reference { request, times, number } in references() {
+        let text = |field: &str| request[field].as_str().map(ToOwned::to_owned);
+        let mut arguments = vec!["next".to_owned(), text("type").unwrap()];
+        for field in ["date", "project"] {
+            if let Some(value) = text(field) {
+                arguments.extend([format!("--{field}"), value]);
+            }
+        }
+        for (name, value) in request["context"].as_object().into_iter().flatten() {
+            arguments.extend(["--set".into(), format!("{name}={}", value.as_str().unwrap())]);
+        }
+        arguments.extend(["--count".into(), times.to_string()]);
+        let out = deployment.ok(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(out.lines().count(), times, "stdout carries the numbers only");
+        assert_eq!(out.lines().last(), Some(number), "{request}");
+    }
+    assert_eq!(deployment.verify().0, true);
+}
