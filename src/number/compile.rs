@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::error::{FieldFlaw, TemplateError, excerpt};
+use super::error::excerpt;
 use super::mask::SERIALS_MAX;
 use super::series::{CounterRule, Dimension, Variable};
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
+use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::{NUMBER_MAX, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
@@ -214,7 +215,9 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
         }
         match variable.rule.check("default", default) {
             Ok(normal) => *default = normal,
-            Err(reason) => return at(&field, FieldFlaw::Default { reason }),
+            Err(reason) => {
+                return at(&field, FieldFlaw::Default { reason: Box::new(reason) });
+            }
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Cuts a template into literal text and tokens. Knows no token by name.
 
-use super::error::{Place, TemplateError, TokenFlaw, excerpt};
+use super::error::excerpt;
+use super::template_error::{Place, TemplateError, TokenFlaw};
 
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod rules;
 mod series;
 mod series_file;
 mod template;
+mod template_error;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -29,13 +30,14 @@ mod value;
 
 pub use definition::{Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition};
 pub use draft::{Draft, Inputs};
-pub use error::{FieldFlaw, InputError, ParseError, Place, TemplateError, TokenFlaw};
+pub use error::{InputError, ParseError};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange};
 pub use rules::{Choice, RuleError, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
+pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).

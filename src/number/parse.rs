@@ -14,8 +14,9 @@ use super::template::Part;
 use super::value::ValueRule;
 use super::{NUMBER_MAX, ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
 
-/// Longest text worth normalising, in bytes: no 128 characters take more in any form.
-const BYTES_MAX: usize = 18 * 4 * TEXT_CHARS_MAX;
+/// Longest text worth normalising, in bytes: a character of normal form C is at most four of four
+/// bytes before.
+const BYTES_MAX: usize = 4 * 4 * TEXT_CHARS_MAX;
 
 /// Most steps of the walk through the readings.
 const STEPS_MAX: usize = 20_000;
@@ -96,6 +97,9 @@ impl Matcher<'_> {
     /// Where a part that begins at `from` may end.
     fn ends(&self, part: &Part, from: usize) -> Places {
         let rest = &self.text[from..];
+        if rest.is_empty() {
+            return 0;
+        }
         let lengths = match part {
             Part::Literal(text) => prefix(rest, text),
             Part::Serial { width: Some(width), .. } => digits(rest, *width),

@@ -4,7 +4,8 @@
 
 use jiff::civil::DateTime;
 
-use super::error::TokenFlaw;
+use super::error::excerpt;
+use super::template_error::TokenFlaw;
 
 /// How a calendar counts its years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +238,7 @@ pub(super) fn check_together(fields: &[DateField]) -> Result<(), (DateField, Tok
 }
 
 fn flaw(letters: &str, remedy: &'static str) -> TokenFlaw {
-    TokenFlaw::DatePattern { letters: super::error::excerpt(letters), remedy }
+    TokenFlaw::DatePattern { letters: excerpt(letters), remedy }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
+use super::error::excerpt;
 use super::{Series, SeriesDefinition, TemplateError};
 
 /// Largest series file, in bytes.
@@ -53,7 +54,7 @@ pub enum SeriesFileError {
         /// Code of the series.
         code: String,
         /// What is wrong and the remedy.
-        error: TemplateError,
+        error: Box<TemplateError>,
     },
     /// Two series of one code.
     #[error("{place}: series {code} stands in this file twice; rename or remove one")]
@@ -102,8 +103,8 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
         if let Err(error) = Series::compile(definition.clone()) {
             let span = locate(tree, index, error.field());
             let place = place(text, start_of(text, &span, definition, &error));
-            let code = super::error::excerpt(&code);
-            return Err(SeriesFileError::Series { place, code, error });
+            let code = excerpt(&code);
+            return Err(SeriesFileError::Series { place, code, error: Box::new(error) });
         }
     }
     Ok(file.series)
@@ -138,11 +139,10 @@ fn place(text: &str, offset: usize) -> FilePlace {
 fn locate(tree: &DeTable<'_>, index: usize, path: &str) -> Range<usize> {
     let full = format!("series[{index}].{path}");
     let steps = full.split(['.', '[', ']']).filter(|step| !step.is_empty());
-    let mut steps = steps.peekable();
     let mut table = Some(tree);
     let mut array = None;
     let mut span = 0..0;
-    while let Some(step) = steps.next() {
+    for step in steps {
         let value = match (table, array) {
             (Some(table), _) => {
                 let entry = table.iter().find(|(key, _)| key.get_ref().as_ref() == step);

@@ -2,11 +2,12 @@
 //! series is made of. Rendering and reading back know parts only, so another notation needs only
 //! another way to this list.
 
-use super::error::{Place, TemplateError, TokenFlaw};
+use super::error::excerpt;
 use super::lexer::{Piece, Token, lex};
 use super::mask::WIDTH_MAX;
 use super::pattern::{DateField, Era, PatternPiece, check_together, parse_pattern};
 use super::series::Variable;
+use super::template_error::{Place, TemplateError, TokenFlaw};
 use super::text::{flaw_of_literal, may_begin};
 use super::{SeriesDefinition, TEXT_CHARS_MAX};
 
@@ -149,7 +150,7 @@ impl<'d> Template<'d, '_> {
         };
         let declared = self.definition.serials.iter().position(|serial| serial.name == name);
         let Some(serial) = declared else {
-            let name = super::error::excerpt(name);
+            let name = excerpt(name);
             return Err(token.error(TokenFlaw::SerialUndeclared { name }));
         };
         let shown = |part: &Part| matches!(part, Part::Serial { serial: s, .. } if *s == serial);

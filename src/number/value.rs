@@ -1,7 +1,8 @@
 //! Which values a field takes: width and alphabet of a declared variable, of the project, of the
 //! type. The same rule judges a value on its way into a number and on its way back.
 
-use super::error::{FieldFlaw, InputError, TemplateError, excerpt};
+use super::error::{InputError, excerpt};
+use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{is_printable, may_begin, normalise};
 use super::{TEXT_CHARS_MAX, VariableDefinition};
 
