@@ -1,10 +1,23 @@
 //! What a caller asks for, and what the series makes of it before a value is taken.
+//!
+//! The last place where a request may be refused for its content: a draft can be rendered with any
+//! value that its serials allow (F24).
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
-use super::{CounterKey, Mask};
+use super::error::excerpt;
+use super::mask::digits;
+use super::series::{Dimension, Variable};
+use super::template::Part;
+use super::value::ValueRule;
+use super::{CounterKey, InputError, Mask, Series, TEXT_CHARS_MAX};
+
+/// What a counter key holds for a dimension that the request leaves out (R3.2).
+const ABSENT: &str = "0";
 
 /// The part of a request that the numbering language reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,4 +43,140 @@ pub struct Draft {
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
+}
+
+/// A request's values, checked and in normal form C.
+struct Values<'s> {
+    series: &'s Series,
+    type_code: String,
+    project: Option<String>,
+    /// One per declared variable.
+    variables: Vec<Option<String>>,
+    time: DateTime,
+}
+
+pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+    let values = Values::check(series, inputs, now)?;
+    let date = values.time.date();
+    let keys = series.counters.iter().map(|rule| {
+        let mut parts = values.pairs(&rule.dimensions);
+        parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
+        CounterKey { parts }
+    });
+    let keys = keys.collect();
+    let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
+    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: date.to_string() })
+}
+
+impl<'s> Values<'s> {
+    fn check(series: &'s Series, inputs: &Inputs, now: Timestamp) -> Result<Self, InputError> {
+        let type_code = plain_value(series, "type", Some(&inputs.type_code), true)?;
+        let project =
+            plain_value(series, "project", inputs.project.as_deref(), series.project_needed)?;
+        for name in inputs.context.keys() {
+            if !series.variables.iter().any(|variable| variable.name == *name) {
+                return Err(unknown(series, name));
+            }
+        }
+        let value = |variable| variable_value(series, variable, &inputs.context);
+        let variables = series.variables.iter().map(value).collect::<Result<_, _>>()?;
+        let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
+        let time_shown = series.parts.iter().any(time_shown);
+        let given = inputs.date.as_deref();
+        let time = super::date::document_time(given, &series.zone, now, time_shown)?;
+        let type_code = type_code.unwrap_or_default();
+        Ok(Values { series, type_code, project, variables, time })
+    }
+
+    /// Dimensions with their values.
+    fn pairs(&self, dimensions: &[Dimension]) -> Vec<(String, String)> {
+        let pair = |dimension: &Dimension| match *dimension {
+            Dimension::Project => ("project".into(), absent_or(self.project.as_deref())),
+            Dimension::Type => ("type".into(), self.type_code.clone()),
+            Dimension::Variable(index) => {
+                let name = self.series.variables[index].name.clone();
+                (name, absent_or(self.variables[index].as_deref()))
+            }
+        };
+        dimensions.iter().map(pair).collect()
+    }
+
+    /// Fills everything but the serials into the template.
+    fn mask(&self, inputs: &Inputs) -> Result<Mask, InputError> {
+        let mut mask = Mask::default();
+        for part in &self.series.parts {
+            match part {
+                Part::Literal(text) => mask.push_text(text),
+                Part::Serial { serial, width } => mask.push_serial(*serial, *width),
+                // A shown variable and a shown project have a value: `check` refused the rest.
+                Part::Variable(index) => {
+                    mask.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
+                }
+                Part::Project => mask.push_text(self.project.as_deref().unwrap_or(ABSENT)),
+                Part::Type(_) => mask.push_text(&self.type_code),
+                Part::Date(field) => {
+                    let value = field.value(self.time).and_then(|value| u64::try_from(value).ok());
+                    let value = value.ok_or_else(|| InputError::InvalidDate {
+                        given: inputs.date.as_deref().map_or_else(|| "now".into(), excerpt),
+                        reason: "the template's calendar or width cannot show that year",
+                    })?;
+                    mask.push_digits(value, field.width());
+                }
+            }
+        }
+        let chars = mask.chars_max(|serial| digits(self.series.serials[serial].max));
+        if chars > TEXT_CHARS_MAX {
+            return Err(InputError::TextTooLong { chars });
+        }
+        Ok(mask)
+    }
+}
+
+fn absent_or(value: Option<&str>) -> String {
+    value.unwrap_or(ABSENT).to_owned()
+}
+
+/// The type or the project.
+fn plain_value(
+    series: &Series,
+    field: &str,
+    given: Option<&str>,
+    needed: bool,
+) -> Result<Option<String>, InputError> {
+    match given {
+        Some(given) if !given.is_empty() => ValueRule::printable().check(field, given).map(Some),
+        None if !needed => Ok(None),
+        _ => Err(missing(series, field.into())),
+    }
+}
+
+fn variable_value(
+    series: &Series,
+    variable: &Variable,
+    context: &BTreeMap<String, String>,
+) -> Result<Option<String>, InputError> {
+    let field = || format!("context.{}", variable.name);
+    match context.get(&variable.name) {
+        // An empty value is a mistake, not a way to leave the variable out.
+        Some(given) if given.is_empty() => Err(missing(series, field())),
+        Some(given) => variable.rule.check(&field(), given).map(Some),
+        None if variable.default.is_some() => Ok(variable.default.clone()),
+        None if variable.required || variable.shown => Err(missing(series, field())),
+        None => Ok(None),
+    }
+}
+
+fn missing(series: &Series, field: String) -> InputError {
+    InputError::MissingVariable { field, series: series.definition.code.clone() }
+}
+
+fn unknown(series: &Series, name: &str) -> InputError {
+    let declared: Vec<&str> = series.variables.iter().map(|v| v.name.as_str()).collect();
+    let known = match name {
+        "PROJECT" => "give it as `project`, outside the context".into(),
+        "CORR_TYPE" | "TYPE_CODE" => "give it as `type`, outside the context".into(),
+        _ if declared.is_empty() => "the series takes none".into(),
+        _ => format!("the series takes {}", declared.join(", ")),
+    };
+    InputError::UnknownVariable { name: excerpt(name), known }
 }

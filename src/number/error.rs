@@ -1,18 +1,96 @@
-//! What can be wrong with a series, a request or a number. Each names the field and the remedy.
+//! What can be wrong with a request or a number. Each error names the field and the remedy.
+//!
+//! Text of a caller is never quoted beyond [`EXCERPT_CHARS_MAX`] characters, so that an error stays
+//! small whatever was sent.
 
 use thiserror::Error;
 
-/// A series definition that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TemplateError {
-    /// Placeholder.
-    #[error("invalid")]
-    Invalid,
+use super::TEXT_CHARS_MAX;
+
+/// How much of a caller's text an error quotes, in characters.
+const EXCERPT_CHARS_MAX: usize = 40;
+
+/// The beginning of a text, for an error message.
+pub(super) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A request that a series refuses. Nothing was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InputError {
+    /// A name that the series does not declare (slug `unknown-variable`).
+    #[error("unknown variable {name:?}; {known}")]
+    UnknownVariable {
+        /// The name, shortened.
+        name: String,
+        /// What may be given.
+        known: String,
+    },
+    /// A value that the series needs (slug `missing-variable`).
+    #[error("{field} is missing or empty; series {series} needs it")]
+    MissingVariable {
+        /// The field.
+        field: String,
+        /// Code of the series.
+        series: String,
+    },
+    /// A value wider than its field (slug `value-too-long`, R2.5).
+    #[error("{field} has {chars} characters, at most {chars_max} are allowed")]
+    ValueTooLong {
+        /// The field.
+        field: String,
+        /// Its width in characters.
+        chars: usize,
+        /// The bound.
+        chars_max: usize,
+    },
+    /// A value narrower than its field of exact width (slug `value-too-long`: the same rule).
+    #[error("{field} has {chars} characters, exactly {width} are needed")]
+    ValueTooShort {
+        /// The field.
+        field: String,
+        /// Its width in characters.
+        chars: usize,
+        /// The exact width.
+        width: usize,
+    },
+    /// A character that the field does not take (slug `wrong-alphabet`).
+    #[error("{field}: character {position}, {character:?}, is not allowed here; {expected}")]
+    WrongAlphabet {
+        /// The field.
+        field: String,
+        /// Which character, counted from 1.
+        position: usize,
+        /// The character.
+        character: char,
+        /// What is allowed.
+        expected: String,
+    },
+    /// A date that is not one (slug `invalid-date`).
+    #[error("date {given:?}: {reason}")]
+    InvalidDate {
+        /// What the caller wrote, shortened.
+        given: String,
+        /// What is wrong and the remedy.
+        reason: &'static str,
+    },
+    /// A plain date where the number shows a time of day (slug `time-required`, R1.6).
+    #[error("date {given:?} needs a time of day: {remedy}")]
+    TimeRequired {
+        /// The date.
+        given: String,
+        /// What to write.
+        remedy: &'static str,
+    },
+    /// The whole number is too long (slug `value-too-long`, R2.4).
+    #[error("the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
+    TextTooLong {
+        /// Its length with the widest serial values.
+        chars: usize,
+    },
     /// The value does not fit the width of its `{SEQ:n}` (slug `sequence-exhausted`).
     #[error("serial {serial} of value {value} does not fit {width} digits")]
     SerialTooWide {
@@ -23,26 +101,72 @@ pub enum InputError {
         /// The width.
         width: usize,
     },
+    /// Fewer values than the mask has serials (slug `missing-variable`).
+    #[error("serial {serial} has no value; give one value per serial")]
+    SerialMissing {
+        /// Index of the serial.
+        serial: usize,
+    },
 }
 
 impl InputError {
     /// The stable problem slug of DESIGN section 5 (`unknown-variable`, `missing-variable`, …).
     #[must_use]
     pub fn slug(&self) -> &'static str {
-        todo!()
+        match self {
+            InputError::UnknownVariable { .. } => "unknown-variable",
+            InputError::MissingVariable { .. } | InputError::SerialMissing { .. } => {
+                "missing-variable"
+            }
+            InputError::ValueTooLong { .. }
+            | InputError::ValueTooShort { .. }
+            | InputError::TextTooLong { .. } => "value-too-long",
+            InputError::WrongAlphabet { .. } => "wrong-alphabet",
+            InputError::InvalidDate { .. } => "invalid-date",
+            InputError::TimeRequired { .. } => "time-required",
+            InputError::SerialTooWide { .. } => "sequence-exhausted",
+        }
     }
 
     /// The field of the request that is at fault, as a JSON path (`context.REV`, `date`, `project`).
     #[must_use]
     pub fn field(&self) -> String {
-        todo!()
+        match self {
+            InputError::UnknownVariable { name, .. } => format!("context.{name}"),
+            InputError::MissingVariable { field, .. }
+            | InputError::ValueTooLong { field, .. }
+            | InputError::ValueTooShort { field, .. }
+            | InputError::WrongAlphabet { field, .. } => field.clone(),
+            InputError::InvalidDate { .. } | InputError::TimeRequired { .. } => "date".into(),
+            InputError::TextTooLong { .. } => "context".into(),
+            InputError::SerialTooWide { serial, .. } | InputError::SerialMissing { serial } => {
+                format!("serials[{serial}]")
+            }
+        }
     }
 }
 
 /// A text that is not a number of the series.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// Placeholder.
-    #[error("invalid")]
-    Invalid,
+    /// Longer than any number (R2.4).
+    #[error("longer than {TEXT_CHARS_MAX} characters: not a number")]
+    TooLong,
+    /// The text departs from the template.
+    #[error("character {position}: expected {expected}, found {found}")]
+    Departs {
+        /// The first character that fits no reading, counted from 1.
+        position: usize,
+        /// What the template has there.
+        expected: String,
+        /// What the text has there.
+        found: String,
+    },
+    /// Each part fits alone, but not together: a variable shown twice with two values, or a date
+    /// that does not exist.
+    #[error("the parts contradict each other: a repeated value differs or the date does not exist")]
+    Contradicts,
+    /// More than one reading: the template does not determine its parts (R2.7).
+    #[error("the number can be read in more than one way; the template is ambiguous")]
+    Ambiguous,
 }

@@ -1,4 +1,4 @@
-//! The name of one counter.
+//! The name of one counter. Its text form goes into every store, so it must stay injective.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// serial lists them, the period last. Independent of what the template shows.
 ///
 /// Its text form is injective (`name=value` joined by `;`, with `\`, `;` and `=` escaped by `\`) and
-/// is compared byte for byte in every store (F24).
+/// is compared byte for byte in every store (F24). The key without parts is the empty text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CounterKey {
     /// `(dimension, value)` pairs.
@@ -16,15 +16,102 @@ pub struct CounterKey {
 }
 
 impl fmt::Display for CounterKey {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        todo!()
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.parts.iter().enumerate() {
+            if index > 0 {
+                f.write_str(";")?;
+            }
+            escape(name, f)?;
+            f.write_str("=")?;
+            escape(value, f)?;
+        }
+        Ok(())
     }
+}
+
+fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', ';', '=']) {
+        f.write_str(&rest[..at])?;
+        f.write_str("\\")?;
+        f.write_str(&rest[at..=at])?;
+        rest = &rest[at + 1..];
+    }
+    f.write_str(rest)
 }
 
 impl CounterKey {
     /// Reads the text form back; `None` where it is not one.
     #[must_use]
-    pub fn parse(_text: &str) -> Option<Self> {
-        todo!()
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = Vec::new();
+        if text.is_empty() {
+            return Some(CounterKey { parts });
+        }
+        let (mut name, mut current) = (None, String::new());
+        let mut chars = text.chars();
+        while let Some(character) = chars.next() {
+            match character {
+                '\\' => current.push(chars.next().filter(|c| matches!(c, '\\' | ';' | '='))?),
+                '=' if name.is_none() => name = Some(std::mem::take(&mut current)),
+                ';' => parts.push((name.take()?, std::mem::take(&mut current))),
+                '=' => return None,
+                other => current.push(other),
+            }
+        }
+        parts.push((name?, current));
+        Some(CounterKey { parts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(parts: &[(&str, &str)]) -> CounterKey {
+        let own = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        CounterKey { parts: parts.iter().map(own).collect() }
+    }
+
+    #[test]
+    fn the_text_form_is_readable_and_escapes_its_own_signs() {
+        let plain = key(&[("project", "LCBP3-C2"), ("type", "RFA"), ("year", "2025")]);
+        assert_eq!(plain.to_string(), "project=LCBP3-C2;type=RFA;year=2025");
+        assert_eq!(key(&[("A", r"x;y=z\")]).to_string(), r"A=x\;y\=z\\");
+        assert_eq!(key(&[]).to_string(), "");
+    }
+
+    #[test]
+    fn text_that_no_key_has_is_not_read() {
+        for text in ["A", "A=1;", ";A=1", "A=1=2", r"A=\x", r"A=\", "A=1;B"] {
+            assert_eq!(CounterKey::parse(text), None, "{text}");
+        }
+    }
+
+    /// Few letters, so that escapes and separators meet often.
+    fn any_key() -> impl Strategy<Value = CounterKey> {
+        let text = || "[a;=\\\\ก]{0,3}";
+        prop::collection::vec((text(), text()), 0..4).prop_map(|parts| CounterKey { parts })
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_survives_its_text(key in any_key()) {
+            prop_assert_eq!(CounterKey::parse(&key.to_string()), Some(key));
+        }
+
+        #[test]
+        fn different_keys_have_different_texts(a in any_key(), b in any_key()) {
+            prop_assert_eq!(a == b, a.to_string() == b.to_string());
+        }
+
+        #[test]
+        fn only_one_text_reads_as_a_key(text in "[a;=\\\\]{0,8}") {
+            if let Some(key) = CounterKey::parse(&text) {
+                prop_assert_eq!(key.to_string(), text);
+            }
+        }
     }
 }

@@ -3,23 +3,41 @@
 //! Pure: no I/O, no clock, no tokio. Everything that decides *what a number looks like* and *which
 //! counter it comes from* lives here; nothing here knows who takes the values.
 
+mod calendar;
+mod compile;
+mod date;
 mod definition;
 mod draft;
 mod error;
 mod key;
+mod lexer;
 mod mask;
+mod parse;
+mod pattern;
+mod period;
 mod range;
 mod rules;
 mod series;
+mod series_file;
+mod template;
+mod template_error;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod text;
+mod value;
 
 pub use definition::{Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition};
 pub use draft::{Draft, Inputs};
-pub use error::{InputError, ParseError, TemplateError};
+pub use error::{InputError, ParseError};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange};
 pub use rules::{Choice, RuleError, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
+pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
+pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).
@@ -27,9 +45,3 @@ pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// The longest text of a number, in characters (R2.4).
 pub const TEXT_CHARS_MAX: usize = 128;
-
-/// TEMP
-#[must_use]
-pub fn builtin_series() -> Vec<SeriesDefinition> {
-    todo!()
-}

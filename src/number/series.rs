@@ -1,14 +1,59 @@
-//! A compiled series: checked once, shared, then only read.
+//! A compiled series: checked once, shared, then only read. What it can do lives beside it:
+//! `compile.rs` makes it, `draft.rs` renders with it, `parse.rs` reads back.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use super::{Draft, InputError, Inputs, ParseError, SeriesDefinition, TemplateError};
+use super::template::Part;
+use super::value::ValueRule;
+use super::{Draft, InputError, Inputs, ParseError, Reset, SeriesDefinition, TemplateError};
 
 /// A compiled series.
 #[derive(Debug)]
-pub struct Series {}
+pub struct Series {
+    pub(super) definition: SeriesDefinition,
+    pub(super) serials: Vec<Serial>,
+    /// Which counter each serial is taken from, in the order of `serials`.
+    pub(super) counters: Vec<CounterRule>,
+    /// Dimensions of the uniqueness scope.
+    pub(super) scope: Vec<Dimension>,
+    pub(super) parts: Vec<Part>,
+    pub(super) variables: Vec<Variable>,
+    /// Whether a number, a counter or the scope cannot do without a project.
+    pub(super) project_needed: bool,
+    pub(super) zone: TimeZone,
+}
+
+/// A declared variable.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) rule: ValueRule,
+    pub(super) required: bool,
+    pub(super) default: Option<String>,
+    /// Whether the template shows it: then it needs a value.
+    pub(super) shown: bool,
+}
+
+/// A dimension of a counter key or of a uniqueness scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dimension {
+    /// `project`.
+    Project,
+    /// `type`.
+    Type,
+    /// A declared variable, by its index.
+    Variable(usize),
+}
+
+/// How the counter of a serial is named.
+#[derive(Clone, Debug)]
+pub(super) struct CounterRule {
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) reset: Reset,
+}
 
 /// One serial of a compiled series.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +72,16 @@ pub struct Serial {
 /// The parts of a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// Variables shown in the number, by name (`PROJECT` and the type included).
+    /// Variables shown in the number, by name (`PROJECT` and the type included, the type under the
+    /// name of its token).
     pub variables: BTreeMap<String, String>,
-    /// Date parts shown, as far as they go: `2025`, `2025-12` or `2025-12-02`.
+    /// Date parts shown, as far as they go: `2025`, `2025-Q4`, `2025-12`, `2025-W49` or
+    /// `2025-12-02`; `None` without a year.
     pub date: Option<String>,
-    /// The serials, in the order of `Series::serials`.
+    /// Time of day shown, as far as it goes: `09`, `09:30`, `09:30:15` or `09:30:15.250`.
+    pub time: Option<String>,
+    /// The serials, in the order of `Series::serials`. Start, step and maximum are not judged: an
+    /// older version of the series may have had others.
     pub serials: Vec<ParsedSerial>,
 }
 
@@ -49,35 +99,44 @@ impl Series {
     ///
     /// # Errors
     /// [`TemplateError`] names the field, the token, its position and the remedy.
-    pub fn compile(_definition: SeriesDefinition) -> Result<Self, TemplateError> {
-        todo!()
+    pub fn compile(definition: SeriesDefinition) -> Result<Self, TemplateError> {
+        super::compile::compile(definition)
     }
 
     /// The definition it was compiled from.
     #[must_use]
     pub fn definition(&self) -> &SeriesDefinition {
-        todo!()
+        &self.definition
     }
 
     /// The serials in the order of the definition.
     #[must_use]
     pub fn serials(&self) -> &[Serial] {
-        todo!()
+        &self.serials
     }
 
     /// Checks a request and fills in all but the values. Takes nothing.
     ///
+    /// Whatever it lets through can be rendered with every value up to the serials' `max`: nothing
+    /// fails after the take (F24).
+    ///
     /// # Errors
     /// [`InputError`] for anything the series refuses.
-    pub fn draft(&self, _inputs: &Inputs, _now: Timestamp) -> Result<Draft, InputError> {
-        todo!()
+    pub fn draft(&self, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+        super::draft::draft(self, inputs, now)
     }
 
     /// Reads a number back into its parts (R2.8).
     ///
     /// # Errors
     /// [`ParseError`] says where the text departs from the template.
-    pub fn parse(&self, _number: &str) -> Result<Parsed, ParseError> {
-        todo!()
+    pub fn parse(&self, number: &str) -> Result<Parsed, ParseError> {
+        super::parse::parse(self, number)
+    }
+}
+
+impl AsRef<Series> for Series {
+    fn as_ref(&self) -> &Series {
+        self
     }
 }

@@ -1,0 +1,153 @@
+//! Puts a date together from the fields that a number shows, as far as they go.
+
+use jiff::civil::{Date, ISOWeekDate, Weekday};
+
+use super::pattern::DateField;
+
+/// A leap year, for days whose year is not shown.
+const LEAP_YEAR: i16 = 2000;
+
+/// Date and time of day in text; `None` where the fields contradict each other or name a day that
+/// does not exist.
+pub(super) fn assemble(fields: &[(DateField, i64)]) -> Option<(Option<String>, Option<String>)> {
+    let agree = |(field, value): &(DateField, i64)| value_of(fields, *field) == Some(*value);
+    if !fields.iter().all(agree) {
+        return None;
+    }
+    Some((date(fields)?, time(fields)))
+}
+
+/// The value of the first field of that kind.
+fn value_of(fields: &[(DateField, i64)], wanted: DateField) -> Option<i64> {
+    fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| *value)
+}
+
+/// The common year, from the field that says most about it.
+fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
+    let full = fields.iter().filter(|(field, _)| matches!(field, DateField::Year(_)));
+    let short = fields.iter().filter(|(field, _)| matches!(field, DateField::YearOfCentury));
+    let Some((field, shown)) = full.chain(short).next() else { return Some(None) };
+    let year = i16::try_from(field.common_year(*shown)?).ok()?;
+    let at = Date::new(year, 1, 1).ok()?.to_datetime(jiff::civil::Time::midnight());
+    let agrees = |(other, value): &(DateField, i64)| match other {
+        DateField::Year(_) | DateField::YearOfCentury => other.value(at) == Some(*value),
+        _ => true,
+    };
+    (year >= 1 && fields.iter().all(agrees)).then_some(Some(year))
+}
+
+fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
+    let small = |field| value_of(fields, field).and_then(|value| i8::try_from(value).ok());
+    let (month, day) = (small(DateField::Month), small(DateField::Day));
+    let quarter = small(DateField::Quarter);
+    let year = year(fields)?;
+    let day_of_year = value_of(fields, DateField::DayOfYear).map(i16::try_from);
+    let whole = match (year, month, day, day_of_year) {
+        (Some(year), Some(month), Some(day), _) => Some(Date::new(year, month, day).ok()?),
+        (Some(year), _, _, Some(of_year)) => {
+            Some(Date::new(year, 1, 1).ok()?.with().day_of_year(of_year.ok()?).build().ok()?)
+        }
+        _ => None,
+    };
+    if let Some(date) = whole {
+        let at = date.to_datetime(jiff::civil::Time::midnight());
+        let agrees =
+            |(field, value): &(DateField, i64)| field.is_time() || field.value(at) == Some(*value);
+        return fields.iter().all(agrees).then(|| Some(date.to_string()));
+    }
+    if let (Some(month), Some(day)) = (month, day) {
+        Date::new(LEAP_YEAR, month, day).ok()?;
+    }
+    if let (Some(month), Some(quarter)) = (month, quarter)
+        && (month - 1) / 3 + 1 != quarter
+    {
+        return None;
+    }
+    let week = match (value_of(fields, DateField::WeekYear), small(DateField::Week)) {
+        (Some(year), Some(week)) => {
+            let year = i16::try_from(year).ok()?;
+            ISOWeekDate::new(year, week, Weekday::Monday).ok()?;
+            Some(format!("{year:04}-W{week:02}"))
+        }
+        _ => None,
+    };
+    Some(match (year, month, quarter) {
+        (Some(year), Some(month), _) => Some(format!("{year:04}-{month:02}")),
+        (Some(year), None, Some(quarter)) => Some(format!("{year:04}-Q{quarter}")),
+        (Some(year), None, None) => week.or_else(|| Some(format!("{year:04}"))),
+        (None, _, _) => week,
+    })
+}
+
+fn time(fields: &[(DateField, i64)]) -> Option<String> {
+    let mut text = format!("{:02}", value_of(fields, DateField::Hour)?);
+    for (separator, field) in
+        [(':', DateField::Minute), (':', DateField::Second), ('.', DateField::Millisecond)]
+    {
+        let Some(value) = value_of(fields, field) else { break };
+        text.push(separator);
+        text.push_str(&format!("{value:0width$}", width = field.width()));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::{Era, PatternPiece, parse_pattern};
+    use super::*;
+
+    fn read(pattern: &str, values: &[i64]) -> Option<(Option<String>, Option<String>)> {
+        let field = |piece| match piece {
+            PatternPiece::Field(field) => Some(field),
+            PatternPiece::Literal(_) => None,
+        };
+        let fields = parse_pattern(pattern).unwrap().into_iter().filter_map(field);
+        assemble(&fields.zip(values.iter().copied()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn dates_come_back_as_far_as_they_are_shown() {
+        for (pattern, values, date, time) in [
+            ("yyyyMMdd", vec![2024, 2, 29], Some("2024-02-29"), None),
+            ("yyMMdd", vec![25, 12, 2], Some("2025-12-02"), None),
+            ("yyyyDDD", vec![2024, 366], Some("2024-12-31"), None),
+            ("yyyyMM", vec![2024, 2], Some("2024-02"), None),
+            ("yyyyQ", vec![2024, 4], Some("2024-Q4"), None),
+            ("yyyy", vec![2024], Some("2024"), None),
+            ("YYYYww", vec![2020, 53], Some("2020-W53"), None),
+            ("MMdd", vec![2, 29], None, None),
+            ("HHmm", vec![9, 5], None, Some("09:05")),
+            ("HHmmssSSS", vec![9, 5, 7, 30], None, Some("09:05:07.030")),
+            ("yyyyMMddYYYYww", vec![2024, 12, 30, 2025, 1], Some("2024-12-30"), None),
+        ] {
+            let expected = Some((date.map(String::from), time.map(String::from)));
+            assert_eq!(read(pattern, &values), expected, "{pattern} {values:?}");
+        }
+    }
+
+    #[test]
+    fn a_day_that_does_not_exist_is_no_reading() {
+        for (pattern, values) in [
+            ("yyyyMMdd", vec![2023, 2, 29]),
+            ("yyyyDDD", vec![2023, 366]),
+            ("MMdd", vec![4, 31]),
+            ("YYYYww", vec![2021, 53]),
+            ("yyyyMMQ", vec![2024, 2, 2]),
+            ("yyyyMMddQ", vec![2024, 2, 1, 2]),
+            ("MMQ", vec![12, 1]),
+            ("yyyy-yyyy", vec![2024, 2025]),
+        ] {
+            assert_eq!(read(pattern, &values), None, "{pattern} {values:?}");
+        }
+    }
+
+    #[test]
+    fn years_of_two_eras_must_be_the_same_year() {
+        let (common, buddhist) = (DateField::Year(Era::Common), DateField::Year(Era::Buddhist));
+        let both = |a, b| assemble(&[(common, a), (buddhist, b)]);
+        assert_eq!(both(2025, 2568), Some((Some("2025".into()), None)));
+        assert_eq!(both(2025, 2567), None);
+        assert_eq!(assemble(&[(buddhist, 500)]), None);
+        assert_eq!(assemble(&[(common, 2025), (DateField::YearOfCentury, 24)]), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! Checks a definition field by field and makes a [`Series`] of it. Whatever passes here can be
+//! used without further checks; nothing here looks at a request.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::error::excerpt;
+use super::mask::SERIALS_MAX;
+use super::series::{CounterRule, Dimension, Variable};
+use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
+use super::template_error::{FieldFlaw, TemplateError};
+use super::text::{flaw_of_literal, normalise};
+use super::value::{VALUE_CHARS_MAX, ValueRule};
+use super::{NUMBER_MAX, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
+use super::{Serial, Series, VariableDefinition};
+
+/// Longest code of a series, in characters.
+const CODE_CHARS_MAX: usize = 64;
+
+/// Longest name of a variable or serial, in characters.
+const NAME_CHARS_MAX: usize = 32;
+
+/// Longest display name, in characters.
+const DISPLAY_CHARS_MAX: usize = 200;
+
+/// Longest description, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 2000;
+
+/// Most document types or projects of one series.
+const SERVED_MAX: usize = 1000;
+
+/// Most variables of one series.
+const VARIABLES_MAX: usize = 64;
+
+/// The revision's variable: it identifies no counter (R2.10).
+const REVISION: &str = "REV";
+
+pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
+    check_texts(&definition)?;
+    check_serves(&definition)?;
+    let zone = zone(&definition)?;
+    let mut variables = variables(&definition)?;
+    check_serial_names(&definition)?;
+    check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
+    let parts = compile_template(&definition, &mut variables)?;
+    check_defaults(&mut variables)?;
+    check_least_length(&parts, &variables)?;
+
+    let scope = dimensions("unique_within", &definition.unique_within, &variables)?;
+    let mut serials = Vec::new();
+    let mut counters = Vec::new();
+    for (index, declared) in definition.serials.iter().enumerate() {
+        let path = format!("serials[{index}]");
+        serials.push(serial(&path, index, declared, &parts)?);
+        let path = format!("{path}.counter");
+        let dimensions = dimensions(&path, &declared.counter, &variables)?;
+        counters.push(CounterRule { dimensions, reset: declared.reset });
+    }
+    let mut used = scope.iter().chain(counters.iter().flat_map(|rule| &rule.dimensions));
+    let project_needed = parts.contains(&Part::Project) || used.any(|d| *d == Dimension::Project);
+    Ok(Series { definition, serials, counters, scope, parts, variables, project_needed, zone })
+}
+
+fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
+    Err(TemplateError::at_field(field, flaw))
+}
+
+fn syntax<T>(field: &str, value: &str, expected: &'static str) -> Result<T, TemplateError> {
+    at(field, FieldFlaw::Syntax { value: excerpt(value), expected })
+}
+
+fn check_count(
+    field: &str,
+    found: usize,
+    most: usize,
+    what: &'static str,
+) -> Result<(), TemplateError> {
+    if found > most {
+        return at(field, FieldFlaw::TooMany { found, most, what });
+    }
+    Ok(())
+}
+
+/// Length, at least one character.
+fn check_chars(field: &str, text: &str, most: usize) -> Result<(), TemplateError> {
+    if text.is_empty() {
+        return at(field, FieldFlaw::Empty { what: "character" });
+    }
+    check_count(field, text.chars().count(), most, "characters")
+}
+
+/// Text that a number may show, or that is compared with what a number shows.
+fn check_text(field: &str, text: &str, most: usize) -> Result<(), TemplateError> {
+    check_chars(field, text, most)?;
+    if flaw_of_literal(text).is_some() || text.trim() != text {
+        let expected = "printable text in Unicode normal form C, no blanks at the ends";
+        return syntax(field, text, expected);
+    }
+    Ok(())
+}
+
+fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    let code = &definition.code;
+    check_chars("code", code, CODE_CHARS_MAX)?;
+    if !code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
+        return syntax("code", code, "letters A-Z a-z, digits, `.`, `_` and `-`");
+    }
+    check_text("name", &definition.name, DISPLAY_CHARS_MAX)?;
+    let chars = definition.description.chars().count();
+    check_count("description", chars, DESCRIPTION_CHARS_MAX, "characters")?;
+    // A description may have lines; a control character could not be stored everywhere.
+    if definition.description.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return syntax("description", &definition.description, "text without control characters");
+    }
+    match &definition.prefix {
+        Some(prefix) => check_text("prefix", prefix, VALUE_CHARS_MAX),
+        None => Ok(()),
+    }
+}
+
+fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    let serves = &definition.serves;
+    if serves.types.is_empty() {
+        return at("serves.types", FieldFlaw::Empty { what: "document type" });
+    }
+    for (field, values) in [
+        ("serves.types", &serves.types),
+        ("serves.projects", &serves.projects),
+        ("serves.undetermined_types", &serves.undetermined_types),
+    ] {
+        check_count(field, values.len(), SERVED_MAX, "entries")?;
+        let mut seen = BTreeSet::new();
+        for (index, value) in values.iter().enumerate() {
+            check_text(&format!("{field}[{index}]"), value, VALUE_CHARS_MAX)?;
+            if !seen.insert(value) {
+                let flaw = FieldFlaw::Repeated { value: value.clone() };
+                return at(&format!("{field}[{index}]"), flaw);
+            }
+        }
+    }
+    if serves.undetermined_types.iter().any(|undetermined| serves.types.contains(undetermined)) {
+        return at("serves.undetermined_types", FieldFlaw::Contradiction { other: "serves.types" });
+    }
+    Ok(())
+}
+
+/// The zone, from the bundled tzdb: the same on every machine, and no file is read.
+fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
+    let Some(name) = &definition.timezone else {
+        return Ok(TimeZone::UTC);
+    };
+    let known = TimeZoneDatabase::bundled().get(name);
+    known.or_else(|_| at("timezone", FieldFlaw::UnknownZone { zone: excerpt(name) }))
+}
+
+fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateError> {
+    check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
+    let compile = |(name, declared): (&String, &VariableDefinition)| {
+        let path = format!("variables.{}", excerpt(name));
+        check_variable_name(&path, name)?;
+        let rule = ValueRule::compile(&path, declared)?;
+        if declared.required && declared.default.is_some() {
+            let flaw = FieldFlaw::Contradiction { other: "default" };
+            return at(&format!("{path}.required"), flaw);
+        }
+        let (required, default) = (declared.required, declared.default.clone());
+        Ok(Variable { name: name.clone(), rule, required, default, shown: false })
+    };
+    definition.variables.iter().map(compile).collect()
+}
+
+fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
+    let letter = |c: char| c.is_alphabetic() && !c.is_lowercase();
+    let mark = unicode_normalization::char::is_combining_mark;
+    let fits = name.chars().next().is_some_and(|first| letter(first) && !mark(first))
+        && name.chars().all(|c| letter(c) || c.is_ascii_digit() || c == '_' || mark(c))
+        && name.chars().count() <= NAME_CHARS_MAX
+        && normalise(name) == name;
+    if !fits {
+        return syntax(path, name, "a name of up to 32 capital letters, digits and `_`");
+    }
+    if RESERVED.contains(&name) {
+        return at(path, FieldFlaw::Reserved);
+    }
+    Ok(())
+}
+
+fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    if definition.serials.is_empty() {
+        return at("serials", FieldFlaw::Empty { what: "serial" });
+    }
+    check_count("serials", definition.serials.len(), SERIALS_MAX, "entries")?;
+    let mut seen = BTreeSet::new();
+    for (index, SerialDefinition { name, .. }) in definition.serials.iter().enumerate() {
+        let path = format!("serials[{index}].name");
+        check_chars(&path, name, NAME_CHARS_MAX)?;
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return syntax(&path, name, "letters A-Z a-z, digits and `_`");
+        }
+        if !seen.insert(name) {
+            return at(&path, FieldFlaw::Repeated { value: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Defaults must be values that a caller could give; checked late, since tokens narrow widths.
+fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
+    for variable in variables {
+        let Some(default) = &mut variable.default else { continue };
+        let field = format!("variables.{}.default", variable.name);
+        if default.is_empty() {
+            return at(&field, FieldFlaw::Empty { what: "character" });
+        }
+        match variable.rule.check("default", default) {
+            Ok(normal) => *default = normal,
+            Err(reason) => {
+                return at(&field, FieldFlaw::Default { reason: Box::new(reason) });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a template whose shortest number is too long already; `draft` judges the rest.
+fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), TemplateError> {
+    let least = |part: &Part| match part {
+        Part::Literal(text) => text.chars().count(),
+        Part::Serial { width, .. } => width.unwrap_or(1),
+        Part::Variable(index) => variables[*index].rule.widths().0,
+        Part::Project | Part::Type(_) => 1,
+        Part::Date(field) => field.width(),
+    };
+    let chars = parts.iter().map(least).sum();
+    if chars > TEXT_CHARS_MAX {
+        return at("template", FieldFlaw::TextTooLong { chars });
+    }
+    Ok(())
+}
+
+fn dimensions(
+    field: &str,
+    names: &[String],
+    variables: &[Variable],
+) -> Result<Vec<Dimension>, TemplateError> {
+    let mut dimensions = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        let dimension = match name.as_str() {
+            "project" => Dimension::Project,
+            "type" => Dimension::Type,
+            REVISION => return at(&field, FieldFlaw::Revision),
+            _ => match variables.iter().position(|variable| variable.name == *name) {
+                Some(variable) => Dimension::Variable(variable),
+                None => {
+                    let names = variables.iter().map(|variable| variable.name.as_str());
+                    let names = names.filter(|name| *name != REVISION);
+                    let known: Vec<&str> = ["project", "type"].into_iter().chain(names).collect();
+                    let (dimension, known) = (excerpt(name), known.join(", "));
+                    return at(&field, FieldFlaw::UnknownDimension { dimension, known });
+                }
+            },
+        };
+        if dimensions.contains(&dimension) {
+            return at(&field, FieldFlaw::Repeated { value: name.clone() });
+        }
+        dimensions.push(dimension);
+    }
+    Ok(dimensions)
+}
+
+fn serial(
+    path: &str,
+    index: usize,
+    declared: &SerialDefinition,
+    parts: &[Part],
+) -> Result<Serial, TemplateError> {
+    let SerialDefinition { name, start, step, .. } = declared;
+    let width = parts.iter().find_map(|part| match part {
+        Part::Serial { serial, width } if *serial == index => Some(*width),
+        _ => None,
+    });
+    let Some(width) = width else {
+        return at(path, FieldFlaw::SerialNotShown { name: name.clone() });
+    };
+    let held = match width {
+        // A width is at most 15 digits: the power fits.
+        Some(width) => 10_u64.pow(u32::try_from(width).unwrap_or(15)) - 1,
+        None => NUMBER_MAX,
+    };
+    let max = declared.max.unwrap_or(held).min(held);
+    // Value 0 means "nothing taken yet" elsewhere, so no serial starts there.
+    for (field, value, most) in [
+        ("max", declared.max.unwrap_or(1), NUMBER_MAX),
+        ("start", *start, max),
+        ("step", *step, NUMBER_MAX),
+    ] {
+        if !(1..=most).contains(&value) {
+            let flaw = FieldFlaw::Bounds { value, least: 1, most };
+            return at(&format!("{path}.{field}"), flaw);
+        }
+    }
+    Ok(Serial { name: name.clone(), start: *start, step: *step, max })
+}

@@ -1,0 +1,296 @@
+//! Reads a number back into its parts (R2.8).
+//!
+//! Bounded whatever the text and the template: a text longer than any number is refused first; then
+//! each part is tried once at each place; only places from which the end can be reached are walked,
+//! with a limit on steps. A number with two readings is refused, never guessed.
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::calendar::assemble;
+use super::mask::DIGITS_MAX;
+use super::pattern::DateField;
+use super::series::Variable;
+use super::template::Part;
+use super::value::ValueRule;
+use super::{NUMBER_MAX, ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
+
+/// Longest text worth normalising, in bytes: a character of normal form C is at most four of four
+/// bytes before.
+const BYTES_MAX: usize = 4 * 4 * TEXT_CHARS_MAX;
+
+/// Most steps of the walk through the readings.
+const STEPS_MAX: usize = 20_000;
+
+/// Places in the text as bits: bit `n` is the place behind character `n`, counted from 0. No part
+/// is empty, so the place before the first character needs no bit.
+type Places = u128;
+
+const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
+
+pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError> {
+    if number.len() > BYTES_MAX {
+        return Err(ParseError::TooLong);
+    }
+    let text: Vec<char> = number.nfc().take(TEXT_CHARS_MAX + 1).collect();
+    if text.len() > TEXT_CHARS_MAX {
+        return Err(ParseError::TooLong);
+    }
+    let matcher = Matcher { series, text: &text, project: ValueRule::printable() };
+    let mut walk = Walk {
+        series,
+        text: &text,
+        edges: matcher.edges()?,
+        spans: Vec::with_capacity(series.parts.len()),
+        found: None,
+        steps: 0,
+    };
+    walk.step(0)?;
+    walk.found.ok_or(ParseError::Contradicts)
+}
+
+/// Tells where each part could end.
+struct Matcher<'a> {
+    series: &'a Series,
+    text: &'a [char],
+    project: ValueRule,
+}
+
+impl Matcher<'_> {
+    /// For each part and place, the places where the part may end such that the rest still reads:
+    /// `edges[part][from]`.
+    fn edges(&self) -> Result<Vec<Vec<Places>>, ParseError> {
+        let parts = &self.series.parts;
+        let length = self.text.len();
+        let mut edges = vec![vec![0; length + 1]; parts.len()];
+        // Places behind the parts so far, rising.
+        let mut reached: Vec<usize> = vec![0];
+        for (part, edges) in parts.iter().zip(&mut edges) {
+            let mut next: Places = 0;
+            for &from in &reached {
+                edges[from] = self.ends(part, from);
+                next |= edges[from];
+            }
+            if next == 0 {
+                let furthest = reached.last().copied().unwrap_or(0);
+                return Err(self.departs(furthest, self.describe(part)));
+            }
+            reached = (1..=length).filter(|at| next & bit(*at) != 0).collect();
+        }
+        if reached.last() != Some(&length) {
+            let furthest = reached.last().copied().unwrap_or(0);
+            return Err(self.departs(furthest, "the end".into()));
+        }
+        let mut alive = bit(length);
+        for edges in edges.iter_mut().rev() {
+            let mut before: Places = 0;
+            for (from, ends) in edges.iter_mut().enumerate() {
+                *ends &= alive;
+                if *ends != 0 && from > 0 {
+                    before |= bit(from);
+                }
+            }
+            alive = before;
+        }
+        Ok(edges)
+    }
+
+    /// Where a part that begins at `from` may end.
+    fn ends(&self, part: &Part, from: usize) -> Places {
+        let rest = &self.text[from..];
+        if rest.is_empty() {
+            return 0;
+        }
+        let lengths = match part {
+            Part::Literal(text) => prefix(rest, text),
+            Part::Serial { width: Some(width), .. } => digits(rest, *width),
+            Part::Serial { width: None, .. } => return unpadded(rest) << from,
+            Part::Date(field) => date_field(rest, *field),
+            Part::Variable(index) => {
+                return value(rest, &self.series.variables[*index].rule) << from;
+            }
+            Part::Project if self.series.definition.serves.projects.is_empty() => {
+                return value(rest, &self.project) << from;
+            }
+            Part::Project => return one_of(rest, &self.series.definition.serves.projects) << from,
+            Part::Type(_) => return one_of(rest, &self.series.definition.serves.types) << from,
+        };
+        lengths.map_or(0, |length| bit(from + length))
+    }
+
+    fn departs(&self, at: usize, expected: String) -> ParseError {
+        let found = match self.text.get(at) {
+            Some(_) => format!("{:?}", self.text[at..].iter().take(20).collect::<String>()),
+            None => "the end".into(),
+        };
+        ParseError::Departs { position: at + 1, expected, found }
+    }
+
+    fn describe(&self, part: &Part) -> String {
+        match part {
+            Part::Literal(text) => format!("{text:?}"),
+            Part::Serial { serial, width } => {
+                let name = &self.series.serials[*serial].name;
+                match width {
+                    Some(width) => format!("serial {name} of {width} digits"),
+                    None => format!("serial {name} without leading zeros"),
+                }
+            }
+            Part::Variable(index) => {
+                let Variable { name, rule, .. } = &self.series.variables[*index];
+                match rule.widths() {
+                    (least, most) if least == most => format!("{name} of {most} characters"),
+                    (_, most) => format!("{name} of 1 to {most} characters"),
+                }
+            }
+            Part::Project => "the project".into(),
+            Part::Type(_) => "the document type".into(),
+            Part::Date(field) => format!("a date part of {} digits", field.width()),
+        }
+    }
+}
+
+/// The place behind `length` characters.
+fn bit(length: usize) -> Places {
+    1 << (length - 1)
+}
+
+fn prefix(rest: &[char], text: &str) -> Option<usize> {
+    let length = text.chars().count();
+    let same = rest.len() >= length && text.chars().zip(rest).all(|(a, b)| a == *b);
+    same.then_some(length)
+}
+
+fn digits(rest: &[char], width: usize) -> Option<usize> {
+    let digits = rest.get(..width)?;
+    digits.iter().all(char::is_ascii_digit).then_some(width)
+}
+
+fn date_field(rest: &[char], field: DateField) -> Option<usize> {
+    let width = digits(rest, field.width())?;
+    let (least, most) = field.bounds();
+    let shown = i64::try_from(number(&rest[..width])).ok()?;
+    (least..=most).contains(&shown).then_some(width)
+}
+
+/// Serials without a width have no leading zeros, or two texts would be one value.
+fn unpadded(rest: &[char]) -> Places {
+    let run = rest.iter().take(DIGITS_MAX).take_while(|c| c.is_ascii_digit()).count();
+    let fits = |length: &usize| rest[0] != '0' && number(&rest[..*length]) <= NUMBER_MAX;
+    (1..=run).filter(fits).fold(0, |places, length| places | bit(length))
+}
+
+fn value(rest: &[char], rule: &ValueRule) -> Places {
+    let (least, most) = rule.widths();
+    let mut places = 0;
+    for (index, character) in rest.iter().take(most).enumerate() {
+        if !rule.takes(*character, index == 0) {
+            break;
+        }
+        if index + 1 >= least && *character != ' ' {
+            places |= bit(index + 1);
+        }
+    }
+    places
+}
+
+fn one_of(rest: &[char], values: &[String]) -> Places {
+    let lengths = values.iter().filter_map(|value| prefix(rest, value));
+    lengths.fold(0, |places, length| places | bit(length))
+}
+
+/// The value of at most 16 digits.
+fn number(digits: &[char]) -> u64 {
+    digits.iter().fold(0, |value, c| value * 10 + u64::from(c.to_digit(10).unwrap_or(0)))
+}
+
+/// Walks the readings that are left, depth first.
+struct Walk<'a> {
+    series: &'a Series,
+    text: &'a [char],
+    edges: Vec<Vec<Places>>,
+    /// Begin and end of the parts so far.
+    spans: Vec<(usize, usize)>,
+    found: Option<Parsed>,
+    steps: usize,
+}
+
+impl Walk<'_> {
+    /// Tries every end of the next part, which begins at `from`.
+    fn step(&mut self, from: usize) -> Result<(), ParseError> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return Err(ParseError::Ambiguous);
+        }
+        let part = self.spans.len();
+        if part == self.series.parts.len() {
+            return self.reading();
+        }
+        let mut ends = self.edges[part][from];
+        while ends != 0 {
+            let end = ends.trailing_zeros() as usize + 1;
+            ends &= ends - 1;
+            if self.repeats(part, (from, end)) {
+                self.spans.push((from, end));
+                self.step(end)?;
+                self.spans.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a part that was shown before reads the same again.
+    fn repeats(&self, part: usize, span: (usize, usize)) -> bool {
+        let parts = &self.series.parts;
+        let same = |before: &Part| match (before, &parts[part]) {
+            (Part::Variable(a), Part::Variable(b)) => a == b,
+            (Part::Project, Part::Project) | (Part::Type(_), Part::Type(_)) => true,
+            _ => false,
+        };
+        let before = parts[..part].iter().position(same);
+        before.is_none_or(|index| self.chars(self.spans[index]) == self.chars(span))
+    }
+
+    fn chars(&self, (from, end): (usize, usize)) -> &[char] {
+        &self.text[from..end]
+    }
+
+    /// Notes the reading that is complete now.
+    fn reading(&mut self) -> Result<(), ParseError> {
+        let Some(parsed) = self.interpret() else { return Ok(()) };
+        match &self.found {
+            Some(found) if *found != parsed => Err(ParseError::Ambiguous),
+            _ => {
+                self.found = Some(parsed);
+                Ok(())
+            }
+        }
+    }
+
+    /// The parts of the reading; `None` where its date does not exist.
+    fn interpret(&self) -> Option<Parsed> {
+        let serial = |serial: &super::Serial| ParsedSerial { name: serial.name.clone(), value: 0 };
+        let mut serials: Vec<ParsedSerial> = self.series.serials.iter().map(serial).collect();
+        let mut variables = std::collections::BTreeMap::new();
+        let mut dates = Vec::new();
+        for (part, span) in self.series.parts.iter().zip(&self.spans) {
+            let shown = self.chars(*span);
+            let name = match part {
+                Part::Literal(_) => continue,
+                Part::Serial { serial, .. } => {
+                    serials[*serial].value = number(shown);
+                    continue;
+                }
+                Part::Date(field) => {
+                    dates.push((*field, i64::try_from(number(shown)).ok()?));
+                    continue;
+                }
+                Part::Variable(index) => self.series.variables[*index].name.as_str(),
+                Part::Project => "PROJECT",
+                Part::Type(name) => name,
+            };
+            variables.insert(name.to_owned(), shown.iter().collect());
+        }
+        let (date, time) = assemble(&dates)?;
+        Some(Parsed { variables, date, time, serials })
+    }
+}

@@ -1,0 +1,183 @@
+//! Series files: TOML with one `[[series]]` table per series. A mistake is reported with line,
+//! column and reason, down to the token of a template.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+
+use super::error::excerpt;
+use super::{Series, SeriesDefinition, TemplateError};
+
+/// Largest series file, in bytes.
+const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilePlace {
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Character of the line, counted from 1.
+    pub column: usize,
+}
+
+impl std::fmt::Display for FilePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// A series file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SeriesFileError {
+    /// Larger than any sensible file.
+    #[error("line 1, column 1: the file has {bytes} bytes, at most {FILE_BYTES_MAX} are read")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// No TOML, or not the fields of a series.
+    #[error("{place}: {reason}")]
+    Syntax {
+        /// Where.
+        place: FilePlace,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A series that cannot be used.
+    #[error("{place}: series {code}: {error}")]
+    Series {
+        /// Where, as closely as TOML's quoting allows.
+        place: FilePlace,
+        /// Code of the series.
+        code: String,
+        /// What is wrong and the remedy.
+        error: Box<TemplateError>,
+    },
+    /// Two series of one code.
+    #[error("{place}: series {code} stands in this file twice; rename or remove one")]
+    Repeated {
+        /// The second one.
+        place: FilePlace,
+        /// The code.
+        code: String,
+    },
+}
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeriesFile {
+    series: Vec<SeriesDefinition>,
+}
+
+/// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does.
+///
+/// # Errors
+/// The first mistake, with line, column and reason.
+pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError> {
+    if text.len() > FILE_BYTES_MAX {
+        return Err(SeriesFileError::TooLarge { bytes: text.len() });
+    }
+    let syntax = |error: &toml::de::Error| SeriesFileError::Syntax {
+        place: place(text, error.span().unwrap_or_default().start),
+        reason: error.message().trim().replace('\n', "; "),
+    };
+    let file: SeriesFile = toml::from_str(text).map_err(|error| syntax(&error))?;
+    // Read once more as a tree, which remembers where each value stands.
+    let tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    let tree = tree.get_ref();
+    if file.series.is_empty() {
+        let reason = "there is no series; write one under [[series]]".into();
+        return Err(SeriesFileError::Syntax { place: place(text, 0), reason });
+    }
+    let mut seen = BTreeMap::new();
+    for (index, definition) in file.series.iter().enumerate() {
+        let code = definition.code.clone();
+        if seen.insert(&definition.code, index).is_some() {
+            let place = place(text, locate(tree, index, "code").start);
+            return Err(SeriesFileError::Repeated { place, code });
+        }
+        if let Err(error) = Series::compile(definition.clone()) {
+            let span = locate(tree, index, error.field());
+            let place = place(text, start_of(text, &span, definition, &error));
+            let code = excerpt(&code);
+            return Err(SeriesFileError::Series { place, code, error: Box::new(error) });
+        }
+    }
+    Ok(file.series)
+}
+
+/// The series that ship with the service (R10): an empty embedded ledger loads them.
+///
+/// # Panics
+/// Never: a test reads the same files.
+#[must_use]
+pub fn builtin_series() -> Vec<SeriesDefinition> {
+    let files = [
+        include_str!("../../examples/series/order-documents.toml"),
+        include_str!("../../examples/series/correspondence.toml"),
+        include_str!("../../examples/series/project-lcbp3.toml"),
+    ];
+    let read = |text: &&str| read_series(text).expect("the built-in series files are sound");
+    files.iter().flat_map(read).collect()
+}
+
+/// Line and column of a byte offset.
+fn place(text: &str, offset: usize) -> FilePlace {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_from = before.rfind('\n').map_or(0, |at| at + 1);
+    FilePlace {
+        line: before.matches('\n').count() + 1,
+        column: before[line_from..].chars().count() + 1,
+    }
+}
+
+/// Bytes of the value at `path` within a series, or of the deepest table that holds it.
+fn locate(tree: &DeTable<'_>, index: usize, path: &str) -> Range<usize> {
+    let full = format!("series[{index}].{path}");
+    let steps = full.split(['.', '[', ']']).filter(|step| !step.is_empty());
+    let mut table = Some(tree);
+    let mut array = None;
+    let mut span = 0..0;
+    for step in steps {
+        let value = match (table, array) {
+            (Some(table), _) => {
+                let entry = table.iter().find(|(key, _)| key.get_ref().as_ref() == step);
+                entry.map(|(_, value)| value)
+            }
+            (None, Some(array)) => {
+                let array: &toml::de::DeArray<'_> = array;
+                step.parse::<usize>().ok().and_then(|at| array.get(at))
+            }
+            (None, None) => None,
+        };
+        let Some(value) = value else { break };
+        span = value.span();
+        (table, array) = match value.get_ref() {
+            DeValue::Table(inner) => (Some(inner), None),
+            DeValue::Array(inner) => (None, Some(inner)),
+            _ => (None, None),
+        };
+    }
+    span
+}
+
+/// Where an error lies within its value: at the token, if the template stands in the file as it is
+/// (no escapes, one line); else at the value's beginning.
+fn start_of(
+    text: &str,
+    span: &Range<usize>,
+    definition: &SeriesDefinition,
+    error: &TemplateError,
+) -> usize {
+    let inner = text.get(span.start + 1..span.end.saturating_sub(1));
+    match error {
+        TemplateError::Token { at, .. } if inner == Some(&definition.template) => {
+            span.start + 1 + at.offset
+        }
+        _ => span.start,
+    }
+}

@@ -1,0 +1,251 @@
+//! The meaning of a template's tokens: from pieces of text to the parts that every number of a
+//! series is made of. Rendering and reading back know parts only, so another notation needs only
+//! another way to this list.
+
+use super::error::excerpt;
+use super::lexer::{Piece, Token, lex};
+use super::mask::WIDTH_MAX;
+use super::pattern::{DateField, Era, PatternPiece, check_together, parse_pattern};
+use super::series::Variable;
+use super::template_error::{Place, TemplateError, TokenFlaw};
+use super::text::{flaw_of_literal, may_begin};
+use super::{SeriesDefinition, TEXT_CHARS_MAX};
+
+/// Longest template, in characters.
+pub(super) const TEMPLATE_CHARS_MAX: usize = 4 * TEXT_CHARS_MAX;
+
+/// Names that variables cannot have, because tokens of the language have or had them.
+pub(super) const RESERVED: [&str; 14] = [
+    "SEQ",
+    "DATE",
+    "YEAR",
+    "PREFIX",
+    "PROJECT",
+    "CORR_TYPE",
+    "TYPE_CODE",
+    "ORG",
+    "TYPE",
+    "CATEGORY",
+    "FY",
+    "PHASE",
+    "SNOWFLAKE",
+    "CHECK",
+];
+
+/// A part of every number of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Fixed text.
+    Literal(String),
+    /// The value of a serial.
+    Serial {
+        /// Its index in the definition.
+        serial: usize,
+        /// Digits with leading zeros, or as many as the value has.
+        width: Option<usize>,
+    },
+    /// The value of a variable, by its index among the series' variables.
+    Variable(usize),
+    /// The request's project.
+    Project,
+    /// The request's type; the name of the token that shows it.
+    Type(&'static str),
+    /// A field of the document's date.
+    Date(DateField),
+}
+
+/// Compiles the template of a definition; notes in `variables` which of them it shows and how wide.
+pub(super) fn compile_template(
+    definition: &SeriesDefinition,
+    variables: &mut [Variable],
+) -> Result<Vec<Part>, TemplateError> {
+    if let Some((offset, character)) = flaw_of_literal(&definition.template) {
+        return Err(literal_error(character, Place::of(&definition.template, offset)));
+    }
+    let mut template = Template { definition, variables, parts: Vec::new(), dates: Vec::new() };
+    for piece in lex(&definition.template)? {
+        match piece {
+            Piece::Literal { text, at } => template.literal(text, at)?,
+            Piece::Token(token) => template.token(token)?,
+        }
+    }
+    template.check_dates()?;
+    Ok(template.parts)
+}
+
+/// A template on its way to parts.
+struct Template<'d, 'v> {
+    definition: &'d SeriesDefinition,
+    variables: &'v mut [Variable],
+    parts: Vec<Part>,
+    /// The date fields with the tokens that show them.
+    dates: Vec<(DateField, Token<'d>)>,
+}
+
+impl<'d> Template<'d, '_> {
+    fn literal(&mut self, text: String, at: Place) -> Result<(), TemplateError> {
+        // The template as a whole is normal; a mark behind a token would combine with its value.
+        match text.chars().next() {
+            Some(first) if !may_begin(first) => Err(literal_error(first, at)),
+            _ => {
+                self.push_literal(text);
+                Ok(())
+            }
+        }
+    }
+
+    fn push_literal(&mut self, text: String) {
+        match self.parts.last_mut() {
+            Some(Part::Literal(before)) => before.push_str(&text),
+            _ => self.parts.push(Part::Literal(text)),
+        }
+    }
+
+    fn token(&mut self, token: Token<'d>) -> Result<(), TemplateError> {
+        match token.name {
+            "SEQ" => self.serial(token),
+            "DATE" => self.date(token),
+            "YEAR" => {
+                let era = Era::named(token.arguments.unwrap_or("A.D.")).ok_or_else(|| {
+                    let expected = "{YEAR}, {YEAR:A.D.}, {YEAR:B.E.} or {YEAR:ROC}";
+                    token.error(TokenFlaw::Arguments { expected })
+                })?;
+                self.push_date(DateField::Year(era), token);
+                Ok(())
+            }
+            "PREFIX" => {
+                plain(&token, "{PREFIX}")?;
+                let prefix = self.definition.prefix.clone();
+                self.push_literal(prefix.ok_or_else(|| token.error(TokenFlaw::NoPrefix))?);
+                Ok(())
+            }
+            "PROJECT" => self.push_plain(&token, "{PROJECT}", Part::Project),
+            "CORR_TYPE" => self.push_plain(&token, "{CORR_TYPE}", Part::Type("CORR_TYPE")),
+            "TYPE_CODE" => self.push_plain(&token, "{TYPE_CODE}", Part::Type("TYPE_CODE")),
+            _ => self.variable(token),
+        }
+    }
+
+    fn push_plain(
+        &mut self,
+        token: &Token<'_>,
+        expected: &'static str,
+        part: Part,
+    ) -> Result<(), TemplateError> {
+        plain(token, expected)?;
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// `{SEQ}`, `{SEQ:n}`, `{SEQ:n:name}`.
+    fn serial(&mut self, token: Token<'_>) -> Result<(), TemplateError> {
+        let expected = "{SEQ}, {SEQ:4} or {SEQ:4:name}, 1 to 15 digits";
+        let (width, name) = match token.arguments {
+            None => (None, "SEQ"),
+            Some(arguments) => {
+                let (width, name) = arguments.split_once(':').unwrap_or((arguments, "SEQ"));
+                let width = width_of(&token, width, WIDTH_MAX, expected)?;
+                (Some(width), name)
+            }
+        };
+        let declared = self.definition.serials.iter().position(|serial| serial.name == name);
+        let Some(serial) = declared else {
+            let name = excerpt(name);
+            return Err(token.error(TokenFlaw::SerialUndeclared { name }));
+        };
+        let shown = |part: &Part| matches!(part, Part::Serial { serial: s, .. } if *s == serial);
+        if self.parts.iter().any(shown) {
+            return Err(token.error(TokenFlaw::SerialRepeated { name: name.into() }));
+        }
+        self.parts.push(Part::Serial { serial, width });
+        Ok(())
+    }
+
+    /// `{DATE:pattern}`.
+    fn date(&mut self, token: Token<'d>) -> Result<(), TemplateError> {
+        let expected = "{DATE:yyyyMMdd} or another date pattern";
+        let pattern =
+            token.arguments.ok_or_else(|| token.error(TokenFlaw::Arguments { expected }))?;
+        for piece in parse_pattern(pattern).map_err(|flaw| token.error(flaw))? {
+            match piece {
+                PatternPiece::Literal(text) if flaw_of_literal(&text).is_some() => {
+                    return Err(token.error(TokenFlaw::Literal));
+                }
+                PatternPiece::Literal(text) => self.push_literal(text),
+                PatternPiece::Field(field) => self.push_date(field, token),
+            }
+        }
+        Ok(())
+    }
+
+    fn push_date(&mut self, field: DateField, token: Token<'d>) {
+        self.parts.push(Part::Date(field));
+        self.dates.push((field, token));
+    }
+
+    /// `{NAME}` or `{NAME:n}` of a declared variable.
+    fn variable(&mut self, token: Token<'_>) -> Result<(), TemplateError> {
+        let Some(index) = self.variables.iter().position(|v| v.name == token.name) else {
+            return Err(token.error(self.unknown(token.name)));
+        };
+        let variable = &mut self.variables[index];
+        variable.shown = true;
+        if let Some(width) = token.arguments {
+            let expected = "{NAME} or {NAME:n} with a width n of 1 to 128 characters";
+            let width = width_of(&token, width, TEXT_CHARS_MAX, expected)?;
+            let agree = variable.rule.fix_width(width);
+            agree.map_err(|declared| token.error(TokenFlaw::Width { width, declared }))?;
+        }
+        self.parts.push(Part::Variable(index));
+        Ok(())
+    }
+
+    /// Why a name is no token of this series.
+    fn unknown(&self, name: &str) -> TokenFlaw {
+        let remedy = match name {
+            "ORG" => "write {ORIGINATOR} or {RECIPIENT}",
+            "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
+            "CATEGORY" => "remove it",
+            _ => {
+                let built_in = "SEQ DATE YEAR PREFIX PROJECT CORR_TYPE TYPE_CODE";
+                let declared = self.variables.iter().map(|variable| variable.name.as_str());
+                let known: Vec<&str> = built_in.split(' ').chain(declared).collect();
+                return TokenFlaw::Unknown { known: known.join(", ") };
+            }
+        };
+        TokenFlaw::Retired { remedy }
+    }
+
+    fn check_dates(&self) -> Result<(), TemplateError> {
+        let fields: Vec<DateField> = self.dates.iter().map(|(field, _)| *field).collect();
+        check_together(&fields).map_err(|(culprit, flaw)| {
+            let shown = self.dates.iter().find(|(field, _)| *field == culprit);
+            shown.expect("the culprit is one of the fields").1.error(flaw)
+        })
+    }
+}
+
+fn literal_error(character: char, at: Place) -> TemplateError {
+    let token = character.escape_debug().to_string();
+    TemplateError::Token { token, at, flaw: TokenFlaw::Literal }
+}
+
+/// Refuses arguments where a token takes none.
+fn plain(token: &Token<'_>, expected: &'static str) -> Result<(), TemplateError> {
+    match token.arguments {
+        None => Ok(()),
+        Some(_) => Err(token.error(TokenFlaw::Arguments { expected })),
+    }
+}
+
+/// A width from 1 to `most`, in decimal digits.
+fn width_of(
+    token: &Token<'_>,
+    text: &str,
+    most: usize,
+    expected: &'static str,
+) -> Result<usize, TemplateError> {
+    let digits = !text.is_empty() && text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit());
+    let width = text.parse().ok().filter(|width| digits && (1..=most).contains(width));
+    width.ok_or_else(|| token.error(TokenFlaw::Arguments { expected }))
+}

@@ -1,0 +1,55 @@
+//! Series for the tests of this room.
+
+use std::collections::BTreeMap;
+
+use super::{Inputs, Reset, SerialDefinition, Series, SeriesDefinition, Serves, TemplateError};
+
+/// A definition with one serial and the type `T`.
+pub(super) fn definition() -> SeriesDefinition {
+    SeriesDefinition {
+        code: "test".into(),
+        name: "Test".into(),
+        description: String::new(),
+        prefix: None,
+        serves: Serves { types: vec!["T".into()], ..Serves::default() },
+        template: "{SEQ:3}".into(),
+        timezone: None,
+        unique_within: Vec::new(),
+        variables: BTreeMap::new(),
+        serials: vec![serial("SEQ")],
+    }
+}
+
+/// A serial from 1 in steps of 1, never reset.
+pub(super) fn serial(name: &str) -> SerialDefinition {
+    let (start, step, max) = (1, 1, None);
+    SerialDefinition { name: name.into(), start, step, max, counter: vec![], reset: Reset::None }
+}
+
+/// Compiles an edited definition.
+pub(super) fn compile(edit: impl FnOnce(&mut SeriesDefinition)) -> Result<Series, TemplateError> {
+    let mut definition = definition();
+    edit(&mut definition);
+    Series::compile(definition)
+}
+
+/// Compiles an edited definition that is sound.
+pub(super) fn series(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+    compile(edit).unwrap()
+}
+
+/// A request.
+pub(super) fn inputs(
+    type_code: &str,
+    project: &str,
+    date: &str,
+    context: &[(&str, &str)],
+) -> Inputs {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Inputs {
+        type_code: type_code.into(),
+        project: some(project),
+        date: some(date),
+        context: context.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
+    }
+}

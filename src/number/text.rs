@@ -1,0 +1,83 @@
+//! Which text a number may hold: printable, in Unicode normal form C (R2.4).
+//!
+//! Parts that pass here can be joined in any order and the whole is in normal form C again: no part
+//! begins with a character that could combine with the one before it.
+
+use std::borrow::Cow;
+
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc, is_nfc_quick};
+
+/// The text in normal form C.
+pub(super) fn normalise(text: &str) -> Cow<'_, str> {
+    if is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
+}
+
+/// Whether a number may hold the character: visible, or the plain space.
+///
+/// Invisible formatting characters are refused because two codes that look the same would name two
+/// counters.
+pub(super) fn is_printable(character: char) -> bool {
+    let invisible = matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e0fff}');
+    // The last two code points of each plane are no characters.
+    let nonexistent = u32::from(character) & 0xfffe == 0xfffe;
+    let blank = character.is_whitespace() && character != ' ';
+    !(character.is_control() || invisible || nonexistent || blank)
+}
+
+/// Whether a part may begin with the character: it never changes what stands before it.
+pub(super) fn may_begin(character: char) -> bool {
+    is_printable(character)
+        && !is_combining_mark(character)
+        && is_nfc_quick(std::iter::once(character)) == IsNormalized::Yes
+}
+
+/// The first character that keeps a literal out of a number, with its byte offset.
+pub(super) fn flaw_of_literal(text: &str) -> Option<(usize, char)> {
+    let first = text.char_indices().next().filter(|(_, first)| !may_begin(*first));
+    first.or_else(|| text.char_indices().find(|(_, c)| !is_printable(*c))).or_else(|| {
+        // Not normal: name the first place where the normal form departs.
+        let departs = text.char_indices().zip(text.nfc()).find(|((_, c), n)| c != n);
+        let shorter = || text.char_indices().nth(text.nfc().count());
+        departs.map(|(at, _)| at).or_else(shorter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thai_and_chinese_codes_are_printable() {
+        for text in ["คคง.", "สคฉ.3", "ผรม.1", "กทท.", "業務員訂貨單", "ก่ำ", "A B"]
+        {
+            assert_eq!(flaw_of_literal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn invisible_characters_are_refused_and_named() {
+        for c in ['\0', '\n', '\u{7f}', '\u{200b}', '\u{202e}', '\u{feff}', '\u{a0}', '\u{ffff}'] {
+            let text = format!("AB{c}C");
+            assert_eq!(flaw_of_literal(&text), Some((2, c)), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_does_not_begin_with_a_character_that_combines_with_the_one_before() {
+        for c in ['\u{301}', '\u{e48}', '\u{e34}', '\u{1161}', '\u{3099}'] {
+            assert!(!may_begin(c), "{c:?}");
+        }
+        assert!(may_begin('ก') && may_begin('é') && may_begin('單') && may_begin('-'));
+    }
+
+    #[test]
+    fn text_outside_normal_form_c_is_named_where_it_departs() {
+        assert_eq!(flaw_of_literal("Ae\u{301}"), Some((1, 'e')));
+        assert_eq!(normalise("Ae\u{301}"), "Aé");
+        assert!(matches!(normalise("คคง."), Cow::Borrowed(_)));
+    }
+}
