@@ -30,8 +30,8 @@ impl Redis {
 
     /// Starts a server with further options.
     pub fn start_with(options: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("temporary folder");
-        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let mut folder = tempfile::tempdir().expect("temporary folder");
+        let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let deadline = Instant::now() + START_LIMIT;
         loop {
             // Somebody else may take the port between looking for it and listening on it.
@@ -115,10 +115,9 @@ impl Redis {
             if self.log().contains("Ready to accept connections")
                 && TcpStream::connect(("127.0.0.1", self.port)).is_ok()
             {
-                return self.cli(&["info", "server"]).contains(&format!(
-                    "process_id:{}",
-                    self.process.id()
-                ));
+                return self
+                    .cli(&["info", "server"])
+                    .contains(&format!("process_id:{}", self.process.id()));
             }
             if self.log().contains("Failed listening on port") {
                 return false;
