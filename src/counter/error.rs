@@ -1,16 +1,20 @@
-//! What is known when a call to Redis fails.
+//! What is known when a call to Redis fails, and how it is told from the client's error.
+//!
+//! The rule is to claim nothing that is not proven: an error is `NotExecuted` only where Redis
+//! itself refused this very call before its script ran or wrote.
 
+use fred::error::{Error, ErrorKind};
 use thiserror::Error;
 
 /// Why a script call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CounterError {
-    /// Connection lost, time-out, cancelled: the script may have run, may run later, or never. Fly
-    /// the same bytes again.
+    /// Connection lost, time-out, cancelled, or a cluster redirection that the client gives to every
+    /// caller in flight: the script may have run, may run later, or never. Fly the same bytes again.
     #[error("outcome unknown: {0}")]
     Unknown(String),
-    /// Redis refused before the script ran (LOADING, READONLY, OOM, CLUSTERDOWN, …). Nothing was
-    /// taken.
+    /// Redis refused before the script wrote (LOADING, READONLY, OOM, TRYAGAIN, …). Nothing was
+    /// taken. Also a URL that is not one.
     #[error("not executed: {0}")]
     NotExecuted(String),
     /// An error reply that proves nothing: the script may have run half-way (F15). The epoch must
@@ -21,4 +25,111 @@ pub enum CounterError {
     /// step. The connection was closed; treat like `Broken`.
     #[error("garbled reply: {0}")]
     Garbled(String),
+}
+
+/// Replies that Redis gives before a script runs or at its first write (F15). Later writes of a
+/// script are never refused with these.
+const REFUSALS: [&str; 12] = [
+    "NOSCRIPT",
+    "TRYAGAIN",
+    "LOADING",
+    "BUSY",
+    "READONLY",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "MISCONF",
+    "OOM",
+    "NOAUTH",
+    "NOPERM",
+    "WRONGPASS",
+];
+
+/// Replies about a cluster's slots. They prove that a call was not executed, but the client may give
+/// one caller's reply to all that are in flight.
+const REDIRECTIONS: [&str; 3] = ["CLUSTERDOWN", "MOVED", "ASK"];
+
+impl CounterError {
+    /// What an error of the client proves.
+    pub(super) fn classify(error: &Error) -> Self {
+        let text = error.details();
+        let code = text.split_whitespace().next().unwrap_or_default();
+        // The client's own texts share error kinds with replies, but begin with an ordinary word.
+        let is_reply = code.len() > 1 && code.bytes().all(|b| b.is_ascii_uppercase());
+        let is_of_connection = matches!(
+            error.kind(),
+            ErrorKind::IO
+                | ErrorKind::Timeout
+                | ErrorKind::Canceled
+                | ErrorKind::Backpressure
+                | ErrorKind::Protocol
+                | ErrorKind::Tls
+                | ErrorKind::Routing
+                | ErrorKind::Config
+                | ErrorKind::Sentinel
+        );
+        if !is_reply || is_of_connection || REDIRECTIONS.contains(&code) {
+            return CounterError::Unknown(error.to_string());
+        }
+        // An ACL may refuse a single command inside a script that has written already.
+        let is_inside = code == "NOPERM" && text.contains("script");
+        if REFUSALS.contains(&code) && !is_inside {
+            return CounterError::NotExecuted(text.to_owned());
+        }
+        CounterError::Broken(text.to_owned())
+    }
+
+    /// Whether the server says that it is a replica: the client must look for the master again.
+    pub(super) fn is_readonly(&self) -> bool {
+        matches!(self, CounterError::NotExecuted(text) if text.starts_with("READONLY"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: ErrorKind, text: &'static str) -> CounterError {
+        CounterError::classify(&Error::new(kind, text))
+    }
+
+    #[test]
+    fn only_a_refusal_of_this_very_call_proves_that_it_was_not_executed() {
+        for code in REFUSALS {
+            let error = Error::new(ErrorKind::Unknown, format!("{code} some reason"));
+            assert!(matches!(CounterError::classify(&error), CounterError::NotExecuted(_)));
+        }
+        for code in REDIRECTIONS {
+            let error = Error::new(ErrorKind::Cluster, format!("{code} some reason"));
+            assert!(matches!(CounterError::classify(&error), CounterError::Unknown(_)), "{code}");
+        }
+        let inside = "NOPERM ACL failure in script: this user has no permissions";
+        assert!(matches!(of(ErrorKind::Unknown, inside), CounterError::Broken(_)));
+    }
+
+    #[test]
+    fn what_the_client_says_itself_leaves_the_outcome_unknown() {
+        for (kind, text) in [
+            (ErrorKind::IO, "Connection closed."),
+            (ErrorKind::Timeout, "Request timed out."),
+            (ErrorKind::Canceled, "Canceled."),
+            (ErrorKind::Backpressure, "Max in-flight commands reached."),
+            (ErrorKind::Unknown, "Too many failed write attempts."),
+            (ErrorKind::Unknown, "channel closed"),
+            (ErrorKind::Unknown, ""),
+            (ErrorKind::IO, "READONLY is what a broken pipe may look like"),
+        ] {
+            assert!(matches!(of(kind, text), CounterError::Unknown(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn any_other_error_reply_is_broken() {
+        for (kind, text) in [
+            (ErrorKind::Unknown, "ERR user_script:1: boom"),
+            (ErrorKind::InvalidArgument, "WRONGTYPE Operation against a key"),
+            (ErrorKind::Unknown, "EXECABORT never expected"),
+        ] {
+            assert!(matches!(of(kind, text), CounterError::Broken(_)), "{text}");
+        }
+    }
 }

@@ -1,7 +1,17 @@
-//! Guarded calls: encoded once, flown again byte for byte (F10).
+//! Guarded calls: what they ask and answer; encoded once, flown again byte for byte (F10).
+//!
+//! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
+//! tells a repetition from another process under the same identity.
 
+use serde::Serialize;
+
+use super::Keys;
+use super::call::{Call, KeyList, Verb, fingerprint};
 use crate::node::NodeId;
 use crate::number::TakenRange;
+
+/// Largest value of a counter: beyond it a Lua number skips values (R2.4).
+const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// Under which ownership, by whom and as which flight a call is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +54,7 @@ pub struct IssueRequest {
     pub caller_key: Option<String>,
     /// Name of the document's idempotency record: `d:<series id>:<document>`.
     pub document_key: Option<String>,
-    /// Hash of the payload.
+    /// Hash of the payload, in hexadecimal (no blanks).
     pub digest: String,
     /// Whether a document that has a number already gets another one.
     pub again: bool,
@@ -102,7 +112,8 @@ pub enum IssueOutcome {
         /// Index of the first such take.
         take: usize,
     },
-    /// The flight had been executed before and this request took nothing then: ask again in another flight.
+    /// The flight had been executed before and this request took nothing then: ask again in another
+    /// flight.
     Nothing,
 }
 
@@ -162,32 +173,166 @@ pub enum Raised {
     Regressed,
 }
 
-/// A guarded call, encoded.
+/// A guarded call, encoded. Clones share the bytes.
 #[derive(Clone, Debug)]
-pub struct Flight {}
+pub struct Flight {
+    call: Call,
+    requests: usize,
+}
+
+/// A request as `issue.lua` reads it; keys are named by their place in KEYS.
+#[derive(Serialize)]
+struct Order<'a> {
+    takes: Vec<Wish>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<usize>,
+    digest: &'a str,
+    again: bool,
+    asked: bool,
+}
+
+/// A take as `issue.lua` reads it; numbers travel as text.
+#[derive(Serialize)]
+struct Wish {
+    key: usize,
+    count: String,
+    step: String,
+    max: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<String>,
+}
 
 impl Flight {
-    /// A flight of requests. `now_ms` and `window_ms` judge idempotency records.
+    /// Most requests that one flight may carry; a larger one is refused by the script.
+    pub const REQUESTS_MAX: usize = 1_000;
+
+    /// A flight of requests. `now_ms` and `window_ms` judge idempotency records. Each request has at
+    /// least one take, each take a count and a step of at least 1.
     #[must_use]
     pub fn issue(
-        _keys: &super::Keys,
-        _guard: &Guard,
-        _requests: &[IssueRequest],
-        _now_ms: i64,
-        _window_ms: u64,
+        keys: &Keys,
+        guard: &Guard,
+        requests: &[IssueRequest],
+        now_ms: i64,
+        window_ms: u64,
     ) -> Self {
-        todo!()
+        let mut list = guarded_keys(keys, guard);
+        let orders = requests.iter().map(|request| order(keys, guard, request, &mut list));
+        let orders = json(&orders.collect::<Vec<_>>());
+        // The expiry of a record must be a number that Redis and Lua can hold.
+        let window_ms = window_ms.clamp(1, NUMBER_MAX / 2);
+        let mut rest = vec![now_ms.to_string(), window_ms.to_string(), orders];
+        rest.extend(requests.iter().map(|request| request.record.clone()));
+        Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }
 
     /// A flight that seeds counters.
     #[must_use]
-    pub fn seed(_keys: &super::Keys, _guard: &Guard, _places: &[SeedPlace]) -> Self {
-        todo!()
+    pub fn seed(keys: &Keys, guard: &Guard, places: &[SeedPlace]) -> Self {
+        let mut list = guarded_keys(keys, guard).into_keys();
+        list.extend(places.iter().map(|place| keys.counter(guard.partition, &place.counter)));
+        let texts = places.iter().map(|place| {
+            let texts = [place.counter_id, place.value, bounded(place.ceiling)];
+            let [id, value, ceiling] = texts.map(|number| number.to_string());
+            Place { id, value, ceiling }
+        });
+        let rest = vec![json(&texts.collect::<Vec<_>>())];
+        Flight::new(Verb::Seed, guard, list, rest, places.len())
     }
 
     /// A flight that raises ceilings: `(counter name, ceiling)`.
     #[must_use]
-    pub fn raise(_keys: &super::Keys, _guard: &Guard, _raises: &[(String, i64)]) -> Self {
-        todo!()
+    pub fn raise(keys: &Keys, guard: &Guard, raises: &[(String, i64)]) -> Self {
+        let mut list = guarded_keys(keys, guard).into_keys();
+        list.extend(raises.iter().map(|(name, _)| keys.counter(guard.partition, name)));
+        let ceilings = raises.iter().map(|(_, ceiling)| bounded(*ceiling).to_string());
+        let rest = vec![json(&ceilings.collect::<Vec<_>>())];
+        Flight::new(Verb::Raise, guard, list, rest, raises.len())
     }
+
+    /// Encodes the guard before the rest; the digest covers every byte but itself and the echo.
+    fn new(
+        verb: Verb,
+        guard: &Guard,
+        keys: Vec<String>,
+        rest: Vec<String>,
+        requests: usize,
+    ) -> Self {
+        let Guard { partition, epoch, incarnation, node, flight, confirmed } = guard;
+        let echo = format!("{verb:?} {partition} {node} {flight}");
+        let mut args = vec![
+            epoch.to_string(),
+            incarnation.clone(),
+            node.to_string(),
+            flight.to_string(),
+            confirmed.to_string(),
+        ];
+        args.push(fingerprint(verb, &keys, &[args.as_slice(), rest.as_slice()].concat()));
+        args.extend(rest);
+        Flight { call: Call::new(verb, echo, keys, args), requests }
+    }
+
+    /// The call.
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// How many answers the call expects.
+    pub(super) fn requests(&self) -> usize {
+        self.requests
+    }
+}
+
+/// A counter's place as `seed.lua` reads it.
+#[derive(Serialize)]
+struct Place {
+    id: String,
+    value: String,
+    ceiling: String,
+}
+
+/// Owner record and outbox: the first two keys of each flight.
+fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
+    let mut list = KeyList::default();
+    list.place(keys.owner(guard.partition));
+    list.place(keys.outbox(guard.partition, guard.node));
+    list
+}
+
+fn order<'a>(
+    keys: &Keys,
+    guard: &Guard,
+    request: &'a IssueRequest,
+    list: &mut KeyList,
+) -> Order<'a> {
+    let wish = |take: &Take, list: &mut KeyList| Wish {
+        key: list.place(keys.counter(guard.partition, &take.counter)),
+        count: take.count.to_string(),
+        step: take.step.to_string(),
+        max: take.max.to_string(),
+        seen: take.seen.map(|seen| seen.to_string()),
+    };
+    let takes = request.takes.iter().map(|take| wish(take, list)).collect();
+    let mut record = |name: &Option<String>| {
+        name.as_ref().map(|name| list.place(keys.record(guard.partition, name)))
+    };
+    Order {
+        takes,
+        caller: record(&request.caller_key),
+        document: record(&request.document_key),
+        digest: &request.digest,
+        again: request.again,
+        asked: request.asked,
+    }
+}
+
+/// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.
+fn bounded(ceiling: i64) -> i64 {
+    ceiling.min(i64::try_from(NUMBER_MAX).unwrap_or(i64::MAX))
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("texts, numbers and lists have a JSON form")
 }

@@ -1,4 +1,8 @@
 //! Builds every Redis key. All keys of a partition share the hash tag `{<partition>}`.
+//!
+//! Nothing else in the service writes a key by hand; the tag keeps a script's keys in one slot.
+
+use crate::node::NodeId;
 
 /// The key builder of one deployment.
 #[derive(Clone, Debug)]
@@ -18,5 +22,35 @@ impl Keys {
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// Hash: who owns the partition, and each node's guard fields.
+    #[must_use]
+    pub fn owner(&self, partition: u32) -> String {
+        format!("{}:{{{partition}}}:owner", self.prefix)
+    }
+
+    /// Hash: a counter, by its name within the partition.
+    #[must_use]
+    pub fn counter(&self, partition: u32, name: &str) -> String {
+        format!("{}:{{{partition}}}:c:{name}", self.prefix)
+    }
+
+    /// Stream: what a node took or replayed and has not journaled yet.
+    #[must_use]
+    pub fn outbox(&self, partition: u32, node: NodeId) -> String {
+        format!("{}:{{{partition}}}:outbox:{node}", self.prefix)
+    }
+
+    /// String: an idempotency record, by its name (`k:…` the caller's, `d:…` the document's).
+    #[must_use]
+    pub fn record(&self, partition: u32, name: &str) -> String {
+        format!("{}:{{{partition}}}:i:{name}", self.prefix)
+    }
+
+    /// String: what a probe writes; expires by itself.
+    #[must_use]
+    pub fn probe(&self, partition: u32) -> String {
+        format!("{}:{{{partition}}}:probe", self.prefix)
     }
 }

@@ -4,10 +4,12 @@
 //! written once and never cancelled; what is known of its outcome is in the type of its error.
 //! Decides nothing: fences, cold counters and full ceilings are answers, not actions.
 
+mod call;
 mod error;
 mod flight;
 mod keys;
 mod redis;
+mod reply;
 mod scripts;
 
 pub use error::CounterError;

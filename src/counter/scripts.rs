@@ -1,7 +1,13 @@
 //! One typed function and one outcome enum per script.
+//!
+//! Reads answers and nothing more: what a fence or a cold counter leads to is decided elsewhere.
 
+use fred::types::Value;
+
+use super::call::{Call, Verb};
 use super::flight::{Flight, IssueOutcome, Landing, Raised, SeedState};
-use super::{CounterError, Keys, Redis};
+use super::reply::{Parts, answer, garbled, landing, parse_taken};
+use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
@@ -96,39 +102,72 @@ impl Redis {
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn issue(
-        &self,
-        _flight: &Flight,
-    ) -> Result<Landing<Vec<IssueOutcome>>, CounterError> {
-        todo!()
+    pub async fn issue(&self, flight: &Flight) -> Result<Landing<Vec<IssueOutcome>>, CounterError> {
+        self.fly(flight, Verb::Issue, read_outcome).await
     }
 
     /// Flies a seed.
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn seed(&self, _flight: &Flight) -> Result<Landing<Vec<SeedState>>, CounterError> {
-        todo!()
+    pub async fn seed(&self, flight: &Flight) -> Result<Landing<Vec<SeedState>>, CounterError> {
+        self.fly(flight, Verb::Seed, |value| match value.as_str().as_deref() {
+            Some("seeded") => Ok(SeedState::Seeded),
+            Some("warm") => Ok(SeedState::Warm),
+            _ => Err(garbled("a seed's state expected")),
+        })
+        .await
     }
 
     /// Flies a raise.
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn raise(&self, _flight: &Flight) -> Result<Landing<Vec<Raised>>, CounterError> {
-        todo!()
+    pub async fn raise(&self, flight: &Flight) -> Result<Landing<Vec<Raised>>, CounterError> {
+        self.fly(flight, Verb::Raise, |value| {
+            let mut parts = Parts::of(value)?;
+            let raised = match parts.text()?.as_str() {
+                "ceiling" => Raised::Ceiling(parts.number()?),
+                "cold" => Raised::Cold,
+                "regressed" => Raised::Regressed,
+                other => return Err(garbled(&format!("unexpected answer {other:?}"))),
+            };
+            parts.end()?;
+            Ok(raised)
+        })
+        .await
     }
 
     /// Opens an epoch. Sent once by whoever claimed it in the ledger (F6).
     ///
     /// # Errors
     /// See [`CounterError`]; after `Unknown` the epoch is given up, never opened again.
-    pub async fn open(
-        &self,
-        _keys: &Keys,
-        _opening: &Opening,
-    ) -> Result<OpenOutcome, CounterError> {
-        todo!()
+    pub async fn open(&self, keys: &Keys, opening: &Opening) -> Result<OpenOutcome, CounterError> {
+        let Opening { partition, epoch, incarnation, deployment, closed_epoch, now_ms, pristine } =
+            opening;
+        let args = vec![
+            epoch.to_string(),
+            incarnation.clone(),
+            deployment.clone(),
+            closed_epoch.to_string(),
+            now_ms.to_string(),
+            u8::from(*pristine).to_string(),
+        ];
+        let echo = format!("open {partition} {epoch}");
+        let call = Call::new(Verb::Open, echo, vec![keys.owner(*partition)], args);
+        self.ask(&call, |call, value| {
+            let (word, mut parts) = answer(call, value)?;
+            let outcome = match word.as_str() {
+                "opened" => OpenOutcome::Opened,
+                "newer" => OpenOutcome::Newer { epoch: parts.number()? },
+                "foreign" => OpenOutcome::Foreign { deployment: parts.text()? },
+                "unfit" => OpenOutcome::Unfit { reason: parts.text()? },
+                other => return Err(garbled(&format!("unexpected word {other:?}"))),
+            };
+            parts.end()?;
+            Ok(outcome)
+        })
+        .await
     }
 
     /// Removes the caller's own outbox entries up to and including a flight (all journaled).
@@ -137,11 +176,13 @@ impl Redis {
     /// See [`CounterError`]; safe to repeat.
     pub async fn trim(
         &self,
-        _keys: &Keys,
-        _guard: &super::Guard,
-        _upto: u64,
+        keys: &Keys,
+        guard: &Guard,
+        upto: u64,
     ) -> Result<Trimmed, CounterError> {
-        todo!()
+        let keep = vec![upto.saturating_add(1).to_string()];
+        let call = owned_call(Verb::Trim, keys, guard, Some(guard.node), keep);
+        self.ask(&call, read_trimmed).await
     }
 
     /// Bars a silent node from the partition before its outbox is read (F7).
@@ -150,26 +191,46 @@ impl Redis {
     /// See [`CounterError`]; safe to repeat.
     pub async fn bar(
         &self,
-        _keys: &Keys,
-        _guard: &super::Guard,
-        _dead: NodeId,
+        keys: &Keys,
+        guard: &Guard,
+        dead: NodeId,
     ) -> Result<Barred, CounterError> {
-        todo!()
+        let call = owned_call(Verb::Bar, keys, guard, None, vec![dead.to_string()]);
+        self.ask(&call, |call, value| {
+            Ok(match landing(call, value, |_| Ok(()))? {
+                Landing::Landed(()) => Barred::Barred,
+                _ => Barred::Fenced,
+            })
+        })
+        .await
     }
 
-    /// Reads a barred node's outbox after a flight number.
+    /// Reads a barred node's outbox after a flight number. `limit` is at least 1.
     ///
     /// # Errors
     /// See [`CounterError`].
     pub async fn read_outbox(
         &self,
-        _keys: &Keys,
-        _guard: &super::Guard,
-        _dead: NodeId,
-        _after: u64,
-        _limit: u32,
+        keys: &Keys,
+        guard: &Guard,
+        dead: NodeId,
+        after: u64,
+        limit: u32,
     ) -> Result<OutboxPage, CounterError> {
-        todo!()
+        let from = after.saturating_add(1).to_string();
+        let args = vec![dead.to_string(), from, limit.max(1).to_string()];
+        let call = owned_call(Verb::ReadOutbox, keys, guard, Some(dead), args);
+        self.ask(&call, |call, value| {
+            let page = landing(call, value, |parts| {
+                let is_whole = parts.text()? == "whole";
+                Ok((is_whole, parts.list(read_entry)?))
+            })?;
+            let Landing::Landed((is_whole, read)) = page else { return Ok(OutboxPage::Fenced) };
+            let complete = is_whole && read.iter().all(|(_, is_sound)| *is_sound);
+            let entries = read.into_iter().map(|(entry, _)| entry).collect();
+            Ok(OutboxPage::Entries { entries, complete })
+        })
+        .await
     }
 
     /// Removes a barred node's journaled entries up to a flight; the stream goes when it is empty.
@@ -178,11 +239,122 @@ impl Redis {
     /// See [`CounterError`]; safe to repeat.
     pub async fn drop_outbox(
         &self,
-        _keys: &Keys,
-        _guard: &super::Guard,
-        _dead: NodeId,
-        _upto: u64,
+        keys: &Keys,
+        guard: &Guard,
+        dead: NodeId,
+        upto: u64,
     ) -> Result<Trimmed, CounterError> {
-        todo!()
+        let args = vec![dead.to_string(), upto.saturating_add(1).to_string()];
+        let call = owned_call(Verb::DropOutbox, keys, guard, Some(dead), args);
+        self.ask(&call, read_trimmed).await
     }
+
+    /// Flies a call whose answer has one element per request.
+    async fn fly<T>(
+        &self,
+        flight: &Flight,
+        verb: Verb,
+        read: impl FnMut(Value) -> Result<T, CounterError>,
+    ) -> Result<Landing<Vec<T>>, CounterError> {
+        let call = flight.call();
+        assert_eq!(call.verb, verb, "a flight is flown by the method of its own verb");
+        self.ask(call, |call, value| {
+            landing(call, value, |parts| {
+                let answers = parts.list(read)?;
+                if answers.len() == flight.requests() {
+                    Ok(answers)
+                } else {
+                    Err(garbled(&format!("{} answers to {}", answers.len(), flight.requests())))
+                }
+            })
+        })
+        .await
+    }
+}
+
+/// A call that checks the ownership but has no flight number: repeating it is harmless.
+fn owned_call(
+    verb: Verb,
+    keys: &Keys,
+    guard: &Guard,
+    outbox_of: Option<NodeId>,
+    rest: Vec<String>,
+) -> Call {
+    let Guard { partition, epoch, incarnation, node, .. } = guard;
+    let echo = format!("{verb:?} {partition} {node} {epoch} {}", rest.join(" "));
+    let mut names = vec![keys.owner(*partition)];
+    names.extend(outbox_of.map(|node| keys.outbox(*partition, node)));
+    let mut args = vec![epoch.to_string(), incarnation.clone(), node.to_string()];
+    args.extend(rest);
+    Call::new(verb, echo, names, args)
+}
+
+fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
+    let mut parts = Parts::of(value)?;
+    let outcome = match parts.text()?.as_str() {
+        "taken" => IssueOutcome::Taken(parts.taken()?),
+        "replayed" => IssueOutcome::Replayed { taken: parts.taken()?, record: parts.text()? },
+        "numbered" => {
+            IssueOutcome::DocumentNumbered { taken: parts.taken()?, record: parts.text()? }
+        }
+        "reused" => IssueOutcome::KeyReused,
+        "ask" => IssueOutcome::Ask,
+        "cold" => IssueOutcome::Cold { take: parts.number()? },
+        "ceiling" => IssueOutcome::Ceiling {
+            take: parts.number()?,
+            value: parts.number()?,
+            ceiling: parts.number()?,
+        },
+        "exhausted" => IssueOutcome::Exhausted { take: parts.number()? },
+        "regressed" => IssueOutcome::Regressed { take: parts.number()? },
+        "nothing" => IssueOutcome::Nothing,
+        other => return Err(garbled(&format!("unexpected outcome {other:?}"))),
+    };
+    parts.end()?;
+    Ok(outcome)
+}
+
+fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {
+    Ok(match landing(call, value, |parts| parts.number::<u64>())? {
+        Landing::Landed(removed) => Trimmed::Removed(removed),
+        Landing::Barred => Trimmed::Barred,
+        _ => Trimmed::Fenced,
+    })
+}
+
+/// Reads an outbox entry and says whether it is one that `issue` writes. Another one makes the
+/// account incomplete but must not hide those behind it.
+fn read_entry(value: Value) -> Result<(OutboxEntry, bool), CounterError> {
+    let mut parts = Parts::of(value)?;
+    let id = parts.text()?;
+    let fields = parts.list(|field| Ok(field.into_string().unwrap_or_default()))?;
+    parts.end()?;
+    let flight = id.split('-').next().and_then(|flight| flight.parse().ok());
+    let flight = flight.ok_or_else(|| garbled(&format!("{id:?} is not an entry's id")))?;
+    let mut entry = OutboxEntry { flight, epoch: 0, allocations: Vec::new() };
+    let mut is_sound = id.ends_with("-0") && fields.len() >= 4;
+    for pair in fields.chunks(2) {
+        let [field, text] = pair else { continue };
+        if field == "epoch" {
+            entry.epoch = text.parse().unwrap_or_default();
+        } else if let Some(allocation) = read_allocation(text) {
+            entry.allocations.push(allocation);
+        } else {
+            is_sound = false;
+        }
+    }
+    Ok((entry, is_sound && entry_is_dated(&fields)))
+}
+
+fn entry_is_dated(fields: &[String]) -> bool {
+    matches!(fields, [field, epoch, ..] if field == "epoch" && epoch.parse::<u64>().is_ok())
+}
+
+/// Reads `taken <values> <record>` or `replayed <values> <record>`.
+fn read_allocation(text: &str) -> Option<(Vec<TakenRange>, String)> {
+    let mut fields = text.splitn(3, ' ');
+    let is_known = matches!(fields.next()?, "taken" | "replayed");
+    let taken = parse_taken(fields.next()?)?;
+    let record = fields.next()?;
+    is_known.then(|| (taken, record.to_owned()))
 }

@@ -2,3 +2,4 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 mod harness;
+mod lua_scripts;

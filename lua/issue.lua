@@ -1,0 +1,85 @@
+-- issue: one flight: take numbers for many requests, each all or nothing, into one outbox entry.
+-- KEYS[1] owner record          KEYS[2] outbox of the node
+-- KEYS[3..] counters and idempotency records; a request names them by their place in KEYS
+-- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
+-- ARGV[4] node                  ARGV[5] flight number       ARGV[6] last confirmed flight
+-- ARGV[7] digest of the flight  ARGV[8] now, ms             ARGV[9] idempotency window, ms
+-- ARGV[10] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller?, document?,
+--   digest, again, asked}
+-- ARGV[11..] the requests' allocation records
+-- Returns {"issued", echo, outcomes} | {"fenced", echo, epoch, reason} | {"barred", echo}
+--   | {"late", echo} | {"mismatch", echo} | {"miscounted", echo}; an outcome is
+--   {"taken", values} | {"nothing"} or what lib/repeated and lib/take return;
+--   values are `counter id:first:last:step`, joined by commas
+local owner_key, outbox_key = KEYS[1], KEYS[2]
+local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
+local now_ms, window_ms = tonumber(ARGV[8]), ARGV[9]
+local requests = cjson.decode(ARGV[10])
+
+-- One entry is written by one call, whose arguments must fit Lua's stack.
+if #requests > 1000 then return redis.error_reply('ERR issue: more than 1000 requests') end
+for i, request in ipairs(requests) do
+  if #request.takes == 0 then return redis.error_reply('ERR issue: a request takes nothing') end
+  for _, wish in ipairs(request.takes) do
+    if tonumber(wish.count) < 1 or tonumber(wish.step) < 1 then
+      return redis.error_reply('ERR issue: count and step start at 1')
+    end
+    wish.key = KEYS[wish.key]
+  end
+  request.caller = request.caller and KEYS[request.caller]
+  request.document = request.document and KEYS[request.document]
+  request.record = ARGV[10 + i]
+end
+
+local refusal, flown, held = guard(
+  echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
+)
+if refusal then return refusal end
+if flown then return {'issued', echo, landed(outbox_key, flight, #requests)} end
+
+local since_ms = integer(redis.call('HGET', owner_key, 'continuous_since_ms'))
+local complete = since_ms and since_ms <= now_ms - tonumber(window_ms)
+
+-- Everything is judged against working copies; nothing is written before the last request is.
+local counters, records, noted = {}, {}, {}
+local outcomes, entry = {}, {'epoch', epoch}
+for i, request in ipairs(requests) do
+  local outcome = repeated(records, request, epoch, complete)
+  local values, record = nil, request.record
+  if not outcome then
+    outcome, values = take(counters, request.takes, epoch)
+  elseif outcome[1] == 'replayed' then
+    values, record = outcome[2], outcome[3]
+  end
+  if values then
+    local text = table.concat({epoch, request.digest, values, record}, ' ')
+    local taken = not outcome
+    outcome = outcome or {'taken', values}
+    -- A replay is a hand-out: it stands in this node's outbox too (F2).
+    entry[#entry + 1] = decimal(i)
+    entry[#entry + 1] = table.concat({outcome[1], values, record}, ' ')
+    -- A replay found by the document still binds the caller's new key to its payload; the
+    -- document's own record names its latest number and is left alone.
+    if request.caller and not (records[request.caller] == text) then
+      records[request.caller], noted[request.caller] = text, true
+    end
+    if taken and request.document then
+      records[request.document], noted[request.document] = text, true
+    end
+  end
+  outcomes[i] = outcome
+end
+
+-- First, because it alone can be refused (an id too small, no memory): then nothing is written.
+if #entry > 2 then redis.call('XADD', outbox_key, flight .. '-0', unpack(entry)) end
+for key, copy in pairs(counters) do
+  if copy.value ~= copy.stored then
+    local value = decimal(copy.value)
+    redis.call('HSET', key, 'value', value, 'check', value)
+  end
+end
+for key in pairs(noted) do redis.call('SET', key, records[key], 'PX', window_ms) end
+local count = decimal(held + (#entry > 2 and 1 or 0))
+redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
+return {'issued', echo, outcomes}

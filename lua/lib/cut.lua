@@ -1,0 +1,13 @@
+-- cut: removes the oldest entries of an outbox and lowers its count by as many (F7, F16).
+-- Takes the owner record and outbox keys, the outbox's node, the first flight to keep.
+-- Returns how many are gone
+local function cut(owner_key, outbox_key, node, keep)
+  if redis.call('TYPE', outbox_key).ok ~= 'stream' then return 0 end
+  local count = redis.call('HGET', owner_key, 'n:' .. node)
+  local removed = redis.call('XTRIM', outbox_key, 'MINID', keep .. '-0')
+  -- An unreadable count is left as it is: it stays wrong, which is what it says.
+  if integer(count) then
+    redis.call('HSET', owner_key, 'n:' .. node, decimal(integer(count) - removed))
+  end
+  return removed
+end

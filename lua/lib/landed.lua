@@ -1,0 +1,16 @@
+-- landed: the answers of a flight that was executed before, from its outbox entry (F15: no entry
+-- and a right count means that it took nothing).
+-- Takes the outbox key, the flight number, the number of requests.
+-- Returns outcomes; {"nothing"} for a request that the entry does not name
+local function landed(outbox_key, flight, count)
+  local outcomes = {}
+  for i = 1, count do outcomes[i] = {'nothing'} end
+  local entry = redis.call('XRANGE', outbox_key, flight .. '-0', flight .. '-0')[1]
+  local fields = entry and entry[2] or {}
+  for i = 1, #fields, 2 do
+    local word, values, record = string.match(fields[i + 1], '^(%a+) (%S+) (.*)$')
+    if word == 'taken' then outcomes[tonumber(fields[i])] = {word, values} end
+    if word == 'replayed' then outcomes[tonumber(fields[i])] = {word, values, record} end
+  end
+  return outcomes
+end

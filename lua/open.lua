@@ -1,0 +1,42 @@
+-- open: make this server the owner of a partition for a new epoch (F6). Sent once.
+-- KEYS[1] owner record
+-- ARGV[1] echo                  ARGV[2] epoch to open       ARGV[3] incarnation
+-- ARGV[4] deployment            ARGV[5] epoch just closed   ARGV[6] now, ms
+-- ARGV[7] "1": no number was ever issued in this partition
+-- Returns {"opened", echo} | {"newer", echo, epoch} | {"foreign", echo, deployment}
+--   | {"unfit", echo, reason}
+local owner_key = KEYS[1]
+local echo, epoch, incarnation = ARGV[1], ARGV[2], ARGV[3]
+local deployment, closed, now_ms, pristine = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
+
+local role, shown = server()
+if role ~= 'master' then return {'unfit', echo, 'role is ' .. role} end
+-- Servers that only imitate Redis show no id, or a constant one (F24).
+if #shown ~= 40 or not string.match(shown, '^%x+$') or string.match(shown, '^0+$') then
+  return {'unfit', echo, 'unusable master_replid ' .. shown}
+end
+if shown ~= incarnation then return {'unfit', echo, 'server shows ' .. shown} end
+
+local owner = redis.pcall(
+  'HMGET', owner_key, 'deployment', 'epoch', 'incarnation', 'continuous_since_ms'
+)
+if owner.err then owner = {} end
+if owner[1] and owner[1] ~= deployment then return {'foreign', echo, owner[1]} end
+local before = integer(owner[2])
+if before and before >= tonumber(epoch) then return {'newer', echo, owner[2]} end
+
+-- Idempotency records are complete since then, if the same data set ran through the closed epoch.
+local since_ms = now_ms
+if pristine then
+  since_ms = '0'
+elseif owner[2] == closed and owner[3] == incarnation and integer(owner[4]) then
+  since_ms = owner[4]
+end
+
+-- The old record goes with all of its nodes' fields, whatever its type is (F14).
+redis.call('DEL', owner_key)
+redis.call(
+  'HSET', owner_key, 'epoch', epoch, 'incarnation', incarnation, 'deployment', deployment,
+  'opened_at_ms', now_ms, 'continuous_since_ms', since_ms
+)
+return {'opened', echo}

@@ -1,0 +1,12 @@
+-- trim: remove the caller's own outbox entries that are journaled. Safe to repeat.
+-- KEYS[1] owner record          KEYS[2] outbox of the node
+-- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
+-- ARGV[4] node                  ARGV[5] first flight to keep
+-- Returns {"trimmed", echo, entries removed} | {"fenced", echo, epoch, reason} | {"barred", echo}
+local owner_key, outbox_key = KEYS[1], KEYS[2]
+local echo, epoch, incarnation, node, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+-- A barred node's outbox belongs to whoever adopts it (F7).
+local refusal = owned(echo, owner_key, epoch, incarnation, node)
+if refusal then return refusal end
+return {'trimmed', echo, decimal(cut(owner_key, outbox_key, node, keep))}

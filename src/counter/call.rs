@@ -1,0 +1,135 @@
+//! One call of one script: its source, its keys and its arguments, encoded once.
+//!
+//! Knows the scripts' text and the order of their arguments; sends nothing. Every call begins with
+//! an echo that its reply must carry, so that a reply of another call is recognised.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use fred::types::scripts::Script;
+use fred::types::{Key, Value};
+use sha2::{Digest, Sha256};
+
+/// Joins the functions a script uses with the script.
+macro_rules! script {
+    ($verb:literal $(, $lib:literal)*) => {
+        LazyLock::new(|| Script::from_lua(concat!(
+            $(include_str!(concat!("../../lua/lib/", $lib, ".lua")),)*
+            include_str!(concat!("../../lua/", $verb, ".lua"))
+        )))
+    };
+}
+
+static ISSUE: LazyLock<Script> = script!(
+    "issue", "integer", "decimal", "server", "owned", "guard", "counter", "take", "recall",
+    "repeated", "landed"
+);
+static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
+static RAISE: LazyLock<Script> =
+    script!("raise", "integer", "decimal", "server", "owned", "guard", "counter");
+static OPEN: LazyLock<Script> = script!("open", "integer", "server");
+static TRIM: LazyLock<Script> = script!("trim", "integer", "decimal", "server", "owned", "cut");
+static BAR: LazyLock<Script> = script!("bar", "server", "owned");
+static READ_OUTBOX: LazyLock<Script> = script!("read_outbox", "integer", "server", "owned");
+static DROP_OUTBOX: LazyLock<Script> =
+    script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
+static PROBE: LazyLock<Script> = script!("probe", "server");
+
+/// A script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Issue,
+    Seed,
+    Raise,
+    Open,
+    Trim,
+    Bar,
+    ReadOutbox,
+    DropOutbox,
+    Probe,
+}
+
+impl Verb {
+    /// The word that leads the script's ordinary answer; also used in logs.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Verb::Issue => "issued",
+            Verb::Seed => "seeded",
+            Verb::Raise => "raised",
+            Verb::Open => "opened",
+            Verb::Trim | Verb::DropOutbox => "trimmed",
+            Verb::Bar => "done",
+            Verb::ReadOutbox => "entries",
+            Verb::Probe => "server",
+        }
+    }
+
+    /// Its source.
+    pub(super) fn script(self) -> &'static Script {
+        match self {
+            Verb::Issue => &ISSUE,
+            Verb::Seed => &SEED,
+            Verb::Raise => &RAISE,
+            Verb::Open => &OPEN,
+            Verb::Trim => &TRIM,
+            Verb::Bar => &BAR,
+            Verb::ReadOutbox => &READ_OUTBOX,
+            Verb::DropOutbox => &DROP_OUTBOX,
+            Verb::Probe => &PROBE,
+        }
+    }
+}
+
+/// A call, encoded. Clones share the bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) verb: Verb,
+    pub(super) echo: String,
+    pub(super) keys: Vec<Key>,
+    pub(super) args: Vec<Value>,
+}
+
+impl Call {
+    /// Encodes a call; `args` follow the echo.
+    pub(super) fn new(verb: Verb, echo: String, keys: Vec<String>, args: Vec<String>) -> Self {
+        let args = std::iter::once(echo.clone()).chain(args).map(Value::from).collect();
+        Call { verb, echo, keys: keys.into_iter().map(Key::from).collect(), args }
+    }
+}
+
+/// Fingerprint of a flight's bytes: 128 bits in hexadecimal (F10). Each part is preceded by its
+/// length, so that no two flights run together into the same bytes.
+pub(super) fn fingerprint(verb: Verb, keys: &[String], args: &[String]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(verb.word());
+    for part in keys.iter().chain(args) {
+        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The keys of a call in the order of their first mention.
+#[derive(Default)]
+pub(super) struct KeyList {
+    keys: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl KeyList {
+    /// The key's place in KEYS, from 1; adds it where it is new.
+    pub(super) fn place(&mut self, key: String) -> usize {
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        self.keys.push(key.clone());
+        self.places.insert(key, self.keys.len());
+        self.keys.len()
+    }
+
+    /// The keys.
+    pub(super) fn into_keys(self) -> Vec<String> {
+        self.keys
+    }
+}

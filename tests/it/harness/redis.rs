@@ -1,0 +1,143 @@
+//! A private redis-server per test: free port, temporary folder, killed at the end.
+
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::process::{Process, find_program, free_port};
+
+/// Longest wait for a server to answer.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+/// A running redis-server.
+pub struct Redis {
+    process: Process,
+    folder: tempfile::TempDir,
+    port: u16,
+    options: Vec<String>,
+}
+
+impl Redis {
+    /// Starts a server that keeps nothing on disk.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server that keeps every write on disk.
+    pub fn start_durable() -> Self {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    /// Starts a server with further options.
+    pub fn start_with(options: &[&str]) -> Self {
+        let mut folder = tempfile::tempdir().expect("temporary folder");
+        let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            // Somebody else may take the port between looking for it and listening on it.
+            let port = free_port();
+            let process = spawn(&folder, port, &options);
+            let mut server = Redis { process, folder, port, options };
+            if server.wait_until_ready() {
+                return server;
+            }
+            assert!(Instant::now() < deadline, "redis-server does not start: {}", server.log());
+            server.process.kill();
+            Redis { folder, options, .. } = server;
+        }
+    }
+
+    /// Starts a replica of this server and waits until it holds its data.
+    pub fn start_replica(&self, options: &[&str]) -> Self {
+        let port = self.port.to_string();
+        let mut all = vec!["--replicaof", "127.0.0.1", &port];
+        all.extend(options);
+        let replica = Self::start_with(&all);
+        let deadline = Instant::now() + START_LIMIT;
+        while !replica.cli(&["info", "replication"]).contains("master_link_status:up") {
+            assert!(Instant::now() < deadline, "replica does not follow: {}", replica.log());
+        }
+        replica
+    }
+
+    /// Where clients connect.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Runs one command and gives what redis-cli prints, without the last line feed.
+    pub fn cli(&self, arguments: &[&str]) -> String {
+        let output = Command::new(find_program("redis-cli", &[]))
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .expect("redis-cli runs");
+        String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
+    }
+
+    /// Removes all data, as an operator's mistake would.
+    pub fn flushall(&self) {
+        assert_eq!(self.cli(&["flushall"]), "OK");
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts the server again on its port; what it had on disk comes back.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            self.process = spawn(&self.folder, self.port, &self.options);
+            if self.wait_until_ready() {
+                return;
+            }
+            // The port may still be held by the last moments of an old connection.
+            assert!(Instant::now() < deadline, "redis-server does not restart: {}", self.log());
+            self.process.kill();
+        }
+    }
+
+    /// Starts the server again on its port with an empty folder.
+    pub fn restart_empty(&mut self) {
+        self.process.kill();
+        self.folder = tempfile::tempdir().expect("temporary folder");
+        self.restart();
+    }
+
+    /// Whether the server came up as this process; false when it ended before.
+    fn wait_until_ready(&mut self) -> bool {
+        let deadline = Instant::now() + START_LIMIT;
+        while Instant::now() < deadline {
+            if self.log().contains("Ready to accept connections")
+                && TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+            {
+                return self
+                    .cli(&["info", "server"])
+                    .contains(&format!("process_id:{}", self.process.id()));
+            }
+            if self.log().contains("Failed listening on port") {
+                return false;
+            }
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("redis.log")).unwrap_or_default()
+    }
+}
+
+fn spawn(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Process {
+    let program = find_program("redis-server", &[]);
+    let dir = folder.path().to_string_lossy().into_owned();
+    let port = port.to_string();
+    let fixed = ["--port", &port, "--bind", "127.0.0.1", "--dir", &dir, "--save", ""];
+    let args: Vec<String> =
+        fixed.iter().map(|&arg| arg.to_owned()).chain(options.iter().cloned()).collect();
+    Process::start(&program, &args, &folder.path().join("redis.log"))
+}

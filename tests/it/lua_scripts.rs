@@ -1,0 +1,11 @@
+//! Each script alone on a real server: every word that it can answer, and what it leaves behind.
+//!
+//! Method: typed calls go through the client; damage is done with redis-cli, as a person would.
+
+mod bench;
+mod guard;
+mod issue;
+mod open;
+mod outbox;
+mod records;
+mod seed_raise;

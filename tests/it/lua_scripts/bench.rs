@@ -1,0 +1,203 @@
+//! A server with one open epoch, and short ways to say what the cases need.
+
+use std::time::Duration;
+
+use numerator::counter::{
+    CounterError, Flight, Guard, IssueOutcome, IssueRequest, Keys, Landing, OpenOutcome, Opening,
+    Redis, RedisSettings, SeedPlace, SeedState, Take,
+};
+use numerator::node::NodeId;
+use numerator::number::{Range, TakenRange};
+
+use crate::harness::redis::Redis as Server;
+
+pub(super) const PARTITION: u32 = 7;
+pub(super) const EPOCH: u64 = 5;
+pub(super) const DEPLOYMENT: &str = "deployment-a";
+pub(super) const NOW_MS: i64 = 1_800_000_000_000;
+pub(super) const WINDOW_MS: u64 = 86_400_000;
+pub(super) const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// A node on a server of its own, in epoch 5 of partition 7.
+pub(super) struct Bench {
+    pub(super) server: Server,
+    pub(super) redis: Redis,
+    pub(super) keys: Keys,
+    pub(super) guard: Guard,
+}
+
+impl Bench {
+    /// Opens a pristine partition.
+    pub(super) async fn new() -> Self {
+        let bench = Self::unopened().await;
+        assert_eq!(bench.open(&bench.opening()).await, OpenOutcome::Opened);
+        bench
+    }
+
+    /// A server without an owner record.
+    pub(super) async fn unopened() -> Self {
+        let server = Server::start();
+        let redis = connect(&server);
+        let keys = Keys::new("nbr");
+        let probe = redis.probe(&keys, PARTITION).await.unwrap();
+        assert!(probe.is_master);
+        let guard = Guard {
+            partition: PARTITION,
+            epoch: EPOCH,
+            incarnation: probe.incarnation,
+            node: NodeId::random(),
+            flight: 0,
+            confirmed: 0,
+        };
+        Bench { server, redis, keys, guard }
+    }
+
+    /// The same server seen by another node.
+    pub(super) fn other_node(&self) -> Guard {
+        Guard { node: NodeId::random(), flight: 0, confirmed: 0, ..self.guard.clone() }
+    }
+
+    pub(super) fn opening(&self) -> Opening {
+        Opening {
+            partition: PARTITION,
+            epoch: EPOCH,
+            incarnation: self.guard.incarnation.clone(),
+            deployment: DEPLOYMENT.into(),
+            closed_epoch: EPOCH - 1,
+            now_ms: NOW_MS,
+            pristine: true,
+        }
+    }
+
+    pub(super) async fn open(&self, opening: &Opening) -> OpenOutcome {
+        self.redis.open(&self.keys, opening).await.unwrap()
+    }
+
+    /// Opens the next epoch on the same data set and follows it.
+    pub(super) async fn next_epoch(&mut self, pristine: bool, now_ms: i64) {
+        let closed_epoch = self.guard.epoch;
+        let epoch = closed_epoch + 1;
+        let opening = Opening { epoch, closed_epoch, now_ms, pristine, ..self.opening() };
+        assert_eq!(self.open(&opening).await, OpenOutcome::Opened);
+        self.guard.epoch = epoch;
+        self.guard.confirmed = 0;
+    }
+
+    /// The guard of the node's next flight.
+    pub(super) fn next(&mut self) -> Guard {
+        self.guard.flight += 1;
+        self.guard.clone()
+    }
+
+    /// Seeds counter `name` with the ledger id 70.
+    pub(super) async fn seed(&mut self, name: &str, value: i64, ceiling: i64) -> SeedState {
+        let place = SeedPlace { counter: name.into(), counter_id: 70, value, ceiling };
+        let guard = self.next();
+        let flight = Flight::seed(&self.keys, &guard, &[place]);
+        let states = landed(self.redis.seed(&flight).await);
+        self.guard.confirmed = self.guard.flight;
+        states[0]
+    }
+
+    /// A flight at a fixed moment.
+    pub(super) fn flight(&self, guard: &Guard, requests: &[IssueRequest]) -> Flight {
+        Flight::issue(&self.keys, guard, requests, NOW_MS, WINDOW_MS)
+    }
+
+    /// Flies requests under the next number and keeps the outcome as known.
+    pub(super) async fn issue(&mut self, requests: &[IssueRequest]) -> Vec<IssueOutcome> {
+        let guard = self.next();
+        let outcomes = landed(self.redis.issue(&self.flight(&guard, requests)).await);
+        self.guard.confirmed = guard.flight;
+        outcomes
+    }
+
+    /// What a flight under `guard` meets when it does not land.
+    pub(super) async fn refused(&self, guard: &Guard) -> Landing<Vec<IssueOutcome>> {
+        let landing = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
+        assert!(!matches!(landing, Landing::Landed(_)), "{landing:?}");
+        landing
+    }
+
+    pub(super) fn counter_key(&self, name: &str) -> String {
+        self.keys.counter(PARTITION, name)
+    }
+
+    pub(super) fn owner_key(&self) -> String {
+        self.keys.owner(PARTITION)
+    }
+
+    pub(super) fn outbox_key(&self) -> String {
+        self.keys.outbox(PARTITION, self.guard.node)
+    }
+
+    /// Everything in the partition but the probe's mark, to compare before and after.
+    pub(super) fn dump(&self) -> Vec<(String, String)> {
+        let names = self.server.cli(&["--raw", "keys", "nbr:*"]);
+        let mut names: Vec<&str> = names.lines().filter(|name| !name.ends_with(":probe")).collect();
+        names.sort_unstable();
+        let dump = |name: &&str| ((*name).to_owned(), self.server.cli(&["dump", name]));
+        names.iter().map(dump).collect()
+    }
+}
+
+/// A client of a server.
+pub(super) fn connect(server: &Server) -> Redis {
+    Redis::start(&RedisSettings {
+        url: server.url(),
+        command_timeout: Duration::from_secs(5),
+        reconnect_max: Duration::from_millis(50),
+    })
+    .unwrap()
+}
+
+/// The answers of a flight that landed.
+pub(super) fn landed<T: std::fmt::Debug>(landing: Result<Landing<Vec<T>>, CounterError>) -> Vec<T> {
+    match landing {
+        Ok(Landing::Landed(answers)) => answers,
+        other => panic!("the flight did not land: {other:?}"),
+    }
+}
+
+/// One value of a counter, without keys.
+pub(super) fn plain(counter: &str) -> IssueRequest {
+    IssueRequest {
+        takes: vec![take(counter, 1, 1)],
+        caller_key: None,
+        document_key: None,
+        digest: "d1".into(),
+        again: false,
+        asked: false,
+        record: format!("record of {counter}"),
+    }
+}
+
+/// One value of counter `c`, for a document and perhaps a caller's key.
+pub(super) fn keyed(document: &str, caller: Option<&str>, digest: &str) -> IssueRequest {
+    IssueRequest {
+        caller_key: caller.map(|key| format!("k:{key}")),
+        document_key: Some(format!("d:{document}")),
+        digest: digest.into(),
+        record: format!("record of {document} {digest}"),
+        ..plain("c")
+    }
+}
+
+pub(super) fn take(counter: &str, count: u64, step: u64) -> Take {
+    Take { counter: counter.into(), count, step, max: NUMBER_MAX, seen: None }
+}
+
+/// A range of the counter with id 70.
+pub(super) fn range(first: u64, last: u64, step: u64) -> TakenRange {
+    TakenRange { counter_id: 70, range: Range { first, last, step } }
+}
+
+/// One value taken from the counter with id 70.
+pub(super) fn taken(value: u64) -> IssueOutcome {
+    IssueOutcome::Taken(vec![range(value, value, 1)])
+}
+
+/// A replay of one value.
+pub(super) fn replayed(value: u64, record: &str) -> IssueOutcome {
+    IssueOutcome::Replayed { taken: vec![range(value, value, 1)], record: record.into() }
+}

@@ -1,0 +1,192 @@
+//! The outbox: trimmed by its node, and barred, read and dropped by an adopter.
+
+use numerator::counter::{Barred, Guard, Landing, OutboxEntry, OutboxPage, Trimmed};
+
+use super::bench::{Bench, EPOCH, NOW_MS, keyed, plain, range, taken};
+
+/// Three flights with entries (2, 3, 4) behind a seed (1).
+async fn with_entries() -> Bench {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench.issue(&[plain("c"), keyed("doc", None, "d1")]).await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    bench.issue(&[plain("c"), plain("missing")]).await;
+    bench
+}
+
+async fn trim(bench: &Bench, upto: u64) -> Trimmed {
+    bench.redis.trim(&bench.keys, &bench.guard, upto).await.unwrap()
+}
+
+async fn page(bench: &Bench, reader: &Guard, after: u64, limit: u32) -> OutboxPage {
+    let dead = bench.guard.node;
+    bench.redis.read_outbox(&bench.keys, reader, dead, after, limit).await.unwrap()
+}
+
+async fn bar(bench: &Bench) -> Guard {
+    let adopter = bench.other_node();
+    let barred = bench.redis.bar(&bench.keys, &adopter, bench.guard.node).await.unwrap();
+    assert_eq!(barred, Barred::Barred);
+    adopter
+}
+
+fn completeness(page: &OutboxPage) -> (usize, bool) {
+    match page {
+        OutboxPage::Entries { entries, complete } => (entries.len(), *complete),
+        OutboxPage::Fenced => panic!("fenced"),
+    }
+}
+
+#[tokio::test]
+async fn trimming_removes_up_to_a_flight_and_the_count_follows() {
+    let mut bench = with_entries().await;
+    assert_eq!(trim(&bench, 1).await, Trimmed::Removed(0));
+    assert_eq!(trim(&bench, 3).await, Trimmed::Removed(2));
+    assert_eq!(trim(&bench, 3).await, Trimmed::Removed(0));
+    assert_eq!(bench.issue(&[plain("c")]).await, [taken(4)]);
+    assert_eq!(trim(&bench, u64::MAX).await, Trimmed::Removed(2));
+    // An emptied stream keeps its last id and its count: the next flight still lands.
+    assert_eq!(bench.issue(&[plain("c")]).await, [taken(5)]);
+}
+
+#[tokio::test]
+async fn entries_of_an_earlier_epoch_are_trimmed_before_and_after_the_first_flight() {
+    let mut bench = with_entries().await;
+    bench.next_epoch(true, NOW_MS).await;
+    assert_eq!(trim(&bench, 2).await, Trimmed::Removed(1));
+    bench.seed("c", 10, 1_000).await;
+    assert_eq!(trim(&bench, 3).await, Trimmed::Removed(1));
+    assert_eq!(bench.issue(&[plain("c")]).await, [taken(11)]);
+}
+
+#[tokio::test]
+async fn trimming_is_refused_to_a_fenced_and_to_a_barred_node() {
+    let bench = with_entries().await;
+    let old = Guard { epoch: EPOCH - 1, ..bench.guard.clone() };
+    let fenced = bench.redis.trim(&bench.keys, &old, 9).await.unwrap();
+    assert_eq!(fenced, Trimmed::Fenced);
+    bar(&bench).await;
+    assert_eq!(trim(&bench, 9).await, Trimmed::Barred);
+    assert_eq!(bench.server.cli(&["xlen", &bench.outbox_key()]), "3");
+}
+
+#[tokio::test]
+async fn trimming_a_key_of_another_type_or_with_a_wrong_count_hides_nothing() {
+    let mut bench = with_entries().await;
+    let (owner, field) = (bench.owner_key(), format!("n:{}", bench.guard.node));
+    bench.server.cli(&["hset", &owner, &field, "7"]);
+    assert_eq!(trim(&bench, 2).await, Trimmed::Removed(1));
+    assert_eq!(bench.server.cli(&["hget", &owner, &field]), "6");
+    let guard = bench.next();
+    assert_eq!(bench.refused(&guard).await, Landing::Miscounted);
+    bench.server.cli(&["set", &bench.outbox_key(), "x"]);
+    assert_eq!(trim(&bench, 9).await, Trimmed::Removed(0));
+    assert_eq!(bench.refused(&guard).await, Landing::Miscounted);
+}
+
+#[tokio::test]
+async fn an_adopter_reads_every_hand_out_page_by_page() {
+    let bench = with_entries().await;
+    let adopter = bar(&bench).await;
+    let one = |value| vec![range(value, value, 1)];
+    let entry = |flight, allocations| OutboxEntry { flight, epoch: EPOCH, allocations };
+    let first = [
+        entry(2, vec![(one(1), "record of c".to_owned()), (one(2), "record of doc d1".to_owned())]),
+        entry(3, vec![(one(2), "record of doc d1".to_owned())]),
+    ];
+    let OutboxPage::Entries { entries, complete } = page(&bench, &adopter, 0, 2).await else {
+        panic!("fenced");
+    };
+    assert_eq!((entries.as_slice(), complete), (first.as_slice(), true));
+    let last = entry(4, vec![(one(3), "record of c".to_owned())]);
+    let second = OutboxPage::Entries { entries: vec![last], complete: true };
+    assert_eq!(page(&bench, &adopter, 3, 2).await, second);
+    assert_eq!(completeness(&page(&bench, &adopter, 4, 2).await), (0, true));
+}
+
+#[tokio::test]
+async fn reading_needs_the_ownership_and_the_bar() {
+    let bench = with_entries().await;
+    let adopter = bench.other_node();
+    assert_eq!(page(&bench, &adopter, 0, 9).await, OutboxPage::Fenced);
+    let drop_early = bench.redis.drop_outbox(&bench.keys, &adopter, bench.guard.node, 9).await;
+    assert_eq!(drop_early.unwrap(), Trimmed::Fenced);
+    let old = Guard { epoch: EPOCH - 1, ..bench.other_node() };
+    let barred = bench.redis.bar(&bench.keys, &old, bench.guard.node).await.unwrap();
+    assert_eq!(barred, Barred::Fenced);
+    let adopter = bar(&bench).await;
+    let old = Guard { epoch: EPOCH - 1, ..adopter.clone() };
+    assert_eq!(page(&bench, &old, 0, 9).await, OutboxPage::Fenced);
+    // An adopter that was barred itself has lost the right to adopt.
+    let barred = bench.redis.bar(&bench.keys, &bench.other_node(), adopter.node).await.unwrap();
+    assert_eq!(barred, Barred::Barred);
+    assert_eq!(page(&bench, &adopter, 0, 9).await, OutboxPage::Fenced);
+    let again = bench.redis.bar(&bench.keys, &adopter, bench.guard.node).await.unwrap();
+    assert_eq!(again, Barred::Fenced);
+    bench.server.flushall();
+    assert_eq!(page(&bench, &adopter, 0, 9).await, OutboxPage::Fenced);
+}
+
+#[tokio::test]
+async fn a_missing_outbox_is_not_an_empty_one() {
+    let bench = with_entries().await;
+    let adopter = bar(&bench).await;
+    bench.server.cli(&["xdel", &bench.outbox_key(), "3-0"]);
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (2, false));
+    bench.server.cli(&["del", &bench.outbox_key()]);
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (0, false));
+    bench.server.cli(&["set", &bench.outbox_key(), "x"]);
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (0, false));
+}
+
+#[tokio::test]
+async fn a_node_that_never_flew_in_this_epoch_has_nothing_to_account_for_in_it() {
+    let mut bench = with_entries().await;
+    bench.next_epoch(true, NOW_MS).await;
+    let adopter = bar(&bench).await;
+    let OutboxPage::Entries { entries, complete } = page(&bench, &adopter, 0, 9).await else {
+        panic!("fenced");
+    };
+    assert!(complete);
+    assert!(entries.iter().all(|entry| entry.epoch == EPOCH) && entries.len() == 3);
+    // A count without flight, or a flight without count, is a record that somebody has damaged.
+    let (owner, node) = (bench.owner_key(), bench.guard.node);
+    bench.server.cli(&["hset", &owner, &format!("f:{node}"), "4"]);
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (3, false));
+}
+
+#[tokio::test]
+async fn an_entry_that_no_flight_writes_makes_the_account_incomplete_but_hides_no_other() {
+    let wrong: [&[&str]; 4] = [
+        &["epoch", "5", "1", "rubbish"],
+        &["epoch", "x", "1", "taken 70:9:9:1 r"],
+        &["1", "taken 70:9:9:1 r"],
+        &["epoch", "5", "1", "taken 70:9:8:1 r"],
+    ];
+    for fields in wrong {
+        let bench = with_entries().await;
+        let (owner, outbox) = (bench.owner_key(), bench.outbox_key());
+        let mut command = vec!["xadd", &outbox, "9-0"];
+        command.extend(fields);
+        bench.server.cli(&command);
+        bench.server.cli(&["hset", &owner, &format!("n:{}", bench.guard.node), "4"]);
+        let adopter = bar(&bench).await;
+        assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (4, false), "{fields:?}");
+        assert_eq!(completeness(&page(&bench, &adopter, 0, 3).await), (3, true));
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_outbox_goes_when_it_is_empty() {
+    let bench = with_entries().await;
+    let (adopter, dead) = (bar(&bench).await, bench.guard.node);
+    let dropped = bench.redis.drop_outbox(&bench.keys, &adopter, dead, 3).await.unwrap();
+    assert_eq!(dropped, Trimmed::Removed(2));
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (1, true));
+    let dropped = bench.redis.drop_outbox(&bench.keys, &adopter, dead, 4).await.unwrap();
+    assert_eq!(dropped, Trimmed::Removed(1));
+    assert_eq!(bench.server.cli(&["exists", &bench.outbox_key()]), "0");
+    assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (0, true));
+    let again = bench.redis.drop_outbox(&bench.keys, &adopter, dead, 4).await.unwrap();
+    assert_eq!(again, Trimmed::Removed(0));
+}

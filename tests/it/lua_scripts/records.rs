@@ -1,0 +1,184 @@
+//! Idempotency records: replay, reuse, another number for a document, and when the journal is asked.
+
+use numerator::counter::{IssueOutcome, IssueRequest, Landing};
+
+use super::bench::{
+    Bench, EPOCH, NOW_MS, PARTITION, WINDOW_MS, keyed, landed, plain, range, replayed, taken,
+};
+
+fn numbered(value: u64, record: &str) -> IssueOutcome {
+    IssueOutcome::DocumentNumbered { taken: vec![range(value, value, 1)], record: record.into() }
+}
+
+async fn seeded() -> Bench {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_retry_gets_its_number_again_in_the_same_flight_and_in_later_ones() {
+    let mut bench = seeded().await;
+    let request = keyed("doc", Some("key"), "d1");
+    let outcomes = bench.issue(&[request.clone(), request.clone(), plain("c")]).await;
+    assert_eq!(outcomes, [taken(1), replayed(1, "record of doc d1"), taken(2)]);
+    // The record of the first request answers, not the one that the retry brings.
+    let retry = IssueRequest { record: "another".into(), ..request };
+    assert_eq!(bench.issue(&[retry]).await, [replayed(1, "record of doc d1")]);
+}
+
+#[tokio::test]
+async fn a_replay_stands_in_the_replaying_nodes_outbox() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    let mut other = bench.other_node();
+    other.flight = 1;
+    let flight = bench.flight(&other, &[keyed("doc", None, "d1")]);
+    let outcomes = landed(bench.redis.issue(&flight).await);
+    assert_eq!(outcomes, [replayed(1, "record of doc d1")]);
+    let outbox = bench.keys.outbox(PARTITION, other.node);
+    let entry = bench.server.cli(&["--raw", "xrange", &outbox, "-", "+"]);
+    assert_eq!(entry, "1-0\nepoch\n5\n1\nreplayed 70:1:1:1 record of doc d1");
+}
+
+#[tokio::test]
+async fn a_callers_key_for_another_payload_is_refused_before_the_document_is_looked_at() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
+    let outcomes = bench
+        .issue(&[
+            keyed("doc", Some("key"), "d2"),
+            keyed("other", Some("key"), "d2"),
+            IssueRequest { again: true, ..keyed("doc", Some("key"), "d2") },
+        ])
+        .await;
+    assert_eq!(outcomes, vec![IssueOutcome::KeyReused; 3]);
+    assert_eq!(bench.issue(&[keyed("other", None, "d2")]).await, [taken(2)]);
+}
+
+#[tokio::test]
+async fn a_documents_retry_under_a_new_key_is_a_replay_and_binds_that_key() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("first"), "d1")]).await;
+    let again = bench.issue(&[keyed("doc", Some("second"), "d1")]).await;
+    assert_eq!(again, [replayed(1, "record of doc d1")]);
+    let reuse = bench.issue(&[keyed("elsewhere", Some("second"), "d2")]).await;
+    assert_eq!(reuse, [IssueOutcome::KeyReused]);
+}
+
+#[tokio::test]
+async fn a_document_gets_another_number_only_when_asked_for_again() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("k1"), "d1")]).await;
+    let refused = bench.issue(&[keyed("doc", Some("k2"), "d2")]).await;
+    assert_eq!(refused, [numbered(1, "record of doc d1")]);
+    let again = IssueRequest { again: true, ..keyed("doc", Some("k2"), "d2") };
+    assert_eq!(bench.issue(&[again.clone()]).await, [taken(2)]);
+    // A retry of it is a replay; the document stands for its latest number from now on.
+    assert_eq!(bench.issue(&[again]).await, [replayed(2, "record of doc d2")]);
+    let refused = bench.issue(&[keyed("doc", None, "d3")]).await;
+    assert_eq!(refused, [numbered(2, "record of doc d2")]);
+    // The first key still finds the first number and leaves the document's record as it is.
+    let first = bench.issue(&[keyed("doc", Some("k1"), "d1"), keyed("doc", None, "d3")]).await;
+    assert_eq!(first, [replayed(1, "record of doc d1"), numbered(2, "record of doc d2")]);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_nothing_leaves_no_record() {
+    let mut bench = Bench::new().await;
+    let cold = bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
+    assert_eq!(cold, [IssueOutcome::Cold { take: 0 }]);
+    bench.seed("c", 0, 1_000).await;
+    assert_eq!(bench.issue(&[keyed("doc", Some("key"), "d2")]).await, [taken(1)]);
+}
+
+#[tokio::test]
+async fn a_record_of_an_older_epoch_is_not_an_answer() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("key"), "d1"), keyed("other", None, "d1")]).await;
+    bench.next_epoch(true, NOW_MS).await;
+    bench.seed("c", 10, 1_000).await;
+    let request = keyed("doc", Some("key"), "d1");
+    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    // By the document alone, too, and whatever the payload is.
+    let by_document = [keyed("other", None, "d1"), keyed("other", None, "d2")];
+    assert_eq!(bench.issue(&by_document).await, [IssueOutcome::Ask, IssueOutcome::Ask]);
+    let asked = IssueRequest { asked: true, ..request };
+    let outcomes = bench.issue(&[asked.clone(), asked.clone()]).await;
+    assert_eq!(outcomes, [taken(11), replayed(11, "record of doc d1")]);
+}
+
+#[tokio::test]
+async fn a_missing_record_is_new_only_when_the_data_set_is_older_than_the_window() {
+    let mut bench = seeded().await;
+    let window_ms = i64::try_from(WINDOW_MS).unwrap();
+    // One millisecond short of a whole window: a record may have been lost with the old data set.
+    let since = bench.owner_key();
+    let young = (NOW_MS - window_ms + 1).to_string();
+    bench.server.cli(&["hset", &since, "continuous_since_ms", &young]);
+    let caller_only = IssueRequest { document_key: None, ..keyed("doc", Some("key"), "d1") };
+    let outcomes = bench.issue(&[keyed("doc", None, "d1"), caller_only.clone()]).await;
+    assert_eq!(outcomes, [IssueOutcome::Ask, IssueOutcome::Ask]);
+    assert_eq!(bench.issue(&[plain("c")]).await, [taken(1)]);
+    let asked = IssueRequest { asked: true, ..caller_only };
+    assert_eq!(bench.issue(&[asked]).await, [taken(2)]);
+
+    let old = (NOW_MS - window_ms).to_string();
+    bench.server.cli(&["hset", &since, "continuous_since_ms", &old]);
+    assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [taken(3)]);
+    bench.server.cli(&["hdel", &since, "continuous_since_ms"]);
+    assert_eq!(bench.issue(&[keyed("new", None, "d1")]).await, [IssueOutcome::Ask]);
+}
+
+#[tokio::test]
+async fn a_callers_lost_key_is_asked_for_even_when_the_document_would_answer() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    let owner = bench.owner_key();
+    bench.server.cli(&["hset", &owner, "continuous_since_ms", &NOW_MS.to_string()]);
+    let outcomes = bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
+    assert_eq!(outcomes, [IssueOutcome::Ask]);
+}
+
+#[tokio::test]
+async fn a_record_key_of_another_type_is_asked_for_and_then_replaced() {
+    let mut bench = seeded().await;
+    let key = bench.keys.record(PARTITION, "d:doc");
+    for damage in [["lpush", "x"], ["set", "rubbish"], ["set", "5 "]] {
+        bench.server.cli(&["del", &key]);
+        bench.server.cli(&[damage[0], &key, damage[1]]);
+        let request = keyed("doc", None, "d1");
+        assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask], "{damage:?}");
+        let outcomes = bench.issue(&[IssueRequest { asked: true, ..request.clone() }]).await;
+        assert!(matches!(outcomes[0], IssueOutcome::Taken(_)), "{outcomes:?}");
+        assert!(matches!(bench.issue(&[request]).await[0], IssueOutcome::Replayed { .. }));
+    }
+}
+
+#[tokio::test]
+async fn records_carry_their_epoch_and_expire_with_the_window() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
+    for name in ["k:key", "d:doc"] {
+        let key = bench.keys.record(PARTITION, name);
+        let text = bench.server.cli(&["get", &key]);
+        assert_eq!(text, format!("{EPOCH} d1 70:1:1:1 record of doc d1"));
+        let left_ms: u64 = bench.server.cli(&["pttl", &key]).parse().unwrap();
+        assert!(left_ms <= WINDOW_MS && left_ms > WINDOW_MS - 60_000, "{left_ms}");
+    }
+}
+
+#[tokio::test]
+async fn any_text_survives_the_way_there_and_back() {
+    let mut bench = seeded().await;
+    let record = "{\"n\":\"เลข-0001\",\"q\":\"a \\\"b\\\" \\\\ c\"}\nline two\ttab  blanks ";
+    let request = IssueRequest {
+        record: record.into(), ..keyed("เอกสาร {7} 文件", None, "d1")
+    };
+    let guard = bench.next();
+    let flight = bench.flight(&guard, &[request.clone()]);
+    landed(bench.redis.issue(&flight).await);
+    assert_eq!(bench.issue(&[request]).await, [replayed(1, record)]);
+    let again = bench.redis.issue(&flight).await.unwrap();
+    assert_eq!(again, Landing::Late);
+}
