@@ -65,9 +65,7 @@ pub fn choose<'a>(
     let code = |series: &Series| series.definition.code.clone();
     match (best, rival) {
         (Some((_, chosen, _)), None) => Ok(chosen),
-        (Some((.., chosen)), Some(rival)) => {
-            Err(RuleError::Ambiguous(code(chosen), code(rival)))
-        }
+        (Some((.., chosen)), Some(rival)) => Err(RuleError::Ambiguous(code(chosen), code(rival))),
         (None, _) if known => Err(RuleError::TypeNotConfigured(excerpt(&type_code))),
         (None, _) => Err(RuleError::UnknownType(excerpt(&type_code))),
     }
