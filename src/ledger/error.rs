@@ -47,9 +47,122 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// The same failure of a statement that commits by itself, or of a COMMIT: when the answer is
+    /// lost, the write may stand all the same.
+    pub(super) fn at_commit(error: sqlx::Error) -> Self {
+        match LedgerError::from(error) {
+            LedgerError::Unreachable { cause, .. } => {
+                LedgerError::Unreachable { cause, maybe_written: true }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn retry_useful(&self) -> bool {
         matches!(self, LedgerError::Unreachable { .. } | LedgerError::Busy(_))
+    }
+}
+
+impl From<sqlx::Error> for LedgerError {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(refusal) => {
+                let code = refusal.code().unwrap_or_default();
+                of_code(&code, refusal.constraint(), refusal.message())
+            }
+            // Values of ours that do not fit their column, or a column that holds other things.
+            sqlx::Error::RowNotFound
+            | sqlx::Error::TypeNotFound { .. }
+            | sqlx::Error::ColumnIndexOutOfBounds { .. }
+            | sqlx::Error::ColumnNotFound(_)
+            | sqlx::Error::ColumnDecode { .. }
+            | sqlx::Error::Encode(_)
+            | sqlx::Error::Decode(_) => LedgerError::Refused(error.to_string()),
+            _ => LedgerError::Unreachable { cause: error.to_string(), maybe_written: false },
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for LedgerError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError;
+        match error {
+            // Nothing is known to be wrong with the schema: a lock wait, a lost connection.
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
+                match LedgerError::from(cause) {
+                    LedgerError::Refused(why) => LedgerError::Migration(why),
+                    worth_a_retry => worth_a_retry,
+                }
+            }
+            MigrateError::VersionMissing(version) => LedgerError::Migration(format!(
+                "the schema has migration {version}, which this binary does not know: it is newer \
+                 than the binary; start a newer version"
+            )),
+            other => LedgerError::Migration(other.to_string()),
+        }
+    }
+}
+
+/// What an engine's error code means: SQLSTATE (five characters) or SQLite's extended result code.
+fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
+    let unreachable =
+        || LedgerError::Unreachable { cause: format!("{code}: {message}"), maybe_written: false };
+    let refused = || {
+        LedgerError::Refused(match constraint {
+            Some(name) => format!("{name}: {message}"),
+            None => message.to_owned(),
+        })
+    };
+    if code.len() == 5 {
+        return match code {
+            "40001" | "40P01" | "55P03" | "57014" => LedgerError::Busy(message.to_owned()),
+            // Connection lost, server out of resources or stopping, session ended by its time-out,
+            // or its disk failing: not the fault of the data.
+            _ if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
+                unreachable()
+            }
+            "25P03" | "25P04" | "25006" => unreachable(),
+            _ => refused(),
+        };
+    }
+    // The low byte is SQLite's primary result code.
+    match code.parse::<u32>().map_or(0, |code| code & 0xff) {
+        5 | 6 => LedgerError::Busy(message.to_owned()),
+        // Out of memory, read-only, interrupted, I/O, damaged, full, cannot open, not a database.
+        7..=11 | 13 | 14 | 26 => unreachable(),
+        _ => refused(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_says_whether_to_try_again() {
+        let retry = |code| of_code(code, None, "m").retry_useful();
+        for busy in ["40001", "40P01", "55P03", "57014", "5", "517", "6"] {
+            assert!(matches!(of_code(busy, None, "m"), LedgerError::Busy(_)), "{busy}");
+        }
+        for lost in ["08006", "53300", "57P01", "25P03", "10", "13", "14"] {
+            assert!(matches!(of_code(lost, None, "m"), LedgerError::Unreachable { .. }), "{lost}");
+        }
+        for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {
+            assert!(!retry(data), "{data}");
+        }
+    }
+
+    #[test]
+    fn a_broken_constraint_is_named() {
+        let error = of_code("23514", Some("counter_in_order"), "violates");
+        assert_eq!(error.to_string(), "ledger refused: counter_in_order: violates");
+    }
+
+    #[test]
+    fn a_lost_answer_to_a_commit_leaves_the_write_open() {
+        let error = LedgerError::at_commit(sqlx::Error::WorkerCrashed);
+        assert!(matches!(error, LedgerError::Unreachable { maybe_written: true, .. }));
     }
 }

@@ -4,16 +4,24 @@
 //! changes, never a value read before (F4). Never cancels a statement: callers run ledger work in
 //! tasks that nobody aborts, because a dropped `begin` leaves a transaction open on its connection.
 
+mod batch;
+mod columns;
 mod error;
+mod grid;
+mod line;
+mod postgres;
 mod rows;
+mod sqlite;
 
 pub use error::LedgerError;
 pub use rows::*;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::clock::SharedClock;
 use crate::node::NodeId;
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
@@ -204,11 +212,28 @@ pub trait Ledger: Send + Sync + 'static {
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<dyn Ledger>;
 
-/// TEMP
+/// Opens the ledger that `url` names and brings its schema up to date: `sqlite:<path>` (folder and
+/// file are created) or `postgres://…`, with at most `connections_max` connections.
+///
+/// # Errors
+/// `Refused` for a URL of another kind and a database that may lose commits; `Migration` for a
+/// schema newer than this binary; `Unreachable` when the database cannot be reached.
 pub async fn open(
-    _url: &str,
-    _c: u32,
-    _clock: crate::clock::SharedClock,
+    url: &str,
+    connections_max: u32,
+    clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
-    todo!()
+    if let Some(rest) = url.strip_prefix("sqlite:") {
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        if path.is_empty() || path.starts_with(":memory:") {
+            let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
+            return Err(LedgerError::Refused(why.into()));
+        }
+        sqlite::open(Path::new(path), connections_max, clock).await
+    } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        postgres::open(url, connections_max, clock).await
+    } else {
+        let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
+        Err(LedgerError::Refused(why.into()))
+    }
 }

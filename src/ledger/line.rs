@@ -1,0 +1,160 @@
+//! An entry as the journal's rows: one line per serial. Checks what no column would take, so that
+//! every engine refuses the same entries, before anything is written (F13).
+
+use super::columns::{FurtherSerial, Word, signed, small, to_json};
+use super::{Entry, LedgerError};
+
+/// A run of values of one counter, as columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Extent {
+    /// The counter.
+    pub(super) counter_id: i64,
+    /// First value.
+    pub(super) first: i64,
+    /// Last value.
+    pub(super) last: i64,
+}
+
+/// A row of the journal to be: the columns of one serial of an entry.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    /// Index of the entry within its batch.
+    pub(super) entry: usize,
+    pub(super) extent: Extent,
+    pub(super) step: i64,
+    /// How many values.
+    pub(super) count: i64,
+    pub(super) allocation_id: &'a [u8],
+    /// Number, scope, mask, and what else only the first serial's row carries.
+    pub(super) head: Option<Head<'a>>,
+    pub(super) series_id: i64,
+    pub(super) version: i32,
+    pub(super) type_code: &'a str,
+    pub(super) project: Option<&'a str>,
+    pub(super) document_date: &'a str,
+    pub(super) user_id: &'a str,
+    pub(super) ip_address: Option<&'a str>,
+    pub(super) payload_digest: &'a str,
+    pub(super) issued_at_us: i64,
+    pub(super) retry_count: i32,
+    pub(super) path: &'static str,
+    pub(super) partition_id: i32,
+    pub(super) epoch: i64,
+}
+
+/// What the row of the first serial carries for the whole number.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) number: &'a str,
+    pub(super) scope: &'a str,
+    pub(super) mask: &'a str,
+    /// The further serials, JSON.
+    pub(super) rest: Option<String>,
+    /// The variables, JSON.
+    pub(super) context: Option<String>,
+    pub(super) document_id: Option<&'a str>,
+    pub(super) idempotency_key: Option<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    /// The lines of the entry that is number `index` of its batch.
+    ///
+    /// # Errors
+    /// `Refused` for what no column takes; names the field.
+    pub(super) fn of(index: usize, entry: &'a Entry) -> Result<Vec<Self>, LedgerError> {
+        check(entry)?;
+        let record = &*entry.record;
+        let mut head = Some(Head::of(entry)?);
+        let line = |taken: &crate::number::TakenRange| {
+            let (first, last) = (taken.range.first, taken.range.last);
+            let step = signed(taken.range.step, "step")?;
+            let (first, last) = (signed(first, "first")?, signed(last, "last")?);
+            Ok(Line {
+                entry: index,
+                extent: Extent { counter_id: taken.counter_id, first, last },
+                step,
+                count: (last - first) / step + 1,
+                allocation_id: record.allocation_id.as_bytes(),
+                head: head.take(),
+                series_id: record.series_id,
+                version: small(record.version, "version")?,
+                type_code: &record.type_code,
+                project: record.project.as_deref(),
+                document_date: &record.document_date,
+                user_id: &record.user_id,
+                ip_address: record.ip_address.as_deref(),
+                payload_digest: &record.payload_digest,
+                issued_at_us: record.issued_at_us,
+                retry_count: small(entry.retry_count, "retry_count")?,
+                path: entry.path.word(),
+                partition_id: small(entry.at.partition, "partition")?,
+                epoch: signed(entry.at.epoch, "epoch")?,
+            })
+        };
+        entry.taken.iter().map(line).collect()
+    }
+}
+
+impl<'a> Head<'a> {
+    fn of(entry: &'a Entry) -> Result<Self, LedgerError> {
+        let record = &*entry.record;
+        let rest: Vec<FurtherSerial> = entry
+            .taken
+            .iter()
+            .zip(&record.counter_keys)
+            .skip(1)
+            .map(|(taken, key)| FurtherSerial { taken: *taken, key: key.clone() })
+            .collect();
+        Ok(Head {
+            number: &entry.number,
+            scope: &record.scope,
+            mask: &record.mask,
+            rest: if rest.is_empty() { None } else { Some(to_json(&rest, "serials")?) },
+            context: if record.context.is_empty() {
+                None
+            } else {
+                Some(to_json(&record.context, "context")?)
+            },
+            document_id: record.document_id.as_deref(),
+            idempotency_key: record.idempotency_key.as_deref(),
+        })
+    }
+}
+
+/// Refuses what the journal could not give back as it was.
+fn check(entry: &Entry) -> Result<(), LedgerError> {
+    let record = &*entry.record;
+    let refuse = |field: &str, why: &str| Err(LedgerError::Refused(format!("{field}: {why}")));
+    if entry.taken.is_empty() || entry.taken.len() != record.counter_keys.len() {
+        return refuse("counter_keys", "one for each serial taken, and at least one");
+    }
+    for taken in &entry.taken {
+        let range = taken.range;
+        let sound = range.step >= 1
+            && range.first <= range.last
+            && (range.last - range.first).is_multiple_of(range.step);
+        if !sound {
+            return refuse("taken", "a range begins at its first value and ends on its step");
+        }
+    }
+    // PostgreSQL takes no NUL, SQLite would: one rule for both. JSON columns escape it.
+    let texts = [
+        ("number", Some(&entry.number)),
+        ("scope", Some(&record.scope)),
+        ("mask", Some(&record.mask)),
+        ("type", Some(&record.type_code)),
+        ("project", record.project.as_ref()),
+        ("document_id", record.document_id.as_ref()),
+        ("document_date", Some(&record.document_date)),
+        ("user_id", Some(&record.user_id)),
+        ("ip_address", record.ip_address.as_ref()),
+        ("idempotency_key", record.idempotency_key.as_ref()),
+        ("payload_digest", Some(&record.payload_digest)),
+    ];
+    for (field, text) in texts {
+        if text.is_some_and(|text| text.contains('\0')) {
+            return refuse(field, "contains the character NUL; leave it out");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Statements over many rows: one round trip each, by `unnest`, whatever the size of the batch.
+
+use std::collections::HashSet;
+
+use sqlx::Row as _;
+
+use super::Conn;
+use crate::ledger::LedgerError;
+use crate::ledger::batch::{Advance, Neighbour, Table};
+use crate::ledger::line::{Extent, Head, Line};
+use crate::node::NodeId;
+
+/// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
+/// document at the same time.
+pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
+    sqlx::query(
+        "select pg_advisory_xact_lock(name) from (select name from unnest($1::bigint[]) as n (name) \
+         order by name) as sorted",
+    )
+    .bind(sorted)
+    .fetch_all(conn)
+    .await?;
+    Ok(())
+}
+
+/// For each extent the last row of its counter that begins at or before its end. Rows of one
+/// counter do not overlap, so an extent overlaps a row exactly when it overlaps this one.
+pub(super) async fn neighbours(
+    conn: &mut Conn,
+    table: Table,
+    extents: &[Extent],
+) -> Result<Vec<Option<Neighbour>>, LedgerError> {
+    let statement = match table {
+        Table::Journal => {
+            "select e.place, n.first_value, n.last_value, n.allocation_id \
+             from unnest($1::bigint[], $2::bigint[]) with ordinality as e (counter_id, last, place) \
+             cross join lateral (select first_value, last_value, allocation_id from journal j \
+             where j.counter_id = e.counter_id and j.first_value <= e.last \
+             order by first_value desc limit 1) as n"
+        }
+        Table::Gap => {
+            "select e.place, n.first_value, n.last_value, null::bytea as allocation_id \
+             from unnest($1::bigint[], $2::bigint[]) with ordinality as e (counter_id, last, place) \
+             cross join lateral (select first_value, last_value from gap g \
+             where g.counter_id = e.counter_id and g.first_value <= e.last \
+             order by first_value desc limit 1) as n"
+        }
+    };
+    let counters: Vec<i64> = extents.iter().map(|extent| extent.counter_id).collect();
+    let lasts: Vec<i64> = extents.iter().map(|extent| extent.last).collect();
+    let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(conn).await?;
+    let mut found = vec![None; extents.len()];
+    for row in rows {
+        let place: i64 = row.try_get("place")?;
+        let slot = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index));
+        *slot.expect("an ordinality within the batch") = Some(Neighbour {
+            first: row.try_get("first_value")?,
+            last: row.try_get("last_value")?,
+            allocation_id: row.try_get("allocation_id")?,
+        });
+    }
+    Ok(found)
+}
+
+/// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
+pub(super) async fn insert_lines(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<HashSet<(i64, i64)>, LedgerError> {
+    fn column<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Line<'_>) -> T) -> Vec<T> {
+        lines.iter().map(|line| of(line)).collect()
+    }
+    fn head<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Head<'_>) -> T) -> Vec<Option<T>> {
+        lines.iter().map(|line| line.head.as_ref().map(&of)).collect()
+    }
+    let flat = |of: fn(&Head<'_>) -> Option<String>| -> Vec<Option<String>> {
+        lines.iter().map(|line| line.head.as_ref().and_then(of)).collect()
+    };
+    let rows = sqlx::query(
+        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
+         scope, mask, rest, context, document_id, idempotency_key, series_id, version, type_code, \
+         project, document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, \
+         path, partition_id, epoch, node_id, journaled_at_us) \
+         select *, $26::bytea, $27::bigint from unnest($1::bigint[], $2::bigint[], $3::bigint[], \
+         $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
+         $11::text[], $12::text[], $13::bigint[], $14::integer[], $15::text[], $16::text[], \
+         $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::integer[], \
+         $23::text[], $24::integer[], $25::bigint[]) \
+         on conflict do nothing returning counter_id, first_value",
+    )
+    .bind(column(lines, |line| line.extent.counter_id))
+    .bind(column(lines, |line| line.extent.first))
+    .bind(column(lines, |line| line.extent.last))
+    .bind(column(lines, |line| line.step))
+    .bind(column(lines, |line| line.allocation_id))
+    .bind(head(lines, |head| head.number))
+    .bind(head(lines, |head| head.scope))
+    .bind(head(lines, |head| head.mask))
+    .bind(flat(|head| head.rest.clone()))
+    .bind(flat(|head| head.context.clone()))
+    .bind(flat(|head| head.document_id.map(str::to_owned)))
+    .bind(flat(|head| head.idempotency_key.map(str::to_owned)))
+    .bind(column(lines, |line| line.series_id))
+    .bind(column(lines, |line| line.version))
+    .bind(column(lines, |line| line.type_code))
+    .bind(column(lines, |line| line.project))
+    .bind(column(lines, |line| line.document_date))
+    .bind(column(lines, |line| line.user_id))
+    .bind(column(lines, |line| line.ip_address))
+    .bind(column(lines, |line| line.payload_digest))
+    .bind(column(lines, |line| line.issued_at_us))
+    .bind(column(lines, |line| line.retry_count))
+    .bind(column(lines, |line| line.path))
+    .bind(column(lines, |line| line.partition_id))
+    .bind(column(lines, |line| line.epoch))
+    .bind(node.0.as_bytes().as_slice())
+    .bind(now_us)
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?))).collect()
+}
+
+/// Writes the new `taken`, ceiling and count of journaled values of counters locked before.
+pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
+    let column = |of: fn(&Advance) -> i64| -> Vec<i64> { advances.iter().map(of).collect() };
+    sqlx::query(
+        "update counter c set taken = a.taken, ceiling = a.ceiling, journaled = a.journaled \
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) \
+         as a (counter_id, taken, ceiling, journaled) where c.counter_id = a.counter_id",
+    )
+    .bind(column(|advance| advance.counter_id))
+    .bind(column(|advance| advance.taken))
+    .bind(column(|advance| advance.ceiling))
+    .bind(column(|advance| advance.journaled))
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The ledger on PostgreSQL: opens the pool, and says what this engine says differently.
+//! The statements themselves are shared (`statements`) and compiled once per engine.
+
+mod bulk;
+mod open;
+
+/// A select that locks the rows it returns until the transaction ends.
+macro_rules! for_update {
+    ($select:literal) => {
+        concat!($select, " for update")
+    };
+}
+
+/// A select that keeps others from changing the rows it returns.
+macro_rules! for_share {
+    ($select:literal) => {
+        concat!($select, " for share")
+    };
+}
+
+#[path = "../statements/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
+mod statements;
+
+use crate::clock::SharedClock;
+use crate::ledger::LedgerError;
+
+pub(super) use open::open;
+
+type Db = sqlx::Postgres;
+type Conn = sqlx::PgConnection;
+type Row = sqlx::postgres::PgRow;
+type Transaction = sqlx::Transaction<'static, Db>;
+
+const ENGINE: &str = "postgres";
+
+/// The clause that locks what a built select returns.
+const FOR_UPDATE: &str = " for update";
+
+/// The ledger on one PostgreSQL database.
+struct Store {
+    writer: sqlx::PgPool,
+    reader: sqlx::PgPool,
+    clock: SharedClock,
+}
+
+impl Store {
+    async fn begin(&self) -> Result<Transaction, LedgerError> {
+        Ok(self.writer.begin().await?)
+    }
+}
+
+/// Lets the statements of this transaction run longer than a request may: searches through all
+/// values of a counter take as long as there are values.
+async fn allow_long_search(conn: &mut Conn) -> Result<(), LedgerError> {
+    sqlx::query("set local statement_timeout = '10min'").execute(conn).await?;
+    Ok(())
+}

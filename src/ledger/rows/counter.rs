@@ -1,0 +1,146 @@
+//! Counters, their ceilings, and the values that will not be issued any more.
+
+use serde::Serialize;
+
+use crate::node::NodeId;
+
+/// A counter to resolve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seed {
+    /// Series of the counter.
+    pub series_id: i64,
+    /// Index of the serial within the series.
+    pub serial: u16,
+    /// The counter key's text.
+    pub key: String,
+    /// First value of a new counter.
+    pub start: u64,
+    /// Distance between values.
+    pub step: u64,
+    /// Largest value of the serial: no ceiling goes past it.
+    pub max: u64,
+    /// How many values the first ceiling leaves room for.
+    pub room: u64,
+}
+
+/// What became of a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeedOutcome {
+    /// Resolved now, by this call.
+    Seeded {
+        /// The counter.
+        counter_id: i64,
+        /// The value before the first one of this epoch: the highest that is spoken for.
+        value: i64,
+        /// The ceiling.
+        ceiling: i64,
+    },
+    /// It was seeded in this very epoch before, by `seeder`.
+    Already {
+        /// The counter.
+        counter_id: i64,
+        /// Who seeded it.
+        seeder: NodeId,
+        /// The value it was seeded with.
+        value: i64,
+        /// The ceiling in force.
+        ceiling: i64,
+    },
+}
+
+/// A ceiling to raise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raise {
+    /// The counter.
+    pub counter_id: i64,
+    /// The ceiling wanted.
+    pub ceiling: i64,
+}
+
+/// A counter's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Its id.
+    pub counter_id: i64,
+    /// Its series.
+    pub series_id: i64,
+    /// Index of the serial within the series.
+    pub serial: u16,
+    /// The counter key's text.
+    pub key: String,
+    /// Its partition.
+    pub partition: u32,
+    /// The epoch that last touched it.
+    pub epoch: u64,
+    /// The value before its very first one, `start - step`: negative where a counter starts below
+    /// its step.
+    pub origin: i64,
+    /// The value that its epoch started above.
+    pub start: i64,
+    /// Highest value known to be taken.
+    pub taken: i64,
+    /// Bound of the epoch: nobody takes past it.
+    pub ceiling: i64,
+    /// Distance between values.
+    pub step: u64,
+    /// How many values of this epoch the journal holds.
+    pub journaled: u64,
+}
+
+/// A run of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// First value.
+    pub first: u64,
+    /// Last value.
+    pub last: u64,
+}
+
+/// Why numbers will not be issued any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GapReason {
+    /// Taken by a flight whose result was never handed out.
+    Discarded,
+    /// Below a ceiling at which an epoch closed: one of them may have been handed out and its record lost.
+    Unaccounted,
+    /// Refused by the ledger's unique key before it was handed out.
+    Collided,
+}
+
+/// An entry of the gap register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The counter.
+    pub counter_id: i64,
+    /// The values.
+    pub span: Span,
+    /// Why.
+    pub reason: GapReason,
+    /// The epoch in which they were lost.
+    pub epoch: u64,
+    /// When it was noted.
+    pub noted_at_us: i64,
+}
+
+/// Which gaps to list.
+#[derive(Clone, Debug, Default)]
+pub struct GapFilter {
+    /// Of one counter.
+    pub counter_id: Option<i64>,
+    /// At most so many (default 100).
+    pub limit: u32,
+}
+
+/// Sizes of the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Journal rows.
+    pub journal: u64,
+    /// Gap register entries.
+    pub gaps: u64,
+    /// Collisions.
+    pub collisions: u64,
+    /// Rejected rows.
+    pub rejected: u64,
+}

@@ -1,0 +1,215 @@
+//! Issued numbers: what is asked, what was taken, and what the journal answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{At, Seed, Span};
+use crate::node::NodeId;
+use crate::number::TakenRange;
+
+/// Everything that the journal needs to know of an allocation but its values. Made before the
+/// values are taken; travels as JSON through the outbox and the idempotency records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Chosen before the flight (F10).
+    pub allocation_id: Uuid,
+    /// The series.
+    pub series_id: i64,
+    /// Its version.
+    pub version: u32,
+    /// Document type asked for.
+    pub type_code: String,
+    /// Project asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Uniqueness scope as text.
+    pub scope: String,
+    /// The number but for its values.
+    pub mask: String,
+    /// The document, where the caller named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_id: Option<String>,
+    /// Civil date of the document.
+    pub document_date: String,
+    /// The variables of the request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
+    /// Counter keys, one per serial.
+    pub counter_keys: Vec<String>,
+    /// Who asked.
+    pub user_id: String,
+    /// From where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_address: Option<String>,
+    /// The caller's `Idempotency-Key` (with `#i` for the item of a batch).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// Hash of the payload, hex.
+    pub payload_digest: String,
+    /// When the request was accepted.
+    pub issued_at_us: i64,
+}
+
+/// Which path took a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IssuePath {
+    /// A flight to Redis.
+    Redis,
+    /// A transaction of the ledger.
+    Database,
+}
+
+/// One allocation with its values, ready for the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What was asked.
+    pub record: Arc<Record>,
+    /// What was taken, one per serial.
+    pub taken: Vec<TakenRange>,
+    /// Text of the first number.
+    pub number: String,
+    /// Partition and epoch that took it.
+    pub at: At,
+    /// How often the request was flown or tried again before it was answered.
+    pub retry_count: u32,
+    /// Which path took it.
+    pub path: IssuePath,
+}
+
+/// What became of a batch of entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Rows written now.
+    pub written: u64,
+    /// Entries that were there already.
+    pub known: u64,
+    /// Entries that collided with another allocation: duplicates. Must stay empty.
+    pub collisions: Vec<Uuid>,
+}
+
+/// A request on the database path.
+#[derive(Clone, Debug)]
+pub struct TakeOrder {
+    /// What is asked.
+    pub record: Arc<Record>,
+    /// How many numbers.
+    pub count: u64,
+    /// The serials, `Seed::room` unused.
+    pub serials: Vec<Seed>,
+    /// Earlier numbers to look for.
+    pub question: Question,
+    /// Attempts so far.
+    pub retry_count: u32,
+}
+
+/// What the database path answers, one outcome per order in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// Outcomes.
+    pub outcomes: Vec<TakeOutcome>,
+}
+
+/// One outcome of the database path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TakeOutcome {
+    /// Taken and journaled; final once the call returned.
+    Taken(Entry),
+    /// An earlier number was found under the order's keys.
+    Found(Found),
+    /// A serial is past its last value.
+    Exhausted {
+        /// Index of the serial.
+        serial: u16,
+    },
+    /// Another allocation has that number already: the value is spent, registered as a gap, never handed out.
+    Collided {
+        /// The number.
+        number: String,
+    },
+}
+
+/// Keys under which an earlier number may stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Series of the keys.
+    pub series_id: i64,
+    /// The caller whose key it is.
+    pub user_id: String,
+    /// The caller's key.
+    pub idempotency_key: Option<String>,
+    /// The document; `None` also where the caller asked for `again`.
+    pub document_id: Option<String>,
+    /// Only rows issued since then (the idempotency window).
+    pub since_us: i64,
+}
+
+/// The journal's answer to a question. The newest row of each kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Under the caller's key.
+    pub by_key: Option<Entry>,
+    /// Under the document.
+    pub by_document: Option<Entry>,
+}
+
+/// What to look for in the journal; all given fields must match.
+#[derive(Clone, Debug, Default)]
+pub struct JournalFilter {
+    /// The number (exact).
+    pub number: Option<String>,
+    /// The document.
+    pub document_id: Option<String>,
+    /// The user.
+    pub user_id: Option<String>,
+    /// Issued at or after.
+    pub from_us: Option<i64>,
+    /// Issued before.
+    pub until_us: Option<i64>,
+    /// At most so many rows (default 100, at most 1,000).
+    pub limit: u32,
+}
+
+/// A journal row as auditors see it (R5.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct JournalRow {
+    /// The allocation.
+    pub entry: Entry,
+    /// `template_used`.
+    pub template: String,
+    /// The node that journaled it.
+    pub node_id: NodeId,
+    /// When the row was written.
+    pub journaled_at_us: i64,
+}
+
+/// A duplicate that the ledger noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collision {
+    /// The allocation that came second.
+    pub allocation_id: Uuid,
+    /// The one that was there.
+    pub other_allocation_id: Option<Uuid>,
+    /// The number of the second.
+    pub number: String,
+    /// Its counter and values.
+    pub counter_id: i64,
+    /// Its values.
+    pub span: Span,
+    /// When it was noted.
+    pub noted_at_us: i64,
+}
+
+/// What became of an adoption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Rows written.
+    pub written: u64,
+    /// Entries known already.
+    pub known: u64,
+    /// Entries of an epoch closed exact, never handed out.
+    pub discarded: u64,
+}

@@ -1,0 +1,11 @@
+//! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of UTC.
+
+mod counter;
+mod journal;
+mod partition;
+mod series;
+
+pub use counter::*;
+pub use journal::*;
+pub use partition::*;
+pub use series::*;

@@ -1,0 +1,109 @@
+//! Partitions, the nodes that use them, and events.
+
+use crate::node::NodeId;
+
+/// A node that joins.
+#[derive(Clone, Debug)]
+pub struct NewNode {
+    /// Its identity.
+    pub node_id: NodeId,
+    /// For operators: host and process id.
+    pub label: String,
+    /// Version of the binary.
+    pub version: String,
+    /// When.
+    pub started_at_us: i64,
+}
+
+/// A registered node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its identity.
+    pub node_id: NodeId,
+    /// For operators.
+    pub label: String,
+    /// Version of the binary.
+    pub version: String,
+    /// Heartbeat counter: silent is who does not raise it (F18).
+    pub beat: i64,
+    /// When it registered.
+    pub started_at_us: i64,
+    /// Partitions in which it ever was a participant: where it may have left an outbox.
+    pub partitions: Vec<u32>,
+}
+
+/// Who takes the numbers of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody yet (epoch 0).
+    None,
+    /// One incarnation of Redis.
+    Redis {
+        /// Its `master_replid`.
+        incarnation: String,
+    },
+    /// The ledger itself.
+    Database,
+}
+
+/// State of a partition's epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionState {
+    /// Numbers may be taken.
+    Open,
+    /// The epoch before is being closed.
+    Recovering,
+    /// Closed; one node is opening the new owner.
+    Opening,
+    /// The ledger went back: nothing is issued until an operator acts (F9).
+    Held,
+}
+
+/// How an epoch was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// Everything handed out is in the journal: counters go on from `taken`.
+    Exact,
+    /// Somebody may hold unjournaled numbers: counters go on above their ceiling.
+    Ceiling,
+}
+
+/// A partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its number, from 0.
+    pub partition: u32,
+    /// The epoch.
+    pub epoch: u64,
+    /// Its state.
+    pub state: PartitionState,
+    /// The owner of the epoch (of the one being closed, while `recovering`).
+    pub owner: Owner,
+    /// How the epoch before was closed.
+    pub last_closing: Option<Closing>,
+    /// The last epoch closed at the ceiling; 0: none.
+    pub last_ceiling_epoch: u64,
+    /// Who bumped or claimed, while not `open`.
+    pub actor: Option<NodeId>,
+    /// Why the epoch began.
+    pub cause: String,
+    /// When the state last changed.
+    pub changed_at_us: i64,
+}
+
+/// Something an operator or auditor should know of (R5.2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at_us: i64,
+    /// What: `recovery`, `adoption`, `collision`, …
+    pub kind: String,
+    /// Where.
+    pub partition: Option<u32>,
+    /// In which epoch.
+    pub epoch: Option<u64>,
+    /// Seen by whom.
+    pub node_id: Option<NodeId>,
+    /// The rest, a JSON object.
+    pub detail: serde_json::Value,
+}

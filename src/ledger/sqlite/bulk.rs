@@ -1,0 +1,124 @@
+//! Statements over many rows: a loop over one prepared statement. There is no round trip to save,
+//! and nobody else writes meanwhile.
+
+use std::collections::HashSet;
+
+use sqlx::Row as _;
+
+use super::Conn;
+use crate::ledger::LedgerError;
+use crate::ledger::batch::{Advance, Neighbour, Table};
+use crate::ledger::line::{Extent, Line};
+use crate::node::NodeId;
+
+/// Nothing to lock: the transaction is the only writer.
+#[expect(clippy::unused_async, reason = "the other engine waits here")]
+pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
+    Ok(())
+}
+
+/// For each extent the last row of its counter that begins at or before its end. Rows of one
+/// counter do not overlap, so an extent overlaps a row exactly when it overlaps this one.
+pub(super) async fn neighbours(
+    conn: &mut Conn,
+    table: Table,
+    extents: &[Extent],
+) -> Result<Vec<Option<Neighbour>>, LedgerError> {
+    let statement = match table {
+        Table::Journal => {
+            "select first_value, last_value, allocation_id from journal \
+             where counter_id = $1 and first_value <= $2 order by first_value desc limit 1"
+        }
+        Table::Gap => {
+            "select first_value, last_value, null as allocation_id from gap \
+             where counter_id = $1 and first_value <= $2 order by first_value desc limit 1"
+        }
+    };
+    let mut found = Vec::with_capacity(extents.len());
+    for extent in extents {
+        let row = sqlx::query(statement)
+            .bind(extent.counter_id)
+            .bind(extent.last)
+            .fetch_optional(&mut *conn)
+            .await?;
+        found.push(match row {
+            None => None,
+            Some(row) => Some(Neighbour {
+                first: row.try_get("first_value")?,
+                last: row.try_get("last_value")?,
+                allocation_id: row.try_get("allocation_id")?,
+            }),
+        });
+    }
+    Ok(found)
+}
+
+/// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
+pub(super) async fn insert_lines(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<HashSet<(i64, i64)>, LedgerError> {
+    let mut inserted = HashSet::with_capacity(lines.len());
+    for line in lines {
+        let head = line.head.as_ref();
+        let done = sqlx::query(
+            "insert into journal (counter_id, first_value, last_value, step, allocation_id, \
+             number, scope, mask, rest, context, document_id, idempotency_key, series_id, \
+             version, type_code, project, document_date, user_id, ip_address, payload_digest, \
+             issued_at_us, retry_count, path, partition_id, epoch, node_id, journaled_at_us) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) on conflict do nothing",
+        )
+        .bind(line.extent.counter_id)
+        .bind(line.extent.first)
+        .bind(line.extent.last)
+        .bind(line.step)
+        .bind(line.allocation_id)
+        .bind(head.map(|head| head.number))
+        .bind(head.map(|head| head.scope))
+        .bind(head.map(|head| head.mask))
+        .bind(head.and_then(|head| head.rest.as_deref()))
+        .bind(head.and_then(|head| head.context.as_deref()))
+        .bind(head.and_then(|head| head.document_id))
+        .bind(head.and_then(|head| head.idempotency_key))
+        .bind(line.series_id)
+        .bind(line.version)
+        .bind(line.type_code)
+        .bind(line.project)
+        .bind(line.document_date)
+        .bind(line.user_id)
+        .bind(line.ip_address)
+        .bind(line.payload_digest)
+        .bind(line.issued_at_us)
+        .bind(line.retry_count)
+        .bind(line.path)
+        .bind(line.partition_id)
+        .bind(line.epoch)
+        .bind(node.0.as_bytes().as_slice())
+        .bind(now_us)
+        .execute(&mut *conn)
+        .await?;
+        if done.rows_affected() == 1 {
+            inserted.insert((line.extent.counter_id, line.extent.first));
+        }
+    }
+    Ok(inserted)
+}
+
+/// Writes the new `taken`, ceiling and count of journaled values of counters.
+pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
+    for advance in advances {
+        sqlx::query(
+            "update counter set taken = $2, ceiling = $3, journaled = $4 where counter_id = $1",
+        )
+        .bind(advance.counter_id)
+        .bind(advance.taken)
+        .bind(advance.ceiling)
+        .bind(advance.journaled)
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}

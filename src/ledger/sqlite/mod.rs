@@ -1,0 +1,61 @@
+//! The ledger on SQLite: opens the file, and says what this engine says differently.
+//! The statements themselves are shared (`statements`) and compiled once per engine.
+//!
+//! One connection writes, and every transaction on it begins `immediate`: there is nothing to lock
+//! row by row. A transaction that began by reading and then wanted to write would fail at once
+//! while another process writes.
+
+mod bulk;
+mod open;
+
+/// A select whose rows stay as they are: the transaction is the only writer.
+macro_rules! for_update {
+    ($select:literal) => {
+        $select
+    };
+}
+
+/// A select whose rows stay as they are: the transaction is the only writer.
+macro_rules! for_share {
+    ($select:literal) => {
+        $select
+    };
+}
+
+#[path = "../statements/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
+mod statements;
+
+use crate::clock::SharedClock;
+use crate::ledger::LedgerError;
+
+pub(super) use open::open;
+
+type Db = sqlx::Sqlite;
+type Conn = sqlx::SqliteConnection;
+type Row = sqlx::sqlite::SqliteRow;
+type Transaction = sqlx::Transaction<'static, Db>;
+
+const ENGINE: &str = "sqlite";
+
+/// The clause that locks what a built select returns: none, the transaction is the only writer.
+const FOR_UPDATE: &str = "";
+
+/// The ledger in one SQLite file.
+struct Store {
+    writer: sqlx::SqlitePool,
+    reader: sqlx::SqlitePool,
+    clock: SharedClock,
+}
+
+impl Store {
+    async fn begin(&self) -> Result<Transaction, LedgerError> {
+        Ok(self.writer.begin_with("begin immediate").await?)
+    }
+}
+
+/// Statements have no time limit here.
+#[expect(clippy::unused_async, reason = "the other engine sets its limit here")]
+async fn allow_long_search(_conn: &mut Conn) -> Result<(), LedgerError> {
+    Ok(())
+}

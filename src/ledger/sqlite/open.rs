@@ -1,0 +1,71 @@
+//! Opens a SQLite ledger: folder, file, durability, migrations.
+
+use std::fs::{File, create_dir_all};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::Store;
+use crate::clock::SharedClock;
+use crate::ledger::{LedgerError, SharedLedger};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// How long a statement waits for another process that writes (R6.2).
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a caller waits for the one writing connection: longer than one wait for other
+/// processes, so that the waits of callers behind it do not end first.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Opens the file at `path`, creating it and its folder, and brings its schema up to date.
+pub(in crate::ledger) async fn open(
+    path: &Path,
+    connections_max: u32,
+    clock: SharedClock,
+) -> Result<SharedLedger, LedgerError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT);
+    // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
+    // on this engine: both happen under a lock of their own. It ends with the file handle.
+    let lock = lock_beside(path.to_path_buf()).await?;
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_with(options.clone())
+        .await?;
+    MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
+    drop(lock);
+    let reader = SqlitePoolOptions::new()
+        .max_connections(connections_max.max(1))
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_lazy_with(options.create_if_missing(false).read_only(true));
+    Ok(Arc::new(Store { writer, reader, clock }))
+}
+
+/// Creates the folder and waits for the lock file beside the ledger.
+async fn lock_beside(path: PathBuf) -> Result<File, LedgerError> {
+    let lock = move || -> std::io::Result<File> {
+        if let Some(folder) = path.parent() {
+            create_dir_all(folder)?;
+        }
+        let mut name = path.into_os_string();
+        name.push(".lock");
+        let file = File::options().create(true).truncate(false).write(true).open(name)?;
+        file.lock()?;
+        Ok(file)
+    };
+    let cannot = |cause: String| LedgerError::Unreachable { cause, maybe_written: false };
+    match tokio::task::spawn_blocking(lock).await {
+        Ok(locked) => locked.map_err(|e| cannot(format!("database.url: {e}"))),
+        Err(stopped) => Err(cannot(stopped.to_string())),
+    }
+}

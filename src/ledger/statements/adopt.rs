@@ -1,0 +1,56 @@
+//! A dead node's outbox enters the journal, and the node is accounted for.
+
+use std::collections::HashMap;
+
+use super::{Store, append, bytes, commit, partitions};
+use crate::ledger::{Adopted, At, Closing, Entry, LedgerError};
+use crate::node::NodeId;
+
+/// See [`crate::ledger::Ledger::adopt`].
+pub(super) async fn adopt(
+    store: &Store,
+    at: At,
+    dead: NodeId,
+    entries: &[Entry],
+    complete: bool,
+) -> Result<Adopted, LedgerError> {
+    let (partition, epoch) = partitions::columns(at)?;
+    let mut tx = store.begin().await?;
+    // Nobody closes an epoch of this partition while the rows go in: whether an entry was handed
+    // out is decided by the closing that stands when it is written, not by one read before.
+    partitions::share(&mut tx, at.partition).await?;
+    let mut closings: HashMap<u64, Option<Closing>> = HashMap::new();
+    let mut handed_out = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let of = entry.at.epoch;
+        if entry.at.partition != at.partition {
+            let why = "an outbox holds entries of its own partition only";
+            return Err(LedgerError::Refused(format!("partition: {why}")));
+        }
+        if !closings.contains_key(&of) {
+            closings.insert(of, partitions::closing(&mut tx, at.partition, of).await?);
+        }
+        if closings[&of] != Some(Closing::Exact) {
+            handed_out.push(entry);
+        }
+    }
+    let appended = append::journal(&mut tx, dead, &handed_out, store.clock.now_us()).await?;
+    if complete {
+        sqlx::query(
+            "update participant set state = 'adopted', changed_at_us = $4 \
+             where partition_id = $1 and epoch = $2 and node_id = $3 and state = 'joined'",
+        )
+        .bind(partition)
+        .bind(epoch)
+        .bind(bytes(&dead))
+        .bind(store.clock.now_us())
+        .execute(&mut *tx)
+        .await?;
+    }
+    commit(tx).await?;
+    Ok(Adopted {
+        written: appended.written,
+        known: appended.known,
+        discarded: (entries.len() - handed_out.len()) as u64,
+    })
+}

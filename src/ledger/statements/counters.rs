@@ -1,0 +1,160 @@
+//! Counter rows: reading, locking, raising. A counter's own row is the fence (F4).
+
+use sqlx::{QueryBuilder, Row as _};
+
+use super::{Conn, Db, FOR_UPDATE, Row, Store, bytes, commit, partitions};
+use crate::ledger::columns::{signed, small, unsigned, unsigned_small};
+use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
+use crate::node::NodeId;
+
+/// Most counters of a page.
+const PAGE_MAX: u32 = 10_000;
+
+const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id, epoch, origin, \
+     start_value, taken, ceiling, step, journaled, seeded_by from counter ";
+
+/// A counter's row, and who resolved it in its epoch.
+pub(super) struct Resolved {
+    /// The row.
+    pub(super) counter: Counter,
+    /// Its seeder's sixteen bytes.
+    pub(super) seeded_by: Vec<u8>,
+}
+
+/// See [`crate::ledger::Ledger::raise`].
+pub(super) async fn raise(
+    store: &Store,
+    at: At,
+    raises: &[Raise],
+) -> Result<Vec<Option<i64>>, LedgerError> {
+    let (partition, epoch) = partitions::columns(at)?;
+    let mut order: Vec<usize> = (0..raises.len()).collect();
+    order.sort_by_key(|index| raises[*index].counter_id);
+    let mut ceilings = vec![None; raises.len()];
+    let mut tx = store.begin().await?;
+    for index in order {
+        // Partition and epoch stand in the row that changes: one read elsewhere may be stale by
+        // the time the row lock is granted.
+        ceilings[index] = sqlx::query_scalar(
+            "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
+             where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
+        )
+        .bind(raises[index].counter_id)
+        .bind(partition)
+        .bind(epoch)
+        .bind(raises[index].ceiling)
+        .fetch_optional(&mut *tx)
+        .await?;
+    }
+    commit(tx).await?;
+    Ok(ceilings)
+}
+
+/// See [`crate::ledger::Ledger::counter`].
+pub(super) async fn by_name(
+    store: &Store,
+    series_id: i64,
+    serial: u16,
+    key: &str,
+) -> Result<Option<Counter>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    push_name(&mut query, series_id, serial, key);
+    let row = query.build().fetch_optional(&store.reader).await?;
+    Ok(row.as_ref().map(resolved_of).transpose()?.map(|resolved| resolved.counter))
+}
+
+/// See [`crate::ledger::Ledger::counters`].
+pub(super) async fn page(
+    store: &Store,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Counter>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
+    query.push_bind(i64::from(limit.min(PAGE_MAX)));
+    let rows = query.build().fetch_all(&store.reader).await?;
+    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+}
+
+/// Locks counters by id, in the order of their ids; unknown ids are left out.
+pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter>, LedgerError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where counter_id in (");
+    let mut list = query.separated(", ");
+    for id in ids {
+        list.push_bind(*id);
+    }
+    query.push(") order by counter_id").push(FOR_UPDATE);
+    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+}
+
+/// Locks the counter that a seed names, creating it in epoch 0 with nothing taken: older than any
+/// epoch, so that its first touch resolves it like any other (R3.6).
+pub(super) async fn lock_or_create(
+    conn: &mut Conn,
+    at: At,
+    node: NodeId,
+    seed: &Seed,
+    now_us: i64,
+) -> Result<Resolved, LedgerError> {
+    if let Some(resolved) = lock(conn, seed).await? {
+        return Ok(resolved);
+    }
+    let step = signed(seed.step, "step")?;
+    let origin = signed(seed.start, "start")? - step;
+    // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
+    sqlx::query(
+        "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, \
+         taken, ceiling, step, seeded_by, seeded_at_us) \
+         values ($1, $2, $3, $4, 0, $5, $5, $5, $5, $6, $7, $8) on conflict do nothing",
+    )
+    .bind(seed.series_id)
+    .bind(i32::from(seed.serial))
+    .bind(&seed.key)
+    .bind(small(at.partition, "partition")?)
+    .bind(origin)
+    .bind(step)
+    .bind(bytes(&node))
+    .bind(now_us)
+    .execute(&mut *conn)
+    .await?;
+    lock(conn, seed).await?.ok_or_else(|| LedgerError::Busy("counter: created and gone".into()))
+}
+
+async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    push_name(&mut query, seed.series_id, seed.serial, &seed.key);
+    query.push(FOR_UPDATE);
+    let row = query.build().fetch_optional(conn).await?;
+    row.as_ref().map(resolved_of).transpose()
+}
+
+fn push_name(query: &mut QueryBuilder<Db>, series_id: i64, serial: u16, key: &str) {
+    query.push("where series_id = ").push_bind(series_id);
+    query.push(" and serial = ").push_bind(i32::from(serial));
+    query.push(" and key = ").push_bind(key.to_owned());
+}
+
+fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
+    let serial = unsigned_small(row.try_get("serial")?, "counter.serial")?;
+    let counter = Counter {
+        counter_id: row.try_get("counter_id")?,
+        series_id: row.try_get("series_id")?,
+        serial: u16::try_from(serial)
+            .map_err(|_| crate::ledger::columns::unreadable("serial", &serial.to_string()))?,
+        key: row.try_get("key")?,
+        partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
+        epoch: unsigned(row.try_get("epoch")?, "counter.epoch")?,
+        origin: row.try_get("origin")?,
+        start: row.try_get("start_value")?,
+        taken: row.try_get("taken")?,
+        ceiling: row.try_get("ceiling")?,
+        step: unsigned(row.try_get("step")?, "counter.step")?,
+        journaled: unsigned(row.try_get("journaled")?, "counter.journaled")?,
+    };
+    Ok(Resolved { counter, seeded_by: row.try_get("seeded_by")? })
+}

@@ -1,0 +1,255 @@
+//! Journal rows back as entries: by the keys of a retry, by an earlier attempt, for auditors.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use sqlx::{QueryBuilder, Row as _};
+use uuid::Uuid;
+
+use super::{Conn, Db, Row, Store};
+use crate::ledger::columns::{
+    FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
+};
+use crate::ledger::{
+    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Record,
+};
+use crate::number::{Range, TakenRange};
+
+/// Most rows of a look-up, and rows where the caller names no limit.
+const FIND_MAX: u32 = 1_000;
+const FIND_DEFAULT: u32 = 100;
+/// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
+/// found without sorting the whole journal.
+const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
+
+/// The columns of an entry, of the journal as `j` and its counter as `c`.
+const ENTRY: &str = "j.counter_id, j.first_value, j.last_value, j.step, j.allocation_id, \
+     j.number, j.scope, j.mask, j.rest, j.context, j.document_id, j.idempotency_key, j.series_id, \
+     j.version, j.type_code, j.project, j.document_date, j.user_id, j.ip_address, \
+     j.payload_digest, j.issued_at_us, j.retry_count, j.path, j.partition_id, j.epoch, c.key";
+
+/// See [`crate::ledger::Ledger::replays`].
+pub(super) async fn replays(
+    store: &Store,
+    questions: &[Question],
+) -> Result<Vec<Found>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    answers(&mut conn, questions).await
+}
+
+/// Answers questions, two statements however many there are.
+pub(super) async fn answers(
+    conn: &mut Conn,
+    questions: &[Question],
+) -> Result<Vec<Found>, LedgerError> {
+    let since_us = questions.iter().map(|question| question.since_us).min().unwrap_or(i64::MAX);
+    let keys: Vec<&str> = questions.iter().filter_map(|q| q.idempotency_key.as_deref()).collect();
+    let documents: Vec<&str> = questions.iter().filter_map(|q| q.document_id.as_deref()).collect();
+    let mut by_key = HashMap::new();
+    for entry in newest(conn, "idempotency_key", "user_id", &keys, since_us).await? {
+        let record = &entry.record;
+        let key = record.idempotency_key.clone().unwrap_or_default();
+        by_key.insert((record.series_id, record.user_id.clone(), key), entry);
+    }
+    let mut by_document = HashMap::new();
+    for entry in newest(conn, "document_id", "series_id", &documents, since_us).await? {
+        let document = entry.record.document_id.clone().unwrap_or_default();
+        by_document.insert((entry.record.series_id, document), entry);
+    }
+    let answer = |question: &Question| {
+        let fresh = |entry: &&Entry| entry.record.issued_at_us >= question.since_us;
+        let key = question.idempotency_key.clone();
+        let key = key.map(|key| (question.series_id, question.user_id.clone(), key));
+        let document = question.document_id.clone().map(|document| (question.series_id, document));
+        Found {
+            by_key: key.and_then(|key| by_key.get(&key)).filter(fresh).cloned(),
+            by_document: document.and_then(|key| by_document.get(&key)).filter(fresh).cloned(),
+        }
+    };
+    Ok(questions.iter().map(answer).collect())
+}
+
+/// The newest row of each series and `scope` among rows whose `column` is one of `values`.
+async fn newest(
+    conn: &mut Conn,
+    column: &'static str,
+    scope: &'static str,
+    values: &[&str],
+    since_us: i64,
+) -> Result<Vec<Entry>, LedgerError> {
+    if values.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::<Db>::new("select ");
+    query.push(ENTRY).push(" from (select *, row_number() over (partition by series_id, ");
+    query.push(scope).push(", ").push(column);
+    query.push(" order by issued_at_us desc, first_value desc) as place from journal where ");
+    query.push(column).push(" in (");
+    let mut list = query.separated(", ");
+    for value in values {
+        list.push_bind((*value).to_owned());
+    }
+    query.push(") and issued_at_us >= ").push_bind(since_us);
+    query.push(") as j join counter c on c.counter_id = j.counter_id where j.place = 1");
+    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    rows.iter().map(entry_of).collect()
+}
+
+/// What earlier attempts of these allocations wrote on the database path (F10).
+pub(super) async fn earlier(
+    conn: &mut Conn,
+    allocations: &[Uuid],
+) -> Result<HashMap<Uuid, Entry>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("select ");
+    query.push(ENTRY).push(
+        " from journal j join counter c on c.counter_id = j.counter_id \
+         where j.path = 'database' and j.number is not null and j.allocation_id in (",
+    );
+    let mut list = query.separated(", ");
+    for id in allocations {
+        list.push_bind(id.as_bytes().to_vec());
+    }
+    query.push(")");
+    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
+    Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
+}
+
+/// See [`crate::ledger::Ledger::find`].
+pub(super) async fn find(
+    store: &Store,
+    filter: &JournalFilter,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(FIND_MAX) } as usize;
+    let by_time_alone =
+        filter.number.is_none() && filter.document_id.is_none() && filter.user_id.is_none();
+    let mut rows = Vec::new();
+    let mut window = filter.clone();
+    if by_time_alone {
+        let newest_us = filter.until_us.unwrap_or_else(|| store.clock.now_us());
+        for reach_us in LOOK_BACK_US {
+            let from_us = newest_us.saturating_sub(reach_us);
+            if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
+                break;
+            }
+            window.from_us = Some(from_us);
+            rows.extend(select(store, &window, limit - rows.len()).await?);
+            window.until_us = Some(from_us);
+        }
+        window.from_us = filter.from_us;
+    }
+    if rows.len() < limit {
+        rows.extend(select(store, &window, limit - rows.len()).await?);
+    }
+    Ok(rows)
+}
+
+async fn select(
+    store: &Store,
+    filter: &JournalFilter,
+    limit: usize,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("select ");
+    query.push(ENTRY).push(
+        ", j.node_id, j.journaled_at_us, v.definition from journal j \
+         join counter c on c.counter_id = j.counter_id \
+         left join series_version v on v.series_id = j.series_id and v.version = j.version \
+         where j.number is not null",
+    );
+    let texts = [
+        (" and j.number = ", &filter.number),
+        (" and j.document_id = ", &filter.document_id),
+        (" and j.user_id = ", &filter.user_id),
+    ];
+    for (condition, value) in texts {
+        if let Some(value) = value {
+            query.push(condition).push_bind(value.clone());
+        }
+    }
+    if let Some(from_us) = filter.from_us {
+        query.push(" and j.issued_at_us >= ").push_bind(from_us);
+    }
+    if let Some(until_us) = filter.until_us {
+        query.push(" and j.issued_at_us < ").push_bind(until_us);
+    }
+    query.push(" order by j.issued_at_us desc, j.counter_id desc, j.first_value desc limit ");
+    query.push_bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    let rows = query.build().fetch_all(&store.reader).await?;
+    rows.iter().map(journal_row_of).collect()
+}
+
+/// The part of a definition that auditors ask for.
+#[derive(Deserialize)]
+struct Template {
+    template: String,
+}
+
+fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
+    let definition: Option<String> = row.try_get("definition")?;
+    let template = match definition {
+        Some(text) => from_json::<Template>(&text, "series_version.definition")?.template,
+        None => String::new(),
+    };
+    Ok(JournalRow {
+        entry: entry_of(row)?,
+        template,
+        node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
+        journaled_at_us: row.try_get("journaled_at_us")?,
+    })
+}
+
+/// The entry of a first serial's row.
+fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
+    let rest: Option<String> = row.try_get("rest")?;
+    let rest: Vec<FurtherSerial> = match rest {
+        Some(text) => from_json(&text, "journal.rest")?,
+        None => Vec::new(),
+    };
+    let context: Option<String> = row.try_get("context")?;
+    let first = TakenRange {
+        counter_id: row.try_get("counter_id")?,
+        range: Range {
+            first: unsigned(row.try_get("first_value")?, "journal.first_value")?,
+            last: unsigned(row.try_get("last_value")?, "journal.last_value")?,
+            step: unsigned(row.try_get("step")?, "journal.step")?,
+        },
+    };
+    let (mut taken, mut counter_keys) = (vec![first], vec![row.try_get("key")?]);
+    for further in rest {
+        taken.push(further.taken);
+        counter_keys.push(further.key);
+    }
+    let record = Record {
+        allocation_id: read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?,
+        series_id: row.try_get("series_id")?,
+        version: unsigned_small(row.try_get("version")?, "journal.version")?,
+        type_code: row.try_get("type_code")?,
+        project: row.try_get("project")?,
+        scope: row.try_get("scope")?,
+        mask: row.try_get("mask")?,
+        document_id: row.try_get("document_id")?,
+        document_date: row.try_get("document_date")?,
+        context: match context {
+            Some(text) => from_json(&text, "journal.context")?,
+            None => std::collections::BTreeMap::new(),
+        },
+        counter_keys,
+        user_id: row.try_get("user_id")?,
+        ip_address: row.try_get("ip_address")?,
+        idempotency_key: row.try_get("idempotency_key")?,
+        payload_digest: row.try_get("payload_digest")?,
+        issued_at_us: row.try_get("issued_at_us")?,
+    };
+    Ok(Entry {
+        record: Arc::new(record),
+        taken,
+        number: row.try_get("number")?,
+        at: At {
+            partition: unsigned_small(row.try_get("partition_id")?, "journal.partition_id")?,
+            epoch: unsigned(row.try_get("epoch")?, "journal.epoch")?,
+        },
+        retry_count: unsigned_small(row.try_get("retry_count")?, "journal.retry_count")?,
+        path: IssuePath::read(row.try_get("path")?)?,
+    })
+}

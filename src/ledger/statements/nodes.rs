@@ -1,0 +1,116 @@
+//! Nodes: who lives, who left, whose outbox was adopted.
+
+use std::collections::HashMap;
+
+use sqlx::Row as _;
+
+use super::{Store, bytes, commit, partitions};
+use crate::ledger::columns::{read_node, unsigned_small};
+use crate::ledger::{LedgerError, NewNode, Node, Partition};
+use crate::node::NodeId;
+
+/// See [`crate::ledger::Ledger::register_node`].
+pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), LedgerError> {
+    // An identity is never drawn twice: a row that is there is this call's own, repeated.
+    sqlx::query(
+        "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
+         on conflict do nothing",
+    )
+    .bind(bytes(&node.node_id))
+    .bind(&node.label)
+    .bind(&node.version)
+    .bind(node.started_at_us)
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(())
+}
+
+/// See [`crate::ledger::Ledger::heartbeat`].
+pub(super) async fn heartbeat(store: &Store, node: NodeId) -> Result<Vec<Partition>, LedgerError> {
+    let beaten = sqlx::query(
+        "update node set beat = beat + 1 \
+         where node_id = $1 and left_at_us is null and adopted_at_us is null",
+    )
+    .bind(bytes(&node))
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    if beaten.rows_affected() == 0 {
+        return Err(LedgerError::NodeGone(node));
+    }
+    partitions::list(store).await
+}
+
+/// See [`crate::ledger::Ledger::leave`].
+pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    sqlx::query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
+        .bind(bytes(&node))
+        .bind(now_us)
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query(
+        "update participant set state = 'left', changed_at_us = $2 \
+         where node_id = $1 and state in ('joined', 'acknowledged')",
+    )
+    .bind(bytes(&node))
+    .bind(now_us)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await
+}
+
+/// See [`crate::ledger::Ledger::nodes`].
+pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
+    let rows = sqlx::query(
+        "select node_id, label, version, beat, started_at_us from node \
+         where left_at_us is null and adopted_at_us is null order by started_at_us, node_id",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    let mut flown = participations(store).await?;
+    rows.iter()
+        .map(|row| {
+            let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
+            Ok(Node {
+                node_id,
+                partitions: flown.remove(&node_id).unwrap_or_default(),
+                label: row.try_get("label")?,
+                version: row.try_get("version")?,
+                beat: row.try_get("beat")?,
+                started_at_us: row.try_get("started_at_us")?,
+            })
+        })
+        .collect()
+}
+
+/// The partitions in which each present node ever was a participant.
+async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
+    let rows = sqlx::query(
+        "select distinct p.node_id, p.partition_id from participant p \
+         join node n on n.node_id = p.node_id \
+         where n.left_at_us is null and n.adopted_at_us is null order by p.partition_id",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    let mut flown: HashMap<NodeId, Vec<u32>> = HashMap::new();
+    for row in &rows {
+        let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
+        let partition: i32 = row.try_get("partition_id")?;
+        flown.entry(node).or_default().push(unsigned_small(partition, "participant.partition_id")?);
+    }
+    Ok(flown)
+}
+
+/// See [`crate::ledger::Ledger::retire_node`].
+pub(super) async fn retire(store: &Store, node: NodeId) -> Result<(), LedgerError> {
+    sqlx::query("update node set adopted_at_us = $2 where node_id = $1 and adopted_at_us is null")
+        .bind(bytes(&node))
+        .bind(store.clock.now_us())
+        .execute(&store.writer)
+        .await
+        .map_err(LedgerError::at_commit)?;
+    Ok(())
+}

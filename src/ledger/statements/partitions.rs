@@ -1,0 +1,258 @@
+//! Partitions: epochs, owners, and who takes part. Each change is compare-and-set on epoch and
+//! state in the statement that locks the partition's row (F4).
+
+use sqlx::Row as _;
+
+use super::{Conn, Row, Store, bytes, commit};
+use crate::ledger::columns::{
+    Word, owner_columns, read_node, read_owner, signed, small, unsigned, unsigned_small,
+};
+use crate::ledger::{At, Closing, LedgerError, Owner, Partition, PartitionState};
+use crate::node::NodeId;
+
+/// See [`crate::ledger::Ledger::partitions`].
+pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
+    let rows = sqlx::query(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, actor, cause, changed_at_us from partition order by partition_id",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter().map(partition_of).collect()
+}
+
+/// Reads a partition's row without locking it. Good for what only rises (its epoch, its last epoch
+/// closed at the ceiling); never a fence.
+pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
+    let row = sqlx::query(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, actor, cause, changed_at_us from partition where partition_id = $1",
+    )
+    .bind(small(partition, "partition")?)
+    .fetch_optional(conn)
+    .await?;
+    found(row, partition)
+}
+
+/// Reads a partition's row and keeps it as it is until the transaction ends.
+pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
+    let row = sqlx::query(for_share!(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, actor, cause, changed_at_us from partition where partition_id = $1"
+    ))
+    .bind(small(partition, "partition")?)
+    .fetch_optional(conn)
+    .await?;
+    found(row, partition)
+}
+
+fn found(row: Option<Row>, partition: u32) -> Result<Partition, LedgerError> {
+    let missing = || {
+        let why = "the ledger has no such partition; use the ledger's own number of partitions";
+        LedgerError::Refused(format!("partition {partition}: {why}"))
+    };
+    partition_of(&row.ok_or_else(missing)?)
+}
+
+/// How an epoch was closed; `None` while it is not.
+pub(super) async fn closing(
+    conn: &mut Conn,
+    partition: u32,
+    epoch: u64,
+) -> Result<Option<Closing>, LedgerError> {
+    let word: Option<String> = sqlx::query_scalar(
+        "select closing from closed_epoch where partition_id = $1 and epoch = $2",
+    )
+    .bind(small(partition, "partition")?)
+    .bind(signed(epoch, "epoch")?)
+    .fetch_optional(conn)
+    .await?;
+    word.as_deref().map(Closing::read).transpose()
+}
+
+/// See [`crate::ledger::Ledger::participate`].
+pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    let mut tx = store.begin().await?;
+    let open: Option<i32> = sqlx::query_scalar(for_update!(
+        "select partition_id from partition \
+         where partition_id = $1 and epoch = $2 and state = 'open'"
+    ))
+    .bind(partition)
+    .bind(epoch)
+    .fetch_optional(&mut *tx)
+    .await?;
+    if open.is_none() {
+        return Ok(false);
+    }
+    let alive: Option<i64> = sqlx::query_scalar(for_share!(
+        "select beat from node \
+         where node_id = $1 and left_at_us is null and adopted_at_us is null"
+    ))
+    .bind(bytes(&node))
+    .fetch_optional(&mut *tx)
+    .await?;
+    if alive.is_none() {
+        return Err(LedgerError::NodeGone(node));
+    }
+    sqlx::query(
+        "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
+         values ($1, $2, $3, 'joined', $4) on conflict do nothing",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bytes(&node))
+    .bind(store.clock.now_us())
+    .execute(&mut *tx)
+    .await?;
+    // Adopted or left for this epoch: it may not come back into it.
+    let state: String = sqlx::query_scalar(
+        "select state from participant where partition_id = $1 and epoch = $2 and node_id = $3",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bytes(&node))
+    .fetch_one(&mut *tx)
+    .await?;
+    commit(tx).await?;
+    Ok(state == "joined")
+}
+
+/// See [`crate::ledger::Ledger::bump`].
+pub(super) async fn bump(
+    store: &Store,
+    at: At,
+    from: PartitionState,
+    node: NodeId,
+    cause: &str,
+) -> Result<Option<u64>, LedgerError> {
+    // The epoch before must be closed first (F6), and only an operator ends `held` (F9).
+    if !matches!(from, PartitionState::Open | PartitionState::Opening) {
+        return Ok(None);
+    }
+    let (partition, epoch) = columns(at)?;
+    let next: Option<i64> = sqlx::query_scalar(
+        "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause = $5, \
+         changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 returning epoch",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(from.word())
+    .bind(bytes(&node))
+    .bind(cause)
+    .bind(store.clock.now_us())
+    .fetch_optional(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    next.map(|epoch| unsigned(epoch, "partition.epoch")).transpose()
+}
+
+/// See [`crate::ledger::Ledger::claim_open`].
+pub(super) async fn claim_open(
+    store: &Store,
+    at: At,
+    node: NodeId,
+    closing: Closing,
+    owner: &Owner,
+) -> Result<bool, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    let (word, incarnation) = owner_columns(owner);
+    let state = match owner {
+        Owner::Redis { .. } => PartitionState::Opening,
+        Owner::Database => PartitionState::Open,
+        Owner::None => {
+            let why = "owner: an epoch is opened for Redis or for the database";
+            return Err(LedgerError::Refused(why.into()));
+        }
+    };
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let claimed = sqlx::query(
+        "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
+         last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else last_ceiling_epoch end, \
+         actor = $7, changed_at_us = $8 \
+         where partition_id = $1 and epoch = $2 and state = 'recovering'",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(state.word())
+    .bind(word)
+    .bind(incarnation)
+    .bind(closing.word())
+    .bind(bytes(&node))
+    .bind(now_us)
+    .execute(&mut *tx)
+    .await?;
+    if claimed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query(
+        "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
+         values ($1, $2, $3, $4)",
+    )
+    .bind(partition)
+    .bind(epoch - 1)
+    .bind(closing.word())
+    .bind(now_us)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
+    Ok(true)
+}
+
+/// See [`crate::ledger::Ledger::opened`].
+pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    // The author stays in the row, so that a repeat after a lost answer is told the same.
+    let done = sqlx::query(
+        "update partition set state = 'open', changed_at_us = $4 \
+         where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis' \
+         and state in ('opening', 'open')",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bytes(&node))
+    .bind(store.clock.now_us())
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// See [`crate::ledger::Ledger::hold`].
+pub(super) async fn hold(store: &Store, partition: u32, cause: &str) -> Result<(), LedgerError> {
+    sqlx::query(
+        "update partition set state = 'held', actor = null, cause = $2, changed_at_us = $3 \
+         where partition_id = $1",
+    )
+    .bind(small(partition, "partition")?)
+    .bind(cause)
+    .bind(store.clock.now_us())
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(())
+}
+
+/// The columns of an ownership.
+pub(super) fn columns(at: At) -> Result<(i32, i64), LedgerError> {
+    Ok((small(at.partition, "partition")?, signed(at.epoch, "epoch")?))
+}
+
+fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
+    let state = PartitionState::read(row.try_get("state")?)?;
+    let actor: Option<Vec<u8>> = row.try_get("actor")?;
+    let actor = actor.as_deref().map(|actor| read_node(actor, "partition.actor")).transpose()?;
+    let closing: Option<String> = row.try_get("last_closing")?;
+    Ok(Partition {
+        partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
+        epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
+        state,
+        owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
+        last_closing: closing.as_deref().map(Closing::read).transpose()?,
+        last_ceiling_epoch: unsigned(row.try_get("last_ceiling_epoch")?, "last_ceiling_epoch")?,
+        actor: actor.filter(|_| state != PartitionState::Open),
+        cause: row.try_get("cause")?,
+        changed_at_us: row.try_get("changed_at_us")?,
+    })
+}

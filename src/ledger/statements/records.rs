@@ -1,0 +1,99 @@
+//! Collisions, totals, events.
+
+use sqlx::Row as _;
+
+use super::gaps::{bounded, span_of};
+use super::{Row, Store, allow_long_search, bytes};
+use crate::ledger::columns::{
+    from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
+};
+use crate::ledger::{Collision, Event, LedgerError, Totals};
+
+/// See [`crate::ledger::Ledger::collisions`].
+pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collision>, LedgerError> {
+    let rows = sqlx::query(
+        "select counter_id, first_value, last_value, allocation_id, other_allocation_id, number, \
+         noted_at_us from collision order by collision_id desc limit $1",
+    )
+    .bind(bounded(limit))
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let other: Option<Vec<u8>> = row.try_get("other_allocation_id")?;
+            let other = other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
+            Ok(Collision {
+                allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
+                other_allocation_id: other.transpose()?,
+                number: row.try_get("number")?,
+                counter_id: row.try_get("counter_id")?,
+                span: span_of(row)?,
+                noted_at_us: row.try_get("noted_at_us")?,
+            })
+        })
+        .collect()
+}
+
+/// See [`crate::ledger::Ledger::totals`].
+pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    allow_long_search(&mut tx).await?;
+    let row = sqlx::query(
+        "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
+         (select count(*) from collision) as collisions, \
+         (select count(*) from journal_rejected) as rejected",
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(Totals {
+        journal: unsigned(row.try_get("journal")?, "journal")?,
+        gaps: unsigned(row.try_get("gaps")?, "gaps")?,
+        collisions: unsigned(row.try_get("collisions")?, "collisions")?,
+        rejected: unsigned(row.try_get("rejected")?, "rejected")?,
+    })
+}
+
+/// See [`crate::ledger::Ledger::record_event`].
+pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), LedgerError> {
+    sqlx::query(
+        "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
+         values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(event.at_us)
+    .bind(&event.kind)
+    .bind(event.partition.map(|partition| small(partition, "partition")).transpose()?)
+    .bind(event.epoch.map(|epoch| signed(epoch, "epoch")).transpose()?)
+    .bind(event.node_id.as_ref().map(bytes))
+    .bind(event.detail.to_string())
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(())
+}
+
+/// See [`crate::ledger::Ledger::events`].
+pub(super) async fn events(store: &Store, limit: u32) -> Result<Vec<Event>, LedgerError> {
+    let rows = sqlx::query(
+        "select at_us, kind, partition_id, epoch, node_id, detail from event \
+         order by event_id desc limit $1",
+    )
+    .bind(bounded(limit))
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter().map(event_of).collect()
+}
+
+fn event_of(row: &Row) -> Result<Event, LedgerError> {
+    let partition: Option<i32> = row.try_get("partition_id")?;
+    let epoch: Option<i64> = row.try_get("epoch")?;
+    let node: Option<Vec<u8>> = row.try_get("node_id")?;
+    Ok(Event {
+        at_us: row.try_get("at_us")?,
+        kind: row.try_get("kind")?,
+        partition: partition.map(|value| unsigned_small(value, "partition_id")).transpose()?,
+        epoch: epoch.map(|value| unsigned(value, "event.epoch")).transpose()?,
+        node_id: node.map(|node| read_node(&node, "event.node_id")).transpose()?,
+        detail: from_json(row.try_get("detail")?, "event.detail")?,
+    })
+}

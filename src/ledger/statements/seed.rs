@@ -1,0 +1,185 @@
+//! The first touch of a counter in an epoch: where it goes on, and what the closed epoch lost.
+
+use super::counters::{Resolved, lock_all, lock_or_create};
+use super::gaps::{self, Loss};
+use super::{Conn, Store, allow_long_search, bytes, commit, partitions};
+use crate::ledger::columns::{read_node, signed};
+use crate::ledger::{
+    At, Counter, GapReason, LedgerError, Owner, Partition, PartitionState, Seed, SeedOutcome, grid,
+};
+use crate::node::NodeId;
+
+/// See [`crate::ledger::Ledger::seed`].
+pub(super) async fn seed(
+    store: &Store,
+    at: At,
+    node: NodeId,
+    seeds: &[Seed],
+) -> Result<Vec<SeedOutcome>, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut order: Vec<usize> = (0..seeds.len()).collect();
+    order.sort_by_key(|index| name(&seeds[*index]));
+    let mut outcomes = vec![None; seeds.len()];
+    let mut tx = store.begin().await?;
+    for index in order {
+        let seed = &seeds[index];
+        let resolved = lock_or_create(&mut tx, at, node, seed, now_us).await?;
+        outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
+            already(&resolved, at)?
+        } else {
+            let toucher = Toucher { at, node, now_us, owner: None };
+            let touched = toucher.touch(&mut tx, &resolved.counter, seed).await?;
+            SeedOutcome::Seeded {
+                counter_id: touched.counter_id,
+                value: touched.taken,
+                ceiling: touched.ceiling,
+            }
+        });
+    }
+    // Also for a batch of counters that were all there: the answer must be of the current epoch.
+    must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
+    commit(tx).await?;
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// What orders counters for locking, the same for every caller.
+pub(super) fn name(seed: &Seed) -> (i64, u16, &str) {
+    (seed.series_id, seed.serial, &seed.key)
+}
+
+fn already(resolved: &Resolved, at: At) -> Result<SeedOutcome, LedgerError> {
+    let counter = &resolved.counter;
+    if counter.partition != at.partition {
+        return Err(fenced(at));
+    }
+    Ok(SeedOutcome::Already {
+        counter_id: counter.counter_id,
+        seeder: read_node(&resolved.seeded_by, "counter.seeded_by")?,
+        value: counter.start,
+        ceiling: counter.ceiling,
+    })
+}
+
+/// The refusal of a caller whose epoch is over.
+pub(super) fn fenced(at: At) -> LedgerError {
+    LedgerError::Fenced { partition: at.partition, epoch: at.epoch }
+}
+
+fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerError> {
+    let open = partition.epoch == at.epoch && partition.state == PartitionState::Open;
+    if open { Ok(()) } else { Err(fenced(at)) }
+}
+
+/// Who touches counters of older epochs, and for which epoch.
+pub(super) struct Toucher {
+    pub(super) at: At,
+    pub(super) node: NodeId,
+    pub(super) now_us: i64,
+    /// The owner that the epoch must have, where the caller depends on it.
+    pub(super) owner: Option<Owner>,
+}
+
+impl Toucher {
+    /// Moves a locked counter of an older epoch into this one and registers what its own epoch
+    /// lost. Its ceiling leaves `seed.room` values.
+    ///
+    /// # Errors
+    /// `Fenced` when the partition does not show this epoch open, or the counter is of a newer one.
+    pub(super) async fn touch(
+        &self,
+        conn: &mut Conn,
+        counter: &Counter,
+        seed: &Seed,
+    ) -> Result<Counter, LedgerError> {
+        let (partition_id, epoch) = partitions::columns(self.at)?;
+        // The row's lock is held: what the partition says from now on about epochs older than
+        // this one cannot change any more.
+        let partition = partitions::read(conn, self.at.partition).await?;
+        must_be_open(&partition, self.at)?;
+        if self.owner.as_ref().is_some_and(|owner| *owner != partition.owner) {
+            return Err(fenced(self.at));
+        }
+        let base = close(conn, counter, &partition, self.now_us).await?;
+        let step = signed(seed.step, "step")?;
+        let ceiling = grid::ceiling(base, step, seed.room, seed.max);
+        let moved = sqlx::query(
+            "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
+             journaled = 0, seeded_by = $7, seeded_at_us = $8 \
+             where counter_id = $1 and partition_id = $2 and epoch < $3",
+        )
+        .bind(counter.counter_id)
+        .bind(partition_id)
+        .bind(epoch)
+        .bind(base)
+        .bind(ceiling)
+        .bind(step)
+        .bind(bytes(&self.node))
+        .bind(self.now_us)
+        .execute(&mut *conn)
+        .await?;
+        if moved.rows_affected() == 0 {
+            return Err(fenced(self.at));
+        }
+        Ok(Counter {
+            epoch: self.at.epoch,
+            start: base,
+            taken: base,
+            ceiling,
+            step: seed.step,
+            journaled: 0,
+            ..counter.clone()
+        })
+    }
+}
+
+/// Registers every value of the counter's own, closed epoch that nobody accounts for; returns the
+/// value after which the counter goes on.
+async fn close(
+    conn: &mut Conn,
+    counter: &Counter,
+    partition: &Partition,
+    now_us: i64,
+) -> Result<i64, LedgerError> {
+    // Compared with the last epoch closed at the ceiling, not with how the counter's own was
+    // closed: somebody may have been silent since, and hold numbers of any epoch before.
+    let (base, reason) = if counter.epoch <= partition.last_ceiling_epoch {
+        (counter.ceiling, GapReason::Unaccounted)
+    } else {
+        (counter.taken, GapReason::Discarded)
+    };
+    let step = signed(counter.step, "counter.step")?;
+    let journaled = signed(counter.journaled, "counter.journaled")?;
+    if step.checked_mul(journaled) != Some(base - counter.start) {
+        let (counter_id, epoch) = (counter.counter_id, counter.epoch);
+        let loss = Loss { counter_id, after: counter.start, upto: base, step, reason, epoch };
+        // As long a search as the epoch was; it holds up this counter only.
+        allow_long_search(conn).await?;
+        gaps::register_holes(conn, loss, now_us).await?;
+    }
+    Ok(base)
+}
+
+/// See [`crate::ledger::Ledger::settle`].
+pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    let locked = lock_all(&mut tx, &[counter_id]).await?;
+    let Some(counter) = locked.first() else {
+        let why = "unknown; list the counters again";
+        return Err(LedgerError::Refused(format!("counter {counter_id}: {why}")));
+    };
+    if partitions::closing(&mut tx, counter.partition, counter.epoch).await?.is_none() {
+        return Ok(());
+    }
+    let partition = partitions::read(&mut tx, counter.partition).await?;
+    let base = close(&mut tx, counter, &partition, store.clock.now_us()).await?;
+    // The epoch stays the closed one: the next first touch must still be one.
+    sqlx::query(
+        "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0 \
+         where counter_id = $1",
+    )
+    .bind(counter_id)
+    .bind(base)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await
+}
