@@ -39,8 +39,7 @@ const SECONDS_BUCKETS: [f64; 16] = [
 ];
 
 /// Powers of two up to the largest flight.
-const REQUESTS_BUCKETS: [f64; 10] =
-    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
+const REQUESTS_BUCKETS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1_024.0];
 
 /// Handles of all metrics, looked up once. Cheap to clone.
 #[derive(Clone)]

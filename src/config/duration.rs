@@ -20,8 +20,10 @@ impl FromStr for DurationText {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
-            format!("{text:?} is not a duration; write a whole number and a unit (ms, s, m, h, d), \
-                     such as \"250ms\" or \"24h\"")
+            format!(
+                "{text:?} is not a duration; write a whole number and a unit (ms, s, m, h, d), \
+                     such as \"250ms\" or \"24h\""
+            )
         };
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);

@@ -155,12 +155,7 @@ impl Merged {
     }
 
     /// Adds a value that came as text: as a string where the setting takes one, else as TOML.
-    fn add_text(
-        &mut self,
-        setting: &str,
-        text: &str,
-        origin: String,
-    ) -> Result<(), SettingsError> {
+    fn add_text(&mut self, setting: &str, text: &str, origin: String) -> Result<(), SettingsError> {
         let candidates = [Some(Value::String(text.into())), read_value(text)];
         let mut refusal = String::new();
         for value in candidates.into_iter().flatten() {

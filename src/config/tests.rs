@@ -111,10 +111,7 @@ fn every_bound_of_issuing_has_its_setting() {
     .expect("settings")
     .allocator;
     let ms = Duration::from_millis;
-    assert_eq!(
-        (settings.queue_max, settings.flight_max, settings.counters_max),
-        (11, 12, 13)
-    );
+    assert_eq!((settings.queue_max, settings.flight_max, settings.counters_max), (11, 12, 13));
     assert_eq!((settings.ceiling_step_min, settings.ceiling_horizon), (14, ms(15_000)));
     assert_eq!(settings.seed_grace, ms(160));
     assert_eq!((settings.recovery_open_timeout, settings.recovery_barrier_max), (ms(170), ms(180)));
