@@ -9,6 +9,7 @@ mod duration;
 mod layer;
 mod sources;
 
+pub(crate) use checks::is_token_name;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
 

@@ -1,1 +1,132 @@
-//! x
+//! HTTP: all routes on this page, one file per resource.
+//!
+//! Handlers check what the numbering language does not see, ask the allocator or the ledger, and
+//! tell the result; no SQL, no Redis and no numbering rule lives here. Status codes of refusals are
+//! known to `problem` alone.
+
+mod answer;
+mod batches;
+mod body;
+mod configs;
+mod gate;
+mod generate;
+mod health;
+mod language;
+mod numbers;
+mod order;
+mod preview;
+mod problem;
+mod routes;
+mod server;
+mod texts;
+
+pub use answer::{
+    AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
+    SerialAnswer,
+};
+pub(crate) use batches::COUNT_MAX;
+pub use configs::ConfigAnswer;
+pub use gate::LOCAL_USER;
+pub use problem::{Problem, ProblemBody, Slug};
+pub use server::serve;
+pub use texts::Texts;
+
+use std::sync::Arc;
+
+use axum::http::Uri;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use axum::{Extension, Router, middleware};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
+
+use crate::config::Settings;
+use crate::metrics::Metrics;
+use crate::service::Service;
+use body::BodyBounds;
+use gate::Gate;
+
+/// What handlers share.
+#[derive(Clone)]
+struct App {
+    service: Arc<Service>,
+    prometheus: PrometheusHandle,
+}
+
+/// The head of the OpenAPI document.
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "numerator",
+    description = "Hands out document numbers: formatted, audited, and never the same one twice.",
+    license(name = "Apache-2.0 OR MIT")
+))]
+struct Document;
+
+/// Every route, the OpenAPI document included.
+pub fn router(
+    service: Arc<Service>,
+    settings: &Settings,
+    metrics: Metrics,
+    prometheus: PrometheusHandle,
+) -> Router {
+    let gate = Gate::new(settings.auth_tokens.clone(), metrics, service.clock.clone());
+    let (routes, document) = api(settings).split_for_parts();
+    let document = document.to_json().expect("the OpenAPI document is JSON");
+    let describe = move || {
+        let document = document.clone();
+        async move { ([(CONTENT_TYPE, "application/json")], document) }
+    };
+    let app = App { service, prometheus };
+    behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
+}
+
+/// The routes with their descriptions.
+fn api(settings: &Settings) -> OpenApiRouter<App> {
+    let time_limit = settings.allocator.time_limit;
+    let single = BodyBounds { max_bytes: settings.http.body_max_bytes, time_limit };
+    let batch = BodyBounds { max_bytes: settings.http.batch_body_max_bytes, time_limit };
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(generate::generate_number).layer(Extension(single)))
+        .routes(routes!(batches::create_batch).layer(Extension(batch)))
+        .routes(routes!(preview::preview_number).layer(Extension(single)))
+        .routes(routes!(configs::list_configs))
+        .routes(routes!(configs::show_config))
+        .routes(routes!(numbers::list_numbers))
+        .routes(routes!(health::show_health))
+        .routes(routes!(health::show_readiness))
+        .routes(routes!(health::show_metrics))
+}
+
+/// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.
+fn behind(gate: Gate, routes: Router) -> Router {
+    routes
+        .fallback(async |uri: Uri| {
+            Problem::new(Slug::RouteNotFound, format!("nothing answers at {}", uri.path()))
+        })
+        .method_not_allowed_fallback(async || {
+            Problem::new(Slug::MethodNotAllowed, "the header Allow lists the methods of this route")
+        })
+        .layer(CatchPanicLayer::custom(gate::answer_panic))
+        .layer(middleware::from_fn_with_state(Arc::new(gate), gate::watch))
+}
+
+/// Runs ledger work to its end even if the client leaves: a statement that is dropped half way
+/// leaves its connection in a transaction.
+async fn finish<T, E>(
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    E: Into<Problem> + Send + 'static,
+{
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome.map_err(Into::into),
+        Err(error) => Err(Problem::internal(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

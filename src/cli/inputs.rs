@@ -1,0 +1,61 @@
+//! The inputs of a number, as `next` and `preview` take them.
+
+use std::collections::BTreeMap;
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::allocator::Request;
+use crate::http::LOCAL_USER;
+use crate::number::Inputs;
+
+/// What is to be numbered.
+#[derive(Clone, Debug, Args)]
+pub struct InputArgs {
+    /// Document type
+    #[arg(value_name = "TYPE")]
+    pub type_code: String,
+    /// Document date: 2025-12-02, or a date-time with offset; now without it
+    #[arg(long)]
+    pub date: Option<String>,
+    /// Project
+    #[arg(long)]
+    pub project: Option<String>,
+    /// Value of a variable; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
+    pub set: Vec<(String, String)>,
+}
+
+impl InputArgs {
+    /// The request for so many numbers.
+    ///
+    /// # Errors
+    /// A variable that is set twice.
+    pub(super) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
+        let InputArgs { type_code, date, project, set } = self;
+        let mut context = BTreeMap::new();
+        for (name, value) in set {
+            if context.contains_key(&name) {
+                bail!("variable {name} is set twice; leave one --set {name}=… out");
+            }
+            context.insert(name, value);
+        }
+        Ok(Request {
+            inputs: Inputs { type_code, project, date, context },
+            document_id: document,
+            count,
+            again: false,
+            idempotency_key: None,
+            user_id: LOCAL_USER.into(),
+            ip_address: None,
+        })
+    }
+}
+
+/// Reads `NAME=VALUE`; the value may hold further equals signs, or nothing.
+pub(super) fn name_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}

@@ -1,0 +1,39 @@
+//! `numerator preview`: the number that would come next. Takes nothing.
+
+use clap::Args;
+
+use super::inputs::InputArgs;
+use super::output::{print, print_json};
+use super::session::{refusal, with_service};
+use crate::config::Settings;
+use crate::http::PreviewAnswer;
+
+/// What to preview.
+#[derive(Clone, Debug, Args)]
+pub struct PreviewArgs {
+    /// What would be numbered.
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// Print everything about the number, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the number.
+///
+/// # Errors
+/// A refusal, with its slug; a service that cannot start; a closed stdout.
+pub async fn run(settings: &Settings, args: PreviewArgs) -> anyhow::Result<()> {
+    let (type_code, project) = (args.inputs.type_code.clone(), args.inputs.project.clone());
+    let request = args.inputs.request(None, 1)?;
+    let preview = with_service(settings, async |service| {
+        service.allocator.preview(request).await.map_err(refusal)
+    })
+    .await?;
+    if args.json {
+        print_json(&PreviewAnswer::of(preview, type_code, project))?;
+    } else {
+        print([preview.number])?;
+    }
+    Ok(())
+}

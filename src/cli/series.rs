@@ -1,0 +1,213 @@
+//! `numerator series apply | list | show`: series files into the ledger, and out of it again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use comfy_table::Table;
+use comfy_table::presets;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::output::{print, print_json};
+use super::session::{clock, open_ledger, with_service};
+use crate::config::Settings;
+use crate::http::{ConfigAnswer, LOCAL_USER};
+use crate::ledger::{Deployment, SeriesChange, SeriesVersion};
+use crate::number::{Series, SeriesDefinition};
+
+/// Largest series file, in bytes.
+const FILE_BYTES_MAX: u64 = 1_048_576;
+
+/// What to do with series.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SeriesCommand {
+    /// Save the series of files, all or none; one that did not change keeps its version
+    Apply(ApplyArgs),
+    /// List the active series
+    List(ListArgs),
+    /// Show one series as a series file
+    Show(ShowArgs),
+}
+
+/// What to save.
+#[derive(Clone, Debug, Args)]
+pub struct ApplyArgs {
+    /// Series files (TOML)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Why, for the history of the series
+    #[arg(long, default_value = "series apply")]
+    pub reason: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to list.
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to show.
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// Code of the series
+    pub code: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs a command on series.
+///
+/// # Errors
+/// A file with a mistake (line, column, reason), an unknown code, a ledger that cannot be reached.
+pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<()> {
+    match command {
+        SeriesCommand::Apply(args) => apply(settings, args).await,
+        SeriesCommand::List(args) => list(settings, &args).await,
+        SeriesCommand::Show(args) => show(settings, &args).await,
+    }
+}
+
+/// A series that was saved.
+#[derive(Serialize)]
+struct SavedSeries {
+    code: String,
+    config_id: i64,
+    version: u32,
+    is_new: bool,
+}
+
+async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
+    let mut definitions: Vec<SeriesDefinition> = Vec::new();
+    for file in &args.files {
+        for definition in read_file(file)? {
+            if definitions.iter().any(|other| other.code == definition.code) {
+                bail!("{}: series {} stands there twice", file.display(), definition.code);
+            }
+            definitions.push(definition);
+        }
+    }
+    let ledger = open_ledger(settings).await?;
+    // The ledger spreads series over its partitions, so it must know how many there are.
+    let wanted = Deployment {
+        deployment_id: Uuid::new_v4(),
+        partitions: settings.partitions,
+        prefix: settings.redis_prefix.clone(),
+    };
+    ledger.deployment(&wanted).await?;
+    let saved_at_us = clock().now_us();
+    let change = |definition| SeriesChange {
+        definition,
+        saved_by: LOCAL_USER.into(),
+        reason: args.reason.clone(),
+        saved_at_us,
+    };
+    let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
+    let saved = ledger.apply_series(&changes).await?;
+    let saved: Vec<SavedSeries> = saved.into_iter().map(SavedSeries::of).collect();
+    if args.json {
+        print_json(&saved)?;
+    } else {
+        print(saved.iter().map(SavedSeries::line))?;
+    }
+    Ok(())
+}
+
+impl SavedSeries {
+    fn of(saved: SeriesVersion) -> Self {
+        SavedSeries {
+            code: saved.definition.code,
+            config_id: saved.series_id,
+            version: saved.version,
+            is_new: saved.is_new,
+        }
+    }
+
+    fn line(&self) -> String {
+        let what = if self.is_new { "saved" } else { "unchanged" };
+        format!("{} version {} {what}", self.code, self.version)
+    }
+}
+
+/// Reads and compiles the series of a file.
+fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
+    let name = file.display();
+    let size = std::fs::metadata(file).with_context(|| format!("{name}"))?.len();
+    if size > FILE_BYTES_MAX {
+        bail!("{name} is larger than {FILE_BYTES_MAX} bytes; split it");
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
+    let definitions = read_definitions(&text).with_context(|| format!("{name}"))?;
+    if definitions.is_empty() {
+        bail!("{name}: no [[series]] in it");
+    }
+    for definition in &definitions {
+        Series::compile(definition.clone())
+            .with_context(|| format!("{name}: series {}", definition.code))?;
+    }
+    Ok(definitions)
+}
+
+/// The shape of a series file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeriesFile {
+    series: Vec<SeriesDefinition>,
+}
+
+fn read_definitions(text: &str) -> anyhow::Result<Vec<SeriesDefinition>> {
+    Ok(toml::from_str::<SeriesFile>(text)?.series)
+}
+
+async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
+    let configs = active(settings).await?;
+    if args.json {
+        print_json(&configs)?;
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["code", "version", "types", "template", "name"]);
+    for config in configs {
+        let definition = config.definition;
+        table.add_row([
+            config.code,
+            config.version.to_string(),
+            definition.serves.types.join(" "),
+            definition.template,
+            definition.name,
+        ]);
+    }
+    print([table])?;
+    Ok(())
+}
+
+async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
+    let configs = active(settings).await?;
+    let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
+        bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
+    };
+    if args.json {
+        print_json(&config)?;
+    } else {
+        print([
+            toml::to_string_pretty(&SeriesFile { series: vec![config.definition] })?.trim_end()
+        ])?;
+    }
+    Ok(())
+}
+
+/// The series that a service would serve: an empty embedded ledger is given the built-in ones first.
+async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
+    with_service(settings, async |service| {
+        let catalog = service.allocator.catalog();
+        Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
+    })
+    .await
+}

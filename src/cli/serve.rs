@@ -1,0 +1,55 @@
+//! `numerator serve`: answers requests over HTTP until SIGTERM or SIGINT, then drains and leaves.
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::session::clock;
+use crate::config::Settings;
+use crate::http;
+use crate::metrics::{self, Metrics};
+use crate::service::Service;
+
+/// Serves until it is told to stop.
+///
+/// # Errors
+/// An address that is taken, a service that cannot start, a journal that could not be drained.
+pub async fn run(settings: &Settings) -> anyhow::Result<()> {
+    let prometheus = metrics::install_recorder().context("the metrics recorder")?;
+    let listener = TcpListener::bind(settings.http_listen)
+        .await
+        .with_context(|| format!("http.listen {} cannot be used", settings.http_listen))?;
+    let address = listener.local_addr().context("the address of the listener")?;
+    let service = Service::start(settings, clock()).await?;
+    let (terminate, interrupt) =
+        (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?);
+    let upkeep = tokio::spawn({
+        let prometheus = prometheus.clone();
+        async move {
+            let mut ticks = tokio::time::interval(metrics::UPKEEP_INTERVAL);
+            loop {
+                ticks.tick().await;
+                prometheus.run_upkeep();
+            }
+        }
+    });
+    tracing::info!(%address, "listening");
+    let router = http::router(service.clone(), settings, Metrics::new(), prometheus);
+    http::serve(listener, router, settings, told_to_stop(terminate, interrupt)).await;
+    let stopped = service.stop().await;
+    upkeep.abort();
+    tracing::info!("stopped");
+    stopped.context("the journal could not be drained")
+}
+
+fn listen_for(kind: SignalKind) -> anyhow::Result<Signal> {
+    signal(kind).context("signals cannot be listened for")
+}
+
+async fn told_to_stop(mut terminate: Signal, mut interrupt: Signal) {
+    let told = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    tracing::info!(told, "stopping");
+}

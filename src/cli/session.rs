@@ -1,0 +1,46 @@
+//! Opens what a command works on: the whole service, or only its ledger.
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+
+use crate::allocator::AllocError;
+use crate::clock::{SharedClock, SystemClock};
+use crate::config::Settings;
+use crate::http::Problem;
+use crate::ledger::{self, SharedLedger};
+use crate::service::Service;
+
+/// The clock of a process.
+pub(super) fn clock() -> SharedClock {
+    Arc::new(SystemClock)
+}
+
+/// Runs work on a service that joins, and leaves again whatever became of the work.
+///
+/// A number that was taken is good even where leaving fails: its record is in the outbox, and the
+/// next node adopts it. So that failure is only a warning.
+pub(super) async fn with_service<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Service) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let service = Service::start(settings, clock()).await?;
+    let outcome = work(&service).await;
+    if let Err(error) = service.stop().await {
+        tracing::warn!("could not leave cleanly: {error:#}");
+    }
+    outcome
+}
+
+/// Opens the ledger alone, without joining as a node.
+pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLedger> {
+    ledger::open(&settings.database_url, settings.database_connections_max, clock())
+        .await
+        .context("the ledger (database.url) cannot be opened")
+}
+
+/// One line for a refusal: what is wrong, where, and the slug that the HTTP interface gives it.
+pub(super) fn refusal(error: impl Into<AllocError>) -> anyhow::Error {
+    let problem = Problem::from(error.into());
+    anyhow!("{} [{}]", problem.detail(), problem.slug().name())
+}

@@ -1,0 +1,59 @@
+//! The flags that every command takes: where settings come from, and single settings.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::logs;
+use crate::config::{Settings, SettingsError, Sources};
+
+/// Where the settings come from. Flags cover the environment (`NUMERATOR__SECTION__KEY`), which
+/// covers the file.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub struct SettingsArgs {
+    /// Settings file (TOML)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// `data.dir`: folder of the embedded ledger
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub data_dir: Option<String>,
+    /// `database.url`: `sqlite:<path>` or `postgres://…`
+    #[arg(long, global = true, value_name = "URL")]
+    pub database_url: Option<String>,
+    /// `redis.url`; without one, the ledger takes the numbers
+    #[arg(long, global = true, value_name = "URL")]
+    pub redis_url: Option<String>,
+    /// `http.listen`: address and port of `serve`
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Any setting, such as `--setting log.filter=debug`; may be repeated
+    #[arg(long, global = true, value_name = "NAME=VALUE", value_parser = super::inputs::name_value)]
+    pub setting: Vec<(String, String)>,
+}
+
+impl SettingsArgs {
+    /// Loads the settings and starts the log.
+    ///
+    /// # Errors
+    /// The first wrong setting.
+    pub fn prepare(&self, default_filter: &str) -> Result<Settings, SettingsError> {
+        let settings = Settings::load(&Sources::of_process(self.config.clone(), self.flags())?)?;
+        logs::start(&settings.log, default_filter);
+        Ok(settings)
+    }
+
+    /// The flags as names of settings and their values.
+    pub(super) fn flags(&self) -> Vec<(String, String)> {
+        let named = [
+            ("data.dir", &self.data_dir),
+            ("database.url", &self.database_url),
+            ("redis.url", &self.redis_url),
+            ("http.listen", &self.listen),
+        ];
+        let named = named.into_iter().filter_map(|(setting, value)| {
+            value.as_ref().map(|value| (setting.to_owned(), value.clone()))
+        });
+        self.setting.iter().cloned().chain(named).collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! What the command line takes, and what it refuses with exit code 2.
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::*;
+use crate::http::COUNT_MAX;
+
+fn read(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(line.split(' '))
+}
+
+fn command(line: &str) -> Command {
+    read(line).expect(line).command
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn next_takes_the_inputs_of_a_number() {
+    let line = "numerator next RFA --date 2025-12-02 --project LCBP3-C2 --set DISCIPLINE=TER \
+                --set NOTE=a=b --set EMPTY= --count 3 --document D1 --json";
+    let Command::Next(args) = command(line) else { panic!("not next") };
+    assert!(args.json);
+    let request = args.inputs.request(args.document, args.count).expect("request");
+    assert_eq!(request.inputs.type_code, "RFA");
+    assert_eq!(request.inputs.date.as_deref(), Some("2025-12-02"));
+    assert_eq!(request.inputs.project.as_deref(), Some("LCBP3-C2"));
+    assert_eq!(request.inputs.context["DISCIPLINE"], "TER");
+    assert_eq!(request.inputs.context["NOTE"], "a=b");
+    assert_eq!(request.inputs.context["EMPTY"], "");
+    assert_eq!((request.count, request.document_id.as_deref()), (3, Some("D1")));
+}
+
+#[test]
+fn next_takes_one_number_unless_told_otherwise() {
+    let Command::Next(args) = command("numerator next SPO") else { panic!("not next") };
+    let request = args.inputs.request(args.document, args.count).expect("request");
+    assert_eq!((request.count, request.document_id, request.again), (1, None, false));
+}
+
+#[test]
+fn a_variable_set_twice_is_refused() {
+    let line = "numerator preview RFA --set REV=A --set REV=B";
+    let Command::Preview(args) = command(line) else { panic!("not preview") };
+    let refusal = args.inputs.request(None, 1).expect_err("refused").to_string();
+    assert!(refusal.contains("REV is set twice"), "{refusal}");
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for line in [
+        "numerator next".to_owned(),
+        "numerator next SPO --set REV".to_owned(),
+        "numerator next SPO --set =A".to_owned(),
+        "numerator next SPO --count 0".to_owned(),
+        format!("numerator next SPO --count {}", COUNT_MAX + 1),
+        "numerator series apply".to_owned(),
+        "numerator series".to_owned(),
+        "numerator parse SPO".to_owned(),
+        "numerator token create".to_owned(),
+        "numerator nonsense".to_owned(),
+        "numerator --setting x serve".to_owned(),
+    ] {
+        assert_eq!(read(&line).expect_err(&line).exit_code(), 2, "{line}");
+    }
+    let help = read("numerator --help").expect_err("help");
+    assert_eq!((help.kind(), help.exit_code()), (ErrorKind::DisplayHelp, 0));
+}
+
+#[test]
+fn flags_name_settings_before_and_after_the_command() {
+    let line = "numerator --data-dir /d serve --listen 127.0.0.1:9 --redis-url redis://r \
+                --database-url sqlite:x --setting log.filter=a=debug --setting http.listen=x";
+    let flags = read(line).expect(line).settings.flags();
+    let expected = [
+        ("log.filter", "a=debug"),
+        // A flag of its own comes after --setting and so covers it.
+        ("http.listen", "x"),
+        ("data.dir", "/d"),
+        ("database.url", "sqlite:x"),
+        ("redis.url", "redis://r"),
+        ("http.listen", "127.0.0.1:9"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(flags, expected);
+}
+
+#[test]
+fn every_command_of_the_reference_is_there() {
+    for (line, is_it) in [
+        ("numerator serve", matches!(command("numerator serve"), Command::Serve)),
+        (
+            "status",
+            matches!(command("numerator status --json"), Command::Status(args) if args.json),
+        ),
+        (
+            "verify",
+            matches!(command("numerator verify --json"), Command::Verify(args) if args.json),
+        ),
+        (
+            "apply",
+            matches!(
+                command("numerator series apply a.toml b.toml"),
+                Command::Series(series::SeriesCommand::Apply(args)) if args.files.len() == 2
+            ),
+        ),
+        (
+            "list",
+            matches!(
+                command("numerator series list --json"),
+                Command::Series(series::SeriesCommand::List(args)) if args.json
+            ),
+        ),
+        (
+            "show",
+            matches!(
+                command("numerator series show SPO"),
+                Command::Series(series::SeriesCommand::Show(args)) if args.code == "SPO"
+            ),
+        ),
+        (
+            "parse",
+            matches!(
+                command("numerator parse SPO SPO-20240122-001 --project P"),
+                Command::Parse(args) if args.number == "SPO-20240122-001"
+            ),
+        ),
+        (
+            "token",
+            matches!(
+                command("numerator token create ci"),
+                Command::Token(token::TokenCommand::Create(args)) if args.name == "ci"
+            ),
+        ),
+    ] {
+        assert!(is_it, "{line}");
+    }
+}

@@ -1,0 +1,36 @@
+//! `numerator verify`: proves from the ledger that no number came twice and none is unaccounted
+//! for. Exits 0 only if so.
+
+use anyhow::bail;
+use clap::Args;
+
+use super::output::{print, print_json};
+use super::session::open_ledger;
+use crate::config::Settings;
+use crate::reconciler;
+
+/// How to print.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the report.
+///
+/// # Errors
+/// A ledger that cannot be reached, or that is not clean.
+pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
+    let ledger = open_ledger(settings).await?;
+    let report = reconciler::verify(&ledger).await?;
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print([&report])?;
+    }
+    if !report.is_clean() {
+        bail!("the ledger is not clean; the report lists what is wrong");
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! Reads what a caller sends: bounded bodies, JSON, queries. Every refusal is a problem that names
+//! the place or the field.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::problem::{Problem, Slug};
+
+/// Bounds of a request body; an extension of the routes that read one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BodyBounds {
+    /// Largest size.
+    pub(super) max_bytes: usize,
+    /// How long it may take to arrive.
+    pub(super) time_limit: Duration,
+}
+
+/// A JSON body.
+pub(super) struct Json<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let bounds = *request
+            .extensions()
+            .get::<BodyBounds>()
+            .ok_or_else(|| Problem::internal(&"a route that reads a body has no bounds"))?;
+        if !is_json(request.headers()) {
+            return Err(Problem::new(
+                Slug::UnsupportedMediaType,
+                "send the body as JSON, with the header Content-Type: application/json",
+            ));
+        }
+        // Only the body is awaited here: nothing that a time-out could leave half done.
+        let bytes = tokio::time::timeout(bounds.time_limit, read(request, bounds.max_bytes))
+            .await
+            .map_err(|_| Problem::new(Slug::BodyTimeout, "send the body faster"))??;
+        parse(&bytes).map(Json)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
+    let too_large = || {
+        Problem::new(Slug::BodyTooLarge, format!("send at most {max_bytes} bytes in one request"))
+    };
+    let announced = request.headers().get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > max_bytes) {
+        return Err(too_large());
+    }
+    let mut body: Body = request.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame
+            .map_err(|_| Problem::new(Slug::MalformedJson, "the body broke off; send it whole"))?;
+        // Trailers are of no interest.
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > max_bytes {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
+}
+
+/// Reads JSON. Syntax errors tell line and column, wrong values the field.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        if !error.is_data() {
+            return Problem::new(Slug::MalformedJson, error.to_string());
+        }
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => wrong_value::<T>(&value, &error),
+            Err(syntax) => Problem::new(Slug::MalformedJson, syntax.to_string()),
+        }
+    })
+}
+
+/// Reads a part of a body that was JSON already.
+pub(super) fn parse_value<T: DeserializeOwned>(value: &Value) -> Result<T, Problem> {
+    T::deserialize(value).map_err(|error| wrong_value::<T>(value, &error))
+}
+
+/// The problem of a body that is JSON, but not what the route takes.
+fn wrong_value<T: DeserializeOwned>(value: &Value, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let reason = message.split(" at line ").next().unwrap_or_default();
+    match named_field(reason).or_else(|| culprit::<T>(value, reason)) {
+        Some(field) => Problem::field(field, reason),
+        None => Problem::new(Slug::InvalidField, reason),
+    }
+}
+
+/// The field that an error message names itself.
+fn named_field(reason: &str) -> Option<String> {
+    let named = ["missing field ", "unknown field ", "duplicate field ", ""]
+        .into_iter()
+        .find_map(|kind| reason.strip_prefix(kind)?.strip_prefix('`'))?;
+    named.split('`').next().map(Into::into)
+}
+
+/// The field whose value alone gives the same error. (The JSON library does not tell.)
+fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
+    let gives_it = |(name, value): &(&String, &Value)| {
+        let alone = Map::from_iter([((*name).clone(), (*value).clone())]);
+        T::deserialize(Value::Object(alone)).is_err_and(|error| error.to_string() == reason)
+    };
+    value.as_object()?.iter().find(gives_it).map(|(name, _)| name.clone())
+}
+
+/// The query of a URL.
+pub(super) struct QueryOf<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(query)) => Ok(QueryOf(query)),
+            Err(refusal) => {
+                let source = std::error::Error::source(&refusal).map(ToString::to_string);
+                let reason = source.unwrap_or_else(|| refusal.to_string());
+                // The library writes `field: reason` for a wrong value.
+                let field = named_field(&reason)
+                    .or_else(|| reason.split_once(": ").map(|(field, _)| field.into()));
+                Err(field.map_or_else(
+                    || Problem::new(Slug::InvalidField, reason.clone()),
+                    |field| Problem::field(field, reason.clone()),
+                ))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

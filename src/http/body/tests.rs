@@ -1,0 +1,176 @@
+//! Bodies that are too large, too slow, not JSON, or not what the route takes.
+
+use axum::body::to_bytes;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+use crate::http::language::Language;
+use crate::http::order::NumberOrder;
+use crate::http::problem::ProblemBody;
+
+const BOUNDS: BodyBounds = BodyBounds { max_bytes: 64, time_limit: Duration::from_secs(40) };
+
+fn told(problem: &Problem) -> ProblemBody {
+    problem.body("call-1", Language::English)
+}
+
+fn request(content_type: &str, body: impl Into<Body>) -> Request {
+    let request = Request::builder().header(CONTENT_TYPE, content_type);
+    let mut request = request.body(body.into()).expect("request");
+    request.extensions_mut().insert(BOUNDS);
+    request
+}
+
+async fn refused(request: Request) -> ProblemBody {
+    let read = Json::<NumberOrder>::from_request(request, &()).await;
+    told(&read.err().expect("refused"))
+}
+
+/// A body in frames of 16 bytes without an announced length; it never ends when told to stall.
+struct Frames {
+    left: usize,
+    stalls: bool,
+}
+
+impl HttpBody for Frames {
+    type Data = axum::body::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        if self.left == 0 {
+            return if self.stalls {
+                std::task::Poll::Pending
+            } else {
+                std::task::Poll::Ready(None)
+            };
+        }
+        self.left -= 1;
+        let data = axum::body::Bytes::from_static(b"                ");
+        std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(data))))
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_fits_is_read() {
+    for kind in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"] {
+        let request = request(kind, r#"{"type":"SPO","context":{"REV":"A"}}"#);
+        let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.ok().expect(kind);
+        assert_eq!((order.type_code.as_str(), order.context["REV"].as_str()), ("SPO", "A"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_its_bound_is_refused_announced_or_not() {
+    let long = format!("{{\"type\":\"{}\"}}", "x".repeat(64));
+    let announced = Request::builder().header(CONTENT_TYPE, "application/json");
+    let announced = announced.header(header::CONTENT_LENGTH, long.len());
+    let mut announced = announced.body(Body::from(long)).expect("request");
+    announced.extensions_mut().insert(BOUNDS);
+    for request in
+        [announced, request("application/json", Body::new(Frames { left: 5, stalls: false }))]
+    {
+        let problem = refused(request).await;
+        assert_eq!((problem.kind, problem.status), ("body-too-large", 413));
+        assert!(problem.detail.contains("64 bytes"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_is_given_up() {
+    let mut request = request("application/json", Body::new(Frames { left: 1, stalls: true }));
+    let time_limit = Duration::from_millis(10);
+    request.extensions_mut().insert(BodyBounds { time_limit, ..BOUNDS });
+    let problem = refused(request).await;
+    assert_eq!((problem.kind, problem.status), ("body-timeout", 408));
+}
+
+#[tokio::test]
+async fn another_content_type_is_refused() {
+    for kind in ["", "text/plain", "application/x-www-form-urlencoded", "json"] {
+        let problem = refused(request(kind, "{}")).await;
+        assert_eq!((problem.kind, problem.status), ("unsupported-media-type", 415), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_told_by_line_and_column() {
+    for (body, place) in [
+        ("", "line 1 column 0"),
+        ("{\"type\":\n \"SPO\",}", "line 2 column 8"),
+        ("{\"type\": \"SPO\"", "line 1 column 14"),
+        ("{} {}", "line 1 column 4"),
+    ] {
+        let problem = refused(request("application/json", body)).await;
+        assert_eq!((problem.kind, problem.status), ("malformed-json", 400), "{body}");
+        assert!(problem.detail.contains(place), "{}", problem.detail);
+    }
+    let problem = refused(request("application/json", vec![0xff, 0xfe])).await;
+    assert_eq!(problem.kind, "malformed-json");
+}
+
+#[test]
+fn a_wrong_value_is_told_by_its_field() {
+    for (body, field, says) in [
+        (r#"{}"#, "type", "missing field"),
+        (r#"{"type": 5}"#, "type", "expected a string"),
+        (r#"{"type": null}"#, "type", "expected a string"),
+        (r#"{"type": "A", "type": "B"}"#, "type", "duplicate field"),
+        (r#"{"type": "A", "typ": "B"}"#, "typ", "unknown field"),
+        (r#"{"type": "A", "date": 20240122}"#, "date", "expected a string"),
+        (r#"{"type": "A", "project": ["P"]}"#, "project", "expected a string"),
+        (r#"{"type": "A", "again": "yes"}"#, "again", "expected a boolean"),
+        (r#"{"type": "A", "context": "REV"}"#, "context", "expected an object"),
+        (r#"{"type": "A", "context": {"REV": 1}}"#, "context.REV", "must be a string"),
+        (r#"{"type": "A", "context": {"REV": "A", "REV": "B"}}"#, "context.REV", "twice"),
+    ] {
+        let problem = told(&parse::<NumberOrder>(body.as_bytes()).expect_err(body));
+        assert_eq!((problem.kind, problem.status), ("invalid-field", 422), "{body}");
+        assert_eq!(problem.field.as_deref(), Some(field), "{body}");
+        assert!(problem.detail.contains(says), "{body}: {}", problem.detail);
+        assert!(!problem.detail.contains("at line"), "{}", problem.detail);
+    }
+    let problem = told(&parse::<NumberOrder>(b"[]").expect_err("a list"));
+    assert_eq!((problem.kind, problem.field), ("invalid-field", None));
+}
+
+#[test]
+fn a_wrong_value_in_a_list_is_told_by_its_field_too() {
+    let value = json!({"type": "A", "date": 1});
+    let problem = told(&parse_value::<NumberOrder>(&value).expect_err("refused"));
+    assert_eq!(problem.field.as_deref(), Some("date"));
+}
+
+#[tokio::test]
+async fn a_wrong_query_is_told_by_its_field() {
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wanted {
+        limit: Option<u32>,
+    }
+
+    for (query, field) in [("limit=x", "limit"), ("limt=1", "limt"), ("limit=1&limit=2", "limit")] {
+        let request = Request::builder().uri(format!("/?{query}")).body(()).expect("request");
+        let (mut parts, ()) = request.into_parts();
+        let read = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await;
+        let problem = told(&read.err().expect(query));
+        assert_eq!(problem.kind, "invalid-field");
+        assert_eq!(problem.field.as_deref(), Some(field), "{query}: {}", problem.detail);
+    }
+    let (mut parts, ()) = Request::builder().uri("/?limit=7").body(()).expect("ok").into_parts();
+    let QueryOf(wanted) =
+        QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await.ok().expect("7");
+    assert_eq!(wanted.limit, Some(7));
+}
+
+#[tokio::test]
+async fn a_problem_from_an_extractor_still_has_its_status() {
+    let response = Problem::new(Slug::BodyTooLarge, "x").into_response();
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(to_bytes(response.into_body(), 10).await.expect("body").is_empty());
+}

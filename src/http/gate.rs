@@ -1,0 +1,196 @@
+//! What every call passes: its request id, who calls, its log line, its metrics, its problem.
+//!
+//! Nothing gets past without being logged, a client that leaves early included (R7.3).
+
+use std::any::Any;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::language::Language;
+use super::problem::{Problem, Slug};
+use super::routes;
+use crate::clock::SharedClock;
+use crate::config::Token;
+use crate::metrics::Metrics;
+
+/// `user_id` of calls where no tokens are configured.
+pub const LOCAL_USER: &str = "local";
+
+/// Status of a call whose client left before it was answered; only ever logged and counted.
+const CLIENT_LEFT: u16 = 499;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_CHARS_MAX: usize = 128;
+
+/// The other end of the connection; put into each request by the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// Who calls. Handlers get it as an extension.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    pub(super) user_id: String,
+    pub(super) ip_address: Option<String>,
+    pub(super) request_id: Arc<str>,
+    pub(super) language: Language,
+}
+
+/// Keeps the gate.
+pub(super) struct Gate {
+    tokens: Vec<Token>,
+    metrics: Metrics,
+    clock: SharedClock,
+}
+
+impl Gate {
+    pub(super) fn new(tokens: Vec<Token>, metrics: Metrics, clock: SharedClock) -> Self {
+        Gate { tokens, metrics, clock }
+    }
+
+    /// The name of whoever calls.
+    fn authenticate(&self, headers: &HeaderMap) -> Result<String, Problem> {
+        if self.tokens.is_empty() {
+            return Ok(LOCAL_USER.into());
+        }
+        let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
+        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let (scheme, token) = header
+            .and_then(|header| header.split_once(' '))
+            .ok_or_else(|| refused("send the header Authorization: Bearer <token>"))?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(refused("the scheme of the header Authorization must be Bearer"));
+        }
+        let hash = Sha256::digest(token.trim().as_bytes());
+        let known = |known: &&Token| bool::from(known.sha256.ct_eq(&hash));
+        self.tokens
+            .iter()
+            .find(known)
+            .map(|token| token.name.clone())
+            .ok_or_else(|| refused("the token is not known"))
+    }
+
+    /// The caller's request id where it is sane, else a new one.
+    fn request_id(&self, headers: &HeaderMap) -> Arc<str> {
+        let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
+        match sent.filter(|id| is_request_id(id)) {
+            Some(id) => id.into(),
+            None => {
+                let now_us = u64::try_from(self.clock.now_us()).unwrap_or_default();
+                let nanos = u32::try_from(now_us % 1_000_000 * 1_000).unwrap_or_default();
+                let time = uuid::Timestamp::from_unix(uuid::NoContext, now_us / 1_000_000, nanos);
+                Uuid::new_v7(time).to_string().into()
+            }
+        }
+    }
+}
+
+fn is_request_id(id: &str) -> bool {
+    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
+}
+
+/// The middleware around all routes.
+pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let request_id = gate.request_id(request.headers());
+    // Of the highest level, so that no filter takes the request id out of a line that is logged.
+    let span = tracing::error_span!("request", %request_id);
+    pass(gate, request, next, request_id).instrument(span).await
+}
+
+async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
+    let language = Language::of(request.headers());
+    let ip = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical().to_string());
+    let route = routes::pattern(request.uri().path());
+    let mut call = Call {
+        metrics: gate.metrics.clone(),
+        method: request.method().to_string(),
+        route,
+        user_id: String::new(),
+        ip_address: ip.clone().unwrap_or_default(),
+        outcome: None,
+        began: Instant::now(),
+    };
+    let admitted = if routes::is_open(route) {
+        Ok(LOCAL_USER.into())
+    } else {
+        gate.authenticate(request.headers())
+    };
+    let mut response = match admitted {
+        Ok(user_id) => {
+            call.user_id.clone_from(&user_id);
+            let request_id = request_id.clone();
+            request.extensions_mut().insert(Caller {
+                user_id,
+                ip_address: ip,
+                request_id,
+                language,
+            });
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    let problem = response.extensions_mut().remove::<Problem>();
+    if let Some(problem) = &problem {
+        let mut rendered = problem.render(&request_id, language);
+        // A refused method comes with the header that lists the allowed ones.
+        let kept = response.headers().iter().filter(|(name, _)| *name == "allow");
+        rendered.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+        response = rendered;
+    }
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    call.outcome = Some((response.status().as_u16(), problem.map(|problem| problem.slug())));
+    response
+}
+
+/// One call, logged and counted when it ends, however it ends.
+struct Call {
+    metrics: Metrics,
+    method: String,
+    route: &'static str,
+    user_id: String,
+    ip_address: String,
+    outcome: Option<(u16, Option<Slug>)>,
+    began: Instant,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let took = self.began.elapsed();
+        let (status, slug) = self.outcome.unwrap_or((CLIENT_LEFT, None));
+        self.metrics.count_request(self.route, status, took);
+        let Call { method, route, user_id: user, ip_address: ip, .. } = self;
+        let slug = slug.map_or("", Slug::name);
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        if routes::is_open(route) {
+            tracing::debug!(user, ip, method, route, status, slug, took_us, "answered");
+        } else {
+            tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
+        }
+    }
+}
+
+/// What a panic in a handler becomes.
+pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
+    let cause = panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".into());
+    Problem::internal(&format_args!("panic: {cause}")).into_response()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Tokens, request ids, panics, unknown routes: through a small router behind the real gate.
+
+use axum::Extension;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::routing::get;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::*;
+use crate::clock::ManualClock;
+
+fn router(tokens: Vec<Token>) -> Router {
+    let gate = Gate::new(tokens, Metrics::new(), Arc::new(ManualClock::at(1_700_000_000_123_456)));
+    let who = async |Extension(caller): Extension<Caller>| {
+        format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
+    };
+    let routes = Router::new()
+        .route("/api/v1/document-numbering/configs", get(who))
+        .route("/healthz", get(async || "ok"))
+        .route("/panic", get(async || -> String { panic!("secret cause") }));
+    super::super::behind(gate, routes)
+}
+
+fn get_request(path: &str) -> axum::http::request::Builder {
+    Request::builder().uri(path)
+}
+
+async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Response, String) {
+    let mut request = request.body(Body::empty()).expect("request");
+    request.extensions_mut().insert(Peer("::ffff:192.0.2.7".parse().expect("address")));
+    let response = router(tokens).oneshot(request).await.expect("infallible");
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.expect("body");
+    let text = String::from_utf8(bytes.to_vec()).expect("text");
+    (Response::from_parts(parts, Body::empty()), text)
+}
+
+fn token(name: &str, token: &str) -> Token {
+    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into() }
+}
+
+const CONFIGS: &str = "/api/v1/document-numbering/configs";
+
+#[tokio::test]
+async fn without_tokens_everybody_on_the_machine_is_local() {
+    let (response, body) = ask(Vec::new(), get_request(CONFIGS)).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(body, "local 192.0.2.7");
+}
+
+#[tokio::test]
+async fn a_token_tells_who_calls() {
+    let tokens = vec![token("billing", "nbr_1"), token("archive", "nbr_2")];
+    let request = get_request(CONFIGS).header(AUTHORIZATION, "bearer nbr_2");
+    let (response, body) = ask(tokens, request).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(body, "archive 192.0.2.7");
+}
+
+#[tokio::test]
+async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
+    for header in ["", "Bearer", "Bearer ", "Bearer nbr_2", "Basic nbr_1", "nbr_1"] {
+        for path in [CONFIGS, "/openapi.json", "/nowhere"] {
+            let request = get_request(path).header(AUTHORIZATION, header);
+            let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
+            assert_eq!(response.status(), 401, "{header:?} on {path}");
+            assert!(body.contains("unauthenticated"), "{body}");
+        }
+    }
+    let (response, _) = ask(vec![token("billing", "nbr_1")], get_request("/healthz")).await;
+    assert_eq!(response.status(), 200);
+}
+
+#[tokio::test]
+async fn a_sane_request_id_is_kept_and_any_other_is_replaced() {
+    let request = get_request("/nowhere").header(REQUEST_ID, "order-7:try.2");
+    let (response, body) = ask(Vec::new(), request).await;
+    assert_eq!(response.headers()[REQUEST_ID], "order-7:try.2");
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!(body["instance"], "order-7:try.2");
+    for wrong in ["", "a b", "a\"b", &"x".repeat(129)] {
+        let request = get_request("/healthz").header(REQUEST_ID, wrong);
+        let (response, _) = ask(Vec::new(), request).await;
+        let id = response.headers()[REQUEST_ID].to_str().expect("text");
+        let id: Uuid = id.parse().expect("a UUID");
+        assert_eq!(id.get_version_num(), 7);
+        let (seconds, _) = id.get_timestamp().expect("a time").to_unix();
+        assert_eq!(seconds, 1_700_000_000);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_route_and_a_wrong_method_are_problems() {
+    let (response, body) = ask(Vec::new(), get_request("/nowhere")).await;
+    assert_eq!(response.status(), 404);
+    assert!(body.contains("\"type\":\"route-not-found\""), "{body}");
+    let (response, body) = ask(Vec::new(), get_request(CONFIGS).method("DELETE")).await;
+    assert_eq!(response.status(), 405);
+    assert!(body.contains("\"type\":\"method-not-allowed\""), "{body}");
+    assert!(response.headers()["allow"].to_str().expect("text").contains("GET"));
+}
+
+#[tokio::test]
+async fn a_panic_is_a_problem_that_hides_its_cause() {
+    let request = get_request("/panic").header("accept-language", "th");
+    let (response, body) = ask(Vec::new(), request).await;
+    assert_eq!(response.status(), 500);
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    assert!(body.contains("\"type\":\"internal\"") && !body.contains("secret"), "{body}");
+    assert!(body.contains("กรุณาติดต่อผู้ดูแลระบบ"), "{body}");
+}

@@ -1,0 +1,52 @@
+//! `POST /api/v1/documents/{documentId}/generate-number`: one number for one document.
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::App;
+use super::answer::NumberAnswer;
+use super::body::Json;
+use super::gate::Caller;
+use super::order::{self, NumberOrder};
+use super::problem::{Problem, ProblemBody};
+
+/// Gives a document its number. Repeating the call gives the same number again.
+#[utoipa::path(
+    post,
+    path = "/api/v1/documents/{documentId}/generate-number",
+    tag = "numbers",
+    params(
+        ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
+        ("Idempotency-Key" = Option<String>, Header, description = "At most 255 visible characters"),
+    ),
+    request_body = NumberOrder,
+    responses(
+        (status = 201, body = NumberAnswer, description = "A new number"),
+        (status = 200, body = NumberAnswer, description = "The number of an earlier call"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn generate_number(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    document_id: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    Json(order): Json<NumberOrder>,
+) -> Result<Response, Problem> {
+    let Path(document_id) =
+        document_id.map_err(|refusal| Problem::field("documentId", refusal.body_text()))?;
+    let document_id = order::check_document_id("documentId", &document_id)?;
+    let key = order::idempotency_key(&headers, order::KEY_CHARS_MAX)?;
+    let request = order.request(Some(document_id), key, &caller);
+    let issued = app.service.allocator.issue(request).await?;
+    let answer = axum::Json(NumberAnswer::of(&issued));
+    Ok((status_of(issued.replayed), answer).into_response())
+}
+
+/// A new number is created; an earlier one is only shown again.
+pub(super) fn status_of(replayed: bool) -> StatusCode {
+    if replayed { StatusCode::OK } else { StatusCode::CREATED }
+}

@@ -1,0 +1,67 @@
+//! `/healthz`, `/readyz`, `/metrics`: for machines that watch; no token needed.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use super::problem::{Problem, ProblemBody, Slug};
+
+/// The process answers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Health {
+    /// Always `ok`.
+    status: &'static str,
+}
+
+/// Whether numbers can be issued.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Ready {
+    /// Always true here; otherwise the answer is a problem.
+    ready: bool,
+    /// State of each partition in words.
+    partitions: Vec<String>,
+}
+
+/// Answers as long as the process runs.
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
+pub(super) async fn show_health() -> axum::Json<Health> {
+    axum::Json(Health { status: "ok" })
+}
+
+/// Answers 200 while any partition can issue numbers.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "health",
+    responses(
+        (status = 200, body = Ready),
+        (status = 503, body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<Ready>, Problem> {
+    let readiness = app.service.readiness();
+    if readiness.ready {
+        return Ok(axum::Json(Ready { ready: true, partitions: readiness.partitions }));
+    }
+    let states = readiness.partitions.join(", ");
+    Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")))
+}
+
+/// All metrics in Prometheus's text format.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "health",
+    responses((status = 200, body = String, content_type = "text/plain"))
+)]
+pub(super) async fn show_metrics(State(app): State<App>) -> Result<Response, Problem> {
+    let prometheus = app.prometheus.clone();
+    // Rendering walks every series and drains samples: too long for a worker of the runtime.
+    let text = tokio::task::spawn_blocking(move || prometheus.render())
+        .await
+        .map_err(|error| Problem::internal(&error))?;
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,245 @@
+//! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal (R5.1, R5.3).
+
+use axum::extract::State;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::answer::{CounterKeyAnswer, instant};
+use super::body::QueryOf;
+use super::problem::{Problem, ProblemBody, Slug};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow};
+
+const ROWS_DEFAULT: u32 = 100;
+const ROWS_MAX: u32 = 1_000;
+
+/// What to look for; all that is given must match.
+#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct NumberQuery {
+    /// The number, exactly.
+    number: Option<String>,
+    /// The document.
+    document_id: Option<String>,
+    /// Who asked.
+    user_id: Option<String>,
+    /// Issued at or after: a date (UTC) or a date-time with offset.
+    from: Option<String>,
+    /// Issued before: a date (UTC) or a date-time with offset.
+    until: Option<String>,
+    /// At most so many rows, 1 to 1,000; 100 without it.
+    limit: Option<u32>,
+}
+
+/// Journal rows, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NumberList {
+    numbers: Vec<NumberRow>,
+}
+
+/// One allocation, with the names that auditors know.
+#[derive(Debug, Serialize, ToSchema)]
+struct NumberRow {
+    /// The allocation.
+    #[schema(value_type = String)]
+    allocation_id: Uuid,
+    /// The document, where one was named.
+    document_id: Option<String>,
+    /// The number; the first one of a range.
+    generated_number: String,
+    /// The counter of the first serial.
+    #[schema(value_type = Object)]
+    counter_key: CounterKeyAnswer,
+    /// The counters of all serials, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    counter_keys: Vec<CounterKeyAnswer>,
+    /// The values taken, one range per serial.
+    serials: Vec<TakenAnswer>,
+    /// The template.
+    template_used: String,
+    /// Document type.
+    #[serde(rename = "type")]
+    type_code: String,
+    /// Project, where one was named.
+    project: Option<String>,
+    /// The numbering configuration.
+    config_id: i64,
+    /// Its version.
+    config_version: u32,
+    /// Civil date of the document.
+    document_date: String,
+    /// Who asked.
+    user_id: String,
+    /// From where.
+    ip_address: Option<String>,
+    /// When the request was accepted.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    /// When the row was written.
+    #[schema(format = DateTime)]
+    journaled_at: String,
+    /// How often the request was tried again.
+    retry_count: u32,
+    /// `redis` or `database`.
+    #[schema(value_type = String)]
+    path: IssuePath,
+    /// The caller's key.
+    idempotency_key: Option<String>,
+}
+
+/// The values of one serial.
+#[derive(Debug, Serialize, ToSchema)]
+struct TakenAnswer {
+    /// First value.
+    first: String,
+    /// Last value.
+    last: String,
+    /// Distance between two values.
+    step: String,
+}
+
+impl NumberRow {
+    fn of(row: JournalRow) -> Self {
+        let record = row.entry.record;
+        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
+        let taken = row.entry.taken.iter().map(|taken| TakenAnswer {
+            first: taken.range.first.to_string(),
+            last: taken.range.last.to_string(),
+            step: taken.range.step.to_string(),
+        });
+        NumberRow {
+            allocation_id: record.allocation_id,
+            document_id: record.document_id.clone(),
+            generated_number: row.entry.number,
+            counter_key,
+            counter_keys,
+            serials: taken.collect(),
+            template_used: row.template,
+            type_code: record.type_code.clone(),
+            project: record.project.clone(),
+            config_id: record.series_id,
+            config_version: record.version,
+            document_date: record.document_date.clone(),
+            user_id: record.user_id.clone(),
+            ip_address: record.ip_address.clone(),
+            timestamp: instant(record.issued_at_us),
+            journaled_at: instant(row.journaled_at_us),
+            retry_count: row.entry.retry_count,
+            path: row.entry.path,
+            idempotency_key: record.idempotency_key.clone(),
+        }
+    }
+}
+
+/// Looks issued numbers up.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/numbers",
+    tag = "numbers",
+    params(NumberQuery),
+    responses(
+        (status = 200, body = NumberList),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list_numbers(
+    State(app): State<App>,
+    QueryOf(query): QueryOf<NumberQuery>,
+) -> Result<axum::Json<NumberList>, Problem> {
+    let filter = query.filter()?;
+    let wanted = filter.number.clone();
+    let ledger = app.service.ledger.clone();
+    let rows = super::finish(async move { ledger.find(&filter).await }).await?;
+    if let (Some(number), true) = (wanted, rows.is_empty()) {
+        let detail = format!("no such allocation of number {number:?} is in the journal");
+        return Err(Problem::new(Slug::NumberNotFound, detail));
+    }
+    Ok(axum::Json(NumberList { numbers: rows.into_iter().map(NumberRow::of).collect() }))
+}
+
+impl NumberQuery {
+    fn filter(self) -> Result<JournalFilter, Problem> {
+        let texts = [
+            ("number", &self.number),
+            ("document_id", &self.document_id),
+            ("user_id", &self.user_id),
+        ];
+        for (field, text) in texts {
+            // The ledger cannot store control characters, and must not be asked for them.
+            if text.as_ref().is_some_and(|text| text.chars().any(char::is_control)) {
+                return Err(Problem::field(field, "must not hold control characters"));
+            }
+        }
+        let from_us = self.from.as_deref().map(|text| read_time("from", text)).transpose()?;
+        let until_us = self.until.as_deref().map(|text| read_time("until", text)).transpose()?;
+        let limit = self.limit.unwrap_or(ROWS_DEFAULT);
+        if !(1..=ROWS_MAX).contains(&limit) {
+            return Err(Problem::field("limit", format!("must be 1 to {ROWS_MAX}")));
+        }
+        let NumberQuery { number, document_id, user_id, .. } = self;
+        let filter = JournalFilter { number, document_id, user_id, from_us, until_us, limit };
+        let is_empty = filter.number.is_none()
+            && filter.document_id.is_none()
+            && filter.user_id.is_none()
+            && filter.from_us.is_none()
+            && filter.until_us.is_none();
+        if is_empty {
+            let reason =
+                "is missing: name at least one of number, document_id, user_id, from, until";
+            return Err(Problem::field("number", reason));
+        }
+        Ok(filter)
+    }
+}
+
+/// A point in time in microseconds of UTC. A plain date is its first moment.
+fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
+    let instant = text
+        .parse::<Timestamp>()
+        .or_else(|_| text.parse::<Date>().and_then(|date| TimeZone::UTC.to_timestamp(date.into())));
+    instant.map(Timestamp::as_microsecond).map_err(|_| {
+        Problem::field(field, "must be a date such as 2025-12-02, or 2025-12-02T08:00:00+07:00")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_date_or_a_date_time_with_offset() {
+        let second = 1_000_000;
+        assert_eq!(read_time("from", "1970-01-02").ok(), Some(86_400 * second));
+        assert_eq!(read_time("from", "1970-01-01T07:00:01+07:00").ok(), Some(second));
+        assert_eq!(read_time("from", "1970-01-01T00:00:01Z").ok(), Some(second));
+        for wrong in ["", "yesterday", "2025-02-30", "12/02/2025"] {
+            assert!(read_time("from", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_look_up_names_something_to_look_for() {
+        assert!(NumberQuery::default().filter().is_err());
+        let all = NumberQuery { limit: Some(10), ..NumberQuery::default() };
+        assert!(all.filter().is_err());
+        let number = NumberQuery { number: Some("A/1".into()), ..NumberQuery::default() };
+        let filter = number.filter().expect("filter");
+        assert_eq!((filter.number.as_deref(), filter.limit), (Some("A/1"), 100));
+        for limit in [0, 1_001] {
+            let query = NumberQuery {
+                user_id: Some("ci".into()),
+                limit: Some(limit),
+                ..NumberQuery::default()
+            };
+            assert!(query.filter().is_err(), "{limit}");
+        }
+        let nul = NumberQuery { number: Some("\0".into()), ..NumberQuery::default() };
+        assert!(nul.filter().is_err());
+    }
+}

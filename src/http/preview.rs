@@ -1,0 +1,34 @@
+//! `POST /api/v1/document-numbering/preview`: what a number would look like. Takes nothing.
+
+use axum::Extension;
+use axum::extract::State;
+
+use super::App;
+use super::answer::PreviewAnswer;
+use super::body::Json;
+use super::gate::Caller;
+use super::order::NumberOrder;
+use super::problem::{Problem, ProblemBody};
+
+/// Shows the number that the next call would get.
+#[utoipa::path(
+    post,
+    path = "/api/v1/document-numbering/preview",
+    tag = "numbers",
+    request_body = NumberOrder,
+    responses(
+        (status = 200, body = PreviewAnswer, description = "The number, not taken"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn preview_number(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Json(order): Json<NumberOrder>,
+) -> Result<axum::Json<PreviewAnswer>, Problem> {
+    let (type_code, project) = (order.type_code.clone(), order.project.clone());
+    let request = order.request(None, None, &caller);
+    let allocator = app.service.allocator.clone();
+    let preview = super::finish(async move { allocator.preview(request).await }).await?;
+    Ok(axum::Json(PreviewAnswer::of(preview, type_code, project)))
+}

@@ -1,0 +1,331 @@
+//! Problems: what a caller is told when it gets no number (RFC 9457).
+//!
+//! Owns every slug and is the only place that knows status codes. A slug is API: once released it
+//! keeps its meaning. The cause of an internal error is logged, never sent.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::language::{Language, user_message};
+use crate::allocator::{AllocError, NumberTaken, Unavailable};
+use crate::ledger::LedgerError;
+use crate::number::{InputError, RuleError};
+
+/// Declares the slugs: variant, slug, status, title.
+macro_rules! slugs {
+    ($($variant:ident $name:literal $status:ident $title:literal,)*) => {
+        /// The kind of a problem: a stable word that programs may act on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Slug { $(#[doc = $title] $variant,)* }
+
+        impl Slug {
+            /// Every slug.
+            pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
+
+            /// The slug as it is sent.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Slug::$variant => $name,)* }
+            }
+
+            /// What it means, for people.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Slug::$variant => $title,)* }
+            }
+
+            /// The HTTP status that goes with it.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self { $(Slug::$variant => StatusCode::$status,)* }
+            }
+        }
+    };
+}
+
+slugs! {
+    MalformedJson "malformed-json" BAD_REQUEST "The body is not JSON",
+    Unauthenticated "unauthenticated" UNAUTHORIZED "A valid bearer token is required",
+    RouteNotFound "route-not-found" NOT_FOUND "There is no such route",
+    ConfigNotFound "config-not-found" NOT_FOUND "There is no such numbering configuration",
+    NumberNotFound "number-not-found" NOT_FOUND "The number was never issued",
+    MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
+    BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
+    SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
+    DocumentAlreadyNumbered "document-already-numbered" CONFLICT
+        "The document has a number for another payload",
+    BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
+    UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
+        "The body must be application/json",
+    InvalidField "invalid-field" UNPROCESSABLE_ENTITY "A field is missing, unknown or wrong",
+    UnknownType "unknown-type" UNPROCESSABLE_ENTITY "Unknown document type",
+    TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY
+        "The document type has no numbering configured",
+    SeriesAmbiguous "series-ambiguous" UNPROCESSABLE_ENTITY
+        "Two series serve the request equally well",
+    TemplateAmbiguous "template-ambiguous" UNPROCESSABLE_ENTITY
+        "Two series render the same number",
+    UnknownVariable "unknown-variable" UNPROCESSABLE_ENTITY
+        "The series declares no such variable",
+    MissingVariable "missing-variable" UNPROCESSABLE_ENTITY "The series needs a value",
+    ValueTooLong "value-too-long" UNPROCESSABLE_ENTITY "A value is too long",
+    WrongAlphabet "wrong-alphabet" UNPROCESSABLE_ENTITY
+        "A value holds a character that is not allowed",
+    InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "The date is not one",
+    TimeRequired "time-required" UNPROCESSABLE_ENTITY "The template needs a time of day",
+    IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY
+        "The idempotency key was used for another payload",
+    Internal "internal" INTERNAL_SERVER_ERROR "The service met a bug",
+    DatabaseConnection "database-connection" INTERNAL_SERVER_ERROR "The ledger does not answer",
+    LockTimeout "lock-timeout" SERVICE_UNAVAILABLE "The request waited too long",
+    CeilingReached "ceiling-reached" SERVICE_UNAVAILABLE
+        "The counter's ceiling is used up and cannot be raised now",
+    OutboxFull "outbox-full" SERVICE_UNAVAILABLE "Too many records wait for the journal",
+    QueueFull "queue-full" SERVICE_UNAVAILABLE "Too many requests wait",
+    RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "Redis does not answer",
+    PartitionHeld "partition-held" SERVICE_UNAVAILABLE "The partition waits for an operator",
+    NotReady "not-ready" SERVICE_UNAVAILABLE "No partition can issue numbers",
+    Stopping "stopping" SERVICE_UNAVAILABLE "The process is stopping",
+}
+
+/// How long to wait before a retry where the error itself does not say.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+impl Slug {
+    /// The slug of a refusal of the numbering language; its words are the same.
+    fn of_input(error: &InputError) -> Self {
+        let name = error.slug();
+        Slug::ALL.iter().copied().find(|slug| slug.name() == name).unwrap_or(Slug::InvalidField)
+    }
+}
+
+/// A problem, before it is told in the language and with the request id of a call.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    slug: Slug,
+    detail: String,
+    field: Option<String>,
+    number_taken: NumberTaken,
+    retry_after_ms: Option<u64>,
+    document_number: Option<String>,
+}
+
+impl Problem {
+    /// A problem that no retry mends and that took no number.
+    #[must_use]
+    pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
+        Problem {
+            slug,
+            detail: detail.into(),
+            field: None,
+            number_taken: NumberTaken::No,
+            retry_after_ms: None,
+            document_number: None,
+        }
+    }
+
+    /// A wrong field. `field` is a path such as `context.REV`; `reason` names the remedy.
+    #[must_use]
+    pub fn field(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Problem { field: Some(field.into()), ..Problem::new(Slug::InvalidField, reason) }
+    }
+
+    /// A bug of ours. The cause is logged here, once; the caller learns only that it happened.
+    pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%cause, "internal error");
+        Problem {
+            // Whoever called may have got further than the bug.
+            number_taken: NumberTaken::Maybe,
+            ..Problem::new(Slug::Internal, "see the service's log under this request id")
+        }
+    }
+
+    fn retry_in(self, ms: u64) -> Self {
+        Problem { retry_after_ms: Some(ms), ..self }
+    }
+
+    /// Its slug.
+    #[must_use]
+    pub fn slug(&self) -> Slug {
+        self.slug
+    }
+
+    /// What is wrong, for people.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The problem as it is sent.
+    #[must_use]
+    pub(super) fn body(&self, request_id: &str, language: Language) -> ProblemBody {
+        let status = self.slug.status();
+        ProblemBody {
+            kind: self.slug.name(),
+            title: self.slug.title(),
+            status: status.as_u16(),
+            detail: self.detail.clone(),
+            instance: request_id.into(),
+            retryable: self.retry_after_ms.is_some(),
+            number_taken: match self.number_taken {
+                NumberTaken::No => "no",
+                NumberTaken::Maybe => "maybe",
+            },
+            retry_after_ms: self.retry_after_ms,
+            field: self.field.clone(),
+            document_number: self.document_number.clone(),
+            user_message: user_message(status.as_u16(), language),
+        }
+    }
+
+    /// The whole response.
+    pub(super) fn render(&self, request_id: &str, language: Language) -> Response {
+        let body = serde_json::to_vec(&self.body(request_id, language))
+            .expect("a struct of texts and numbers is JSON");
+        let mut response = (self.slug.status(), self.headers()).into_response();
+        *response.body_mut() = Body::from(body);
+        response
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(ms) = self.retry_after_ms {
+            headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
+        }
+        if self.slug == Slug::Unauthenticated {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        headers
+    }
+}
+
+/// A response that only carries the problem; the gate renders it, since it knows the call.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.slug.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// A problem as JSON (`application/problem+json`).
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ProblemBody {
+    /// The slug: a stable word, documented in the API reference.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What the slug means.
+    pub title: &'static str,
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong in this case, and the remedy.
+    pub detail: String,
+    /// The request id, which is also in the service's log.
+    pub instance: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// `no`, or `maybe`: then a retry with the same document or key finds the number.
+    pub number_taken: &'static str,
+    /// When a retry makes sense; in whole seconds also in the header `Retry-After`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The field at fault, such as `context.REV`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The number that the document has already (`document-already-numbered`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document_number: Option<String>,
+    /// A sentence for the user in the language of `Accept-Language` (th, zh, en), for the statuses
+    /// 409, 500 and 503 (R6.6).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message: Option<&'static str>,
+}
+
+impl From<&AllocError> for Problem {
+    fn from(error: &AllocError) -> Self {
+        let told = |slug| Problem::new(slug, error.to_string());
+        match error {
+            AllocError::Rule(rule) => {
+                let slug = match rule {
+                    RuleError::UnknownType(_) => Slug::UnknownType,
+                    RuleError::TypeNotConfigured(_) => Slug::TypeNotConfigured,
+                    RuleError::Ambiguous(..) => Slug::SeriesAmbiguous,
+                };
+                Problem { field: Some("type".into()), ..told(slug) }
+            }
+            AllocError::Input(input) => {
+                Problem { field: Some(input.field()), ..told(Slug::of_input(input)) }
+            }
+            AllocError::Field { field, reason } => Problem::field(*field, reason.clone()),
+            AllocError::DocumentNumbered { number } => Problem {
+                document_number: Some(number.clone()),
+                ..told(Slug::DocumentAlreadyNumbered)
+            },
+            AllocError::KeyReused => Problem {
+                field: Some("Idempotency-Key".into()),
+                ..told(Slug::IdempotencyKeyReused)
+            },
+            AllocError::Exhausted { .. } => told(Slug::SequenceExhausted),
+            AllocError::Collided { .. } => told(Slug::TemplateAmbiguous),
+            AllocError::Unavailable { why, retry_after_ms, taken } => {
+                let (slug, detail) = unavailable(*why);
+                Problem { number_taken: *taken, ..Problem::new(slug, detail) }
+                    .retry_in(*retry_after_ms)
+            }
+            AllocError::TimedOut { taken } => {
+                Problem { number_taken: *taken, ..told(Slug::LockTimeout) }.retry_in(RETRY_AFTER_MS)
+            }
+        }
+    }
+}
+
+impl From<AllocError> for Problem {
+    fn from(error: AllocError) -> Self {
+        Problem::from(&error)
+    }
+}
+
+fn unavailable(why: Unavailable) -> (Slug, &'static str) {
+    match why {
+        Unavailable::CeilingReached => (
+            Slug::CeilingReached,
+            "the counter needs a higher ceiling, which the ledger must grant",
+        ),
+        Unavailable::OutboxFull => {
+            (Slug::OutboxFull, "the journal is behind; numbers are issued again when it caught up")
+        }
+        Unavailable::QueueFull => {
+            (Slug::QueueFull, "more requests wait for the partition than allocator.queue_max")
+        }
+        Unavailable::Redis => (Slug::RedisUnavailable, "the partition's Redis does not answer"),
+        Unavailable::NoRedis => {
+            (Slug::RedisUnavailable, "the partition belongs to Redis; set redis.url")
+        }
+        Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
+        Unavailable::Held => {
+            (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
+        }
+        Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
+    }
+}
+
+/// For calls that read: nothing was taken.
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        let slug = match &error {
+            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
+            LedgerError::Busy(_) => Slug::LockTimeout,
+            _ => return Problem { number_taken: NumberTaken::No, ..Problem::internal(&error) },
+        };
+        tracing::warn!(%error, "the ledger could not be read");
+        Problem::new(slug, "the ledger could not be read now").retry_in(RETRY_AFTER_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Status per slug, the JSON of a problem, and what the API reference says of each.
+
+use std::collections::BTreeSet;
+
+use axum::body::to_bytes;
+use serde_json::{Value, json};
+
+use super::*;
+
+async fn rendered(problem: &Problem, language: Language) -> (Response, Value) {
+    let response = problem.render("call-1", language);
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.expect("body");
+    let body = serde_json::from_slice(&bytes).expect("JSON");
+    (Response::from_parts(parts, Body::empty()), body)
+}
+
+fn unavailable_error(why: Unavailable, taken: NumberTaken) -> AllocError {
+    AllocError::Unavailable { why, retry_after_ms: 1_500, taken }
+}
+
+#[test]
+fn each_refusal_has_its_slug_and_status() {
+    let no = NumberTaken::No;
+    for (error, slug, status) in [
+        (RuleError::UnknownType("X".into()).into(), "unknown-type", 422),
+        (RuleError::TypeNotConfigured("X".into()).into(), "type-not-configured", 422),
+        (RuleError::Ambiguous("A".into(), "B".into()).into(), "series-ambiguous", 422),
+        (AllocError::Field { field: "count", reason: "0".into() }, "invalid-field", 422),
+        (AllocError::KeyReused, "idempotency-key-reused", 422),
+        (AllocError::Collided { number: "A-1".into() }, "template-ambiguous", 422),
+        (AllocError::DocumentNumbered { number: "A-1".into() }, "document-already-numbered", 409),
+        (AllocError::Exhausted { serial: "SEQ".into(), max: 999 }, "sequence-exhausted", 409),
+        (unavailable_error(Unavailable::CeilingReached, no), "ceiling-reached", 503),
+        (unavailable_error(Unavailable::OutboxFull, no), "outbox-full", 503),
+        (unavailable_error(Unavailable::QueueFull, no), "queue-full", 503),
+        (unavailable_error(Unavailable::Redis, no), "redis-unavailable", 503),
+        (unavailable_error(Unavailable::NoRedis, no), "redis-unavailable", 503),
+        (unavailable_error(Unavailable::Ledger, no), "database-connection", 500),
+        (unavailable_error(Unavailable::Held, no), "partition-held", 503),
+        (unavailable_error(Unavailable::Stopping, no), "stopping", 503),
+        (AllocError::TimedOut { taken: no }, "lock-timeout", 503),
+    ] {
+        let problem = Problem::from(&error);
+        let told = (problem.slug().name(), problem.slug().status().as_u16());
+        assert_eq!(told, (slug, status), "{error}");
+        let body = problem.body("call-1", Language::English);
+        assert_eq!(body.retryable, error.retry_useful(), "{error}");
+        assert_eq!(body.number_taken, "no", "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_problem_is_rfc_9457_json() {
+    let error = unavailable_error(Unavailable::QueueFull, NumberTaken::Maybe);
+    let (response, body) = rendered(&error.into(), Language::Thai).await;
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+    assert_eq!(response.headers()[RETRY_AFTER], "2");
+    assert_eq!(
+        body,
+        json!({
+            "type": "queue-full",
+            "title": "Too many requests wait",
+            "status": 503,
+            "detail": "more requests wait for the partition than allocator.queue_max",
+            "instance": "call-1",
+            "retryable": true,
+            "number_taken": "maybe",
+            "retry_after_ms": 1500,
+            "user_message": "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_named_and_has_no_retry() {
+    let problem = Problem::field("context.REV", "must be a string");
+    let (response, body) = rendered(&problem, Language::English).await;
+    assert_eq!(response.status(), 422);
+    assert!(response.headers().get(RETRY_AFTER).is_none());
+    assert_eq!(body["field"], "context.REV");
+    assert_eq!(body["retryable"], false);
+    assert_eq!(body["number_taken"], "no");
+    assert!(body.get("user_message").is_none() && body.get("retry_after_ms").is_none());
+}
+
+#[tokio::test]
+async fn a_document_that_has_a_number_is_told_which() {
+    let error = AllocError::DocumentNumbered { number: "SPO-20240122-001".into() };
+    let (response, body) = rendered(&error.into(), Language::Chinese).await;
+    assert_eq!(response.status(), 409);
+    assert_eq!(body["document_number"], "SPO-20240122-001");
+    assert_eq!(body["user_message"], "单据编号已变更，请重试");
+}
+
+#[tokio::test]
+async fn a_missing_token_asks_for_a_bearer_token() {
+    let problem = Problem::new(Slug::Unauthenticated, "send a token");
+    let (response, _) = rendered(&problem, Language::English).await;
+    assert_eq!(response.status(), 401);
+    assert_eq!(response.headers()[WWW_AUTHENTICATE], "Bearer");
+}
+
+#[tokio::test]
+async fn the_cause_of_a_bug_is_not_sent() {
+    let (response, body) =
+        rendered(&Problem::internal(&"password=secret"), Language::English).await;
+    assert_eq!(response.status(), 500);
+    assert!(!body.to_string().contains("secret"), "{body}");
+    assert_eq!(body["number_taken"], "maybe");
+}
+
+#[test]
+fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
+    let unreachable = LedgerError::Unreachable { cause: "refused".into(), maybe_written: false };
+    let body = Problem::from(unreachable).body("call-1", Language::English);
+    assert_eq!((body.kind, body.retryable), ("database-connection", true));
+    let body = Problem::from(LedgerError::Busy("deadlock".into())).body("1", Language::English);
+    assert_eq!((body.kind, body.retryable), ("lock-timeout", true));
+    let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Language::English);
+    assert_eq!((body.kind, body.retryable, body.number_taken), ("internal", false, "no"));
+}
+
+/// Goal: the API reference lists exactly the slugs that exist, with their status. Method: compare
+/// with the rows of its table, which begin with a slug in backticks.
+#[test]
+fn the_api_reference_lists_every_slug_with_its_status() {
+    let page = include_str!("../../../docs/api.md");
+    let (_, section) = page.split_once("\n## Problems\n").expect("the section on problems");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let documented: BTreeSet<(String, u16)> = section
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
+            let slug = cells.next()?.trim_end_matches('`').to_owned();
+            Some((slug, cells.next()?.parse().ok()?))
+        })
+        .collect();
+    let existing: BTreeSet<(String, u16)> =
+        Slug::ALL.iter().map(|slug| (slug.name().to_owned(), slug.status().as_u16())).collect();
+    let missing: Vec<_> = existing.difference(&documented).collect();
+    let unknown: Vec<_> = documented.difference(&existing).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "missing {missing:?}, unknown {unknown:?}");
+}
+
+#[test]
+fn a_slug_is_one_word_of_its_own() {
+    let names: BTreeSet<&str> = Slug::ALL.iter().map(|slug| slug.name()).collect();
+    assert_eq!(names.len(), Slug::ALL.len());
+    for slug in Slug::ALL {
+        assert!(slug.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'));
+        assert!(!slug.status().is_success() && !slug.title().is_empty());
+    }
+}

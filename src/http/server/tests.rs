@@ -1,0 +1,124 @@
+//! Real connections: bounded in number, closed when idle, drained when the server stops.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::routing::get;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::config::Sources;
+
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+}
+
+/// Starts a server on a free port.
+async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
+    let flags = flags.iter().chain(&[("data.dir", "/tmp")]);
+    let flags = flags.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = tokio::spawn(async move {
+        serve(listener, router, &settings, async { drop(stopped.await) }).await;
+    });
+    Running { address, stop, served }
+}
+
+/// Sends bytes and reads until the server closes or `end` has come.
+async fn converse_raw(stream: &TcpStream, send: &[u8], end: &str) -> String {
+    let mut sent = 0;
+    while sent < send.len() {
+        stream.writable().await.expect("writable");
+        sent += stream.try_write(&send[sent..]).unwrap_or_default();
+    }
+    let mut text = String::new();
+    loop {
+        stream.readable().await.expect("readable");
+        let mut buffer = [0; 4_096];
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return text,
+            Ok(read) => text.push_str(&String::from_utf8_lossy(&buffer[..read])),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return text,
+        }
+        if !end.is_empty() && text.ends_with(end) {
+            return text;
+        }
+    }
+}
+
+const ASK: &[u8] = b"GET /peer HTTP/1.1\r\nhost: x\r\n\r\n";
+
+fn peer_router() -> Router {
+    Router::new().route("/peer", get(async |Extension(Peer(ip)): Extension<Peer>| ip.to_string()))
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_and_knows_its_peer() {
+    let running = start(peer_router(), &[]).await;
+    let stream = TcpStream::connect(running.address).await.expect("connected");
+    for _ in 0..3 {
+        let text = converse_raw(&stream, ASK, "127.0.0.1").await;
+        assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_never_ends_is_given_up() {
+    let running = start(peer_router(), &[("http.header_read_timeout", "100ms")]).await;
+    let stream = TcpStream::connect(running.address).await.expect("connected");
+    // Returns only because the server closes the connection.
+    let text = converse_raw(&stream, b"GET /peer HTTP/1.1\r\nhost", "").await;
+    assert!(!text.starts_with("HTTP/1.1 200"), "{text}");
+}
+
+#[tokio::test]
+async fn connections_past_the_bound_wait_for_a_free_place() {
+    let running = start(peer_router(), &[("http.connections_max", "1")]).await;
+    let first = TcpStream::connect(running.address).await.expect("connected");
+    converse_raw(&first, ASK, "127.0.0.1").await;
+    let second = TcpStream::connect(running.address).await.expect("connected");
+    let mut answer = Box::pin(converse_raw(&second, ASK, "127.0.0.1"));
+    let waited = tokio::time::timeout(Duration::from_millis(200), &mut answer).await;
+    assert!(waited.is_err(), "the second connection was served beside the first");
+    drop(first);
+    assert!(answer.await.starts_with("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
+async fn a_stopping_server_answers_what_it_began_and_accepts_no_more() {
+    let (entered, leave) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let router = Router::new().route(
+        "/peer",
+        get({
+            let (entered, leave) = (entered.clone(), leave.clone());
+            async move || {
+                entered.notify_one();
+                leave.notified().await;
+                "done"
+            }
+        }),
+    );
+    let Running { address, stop, served } = start(router, &[]).await;
+    let idle = TcpStream::connect(address).await.expect("connected");
+    let stream = TcpStream::connect(address).await.expect("connected");
+    let answer = tokio::spawn(async move { converse_raw(&stream, ASK, "").await });
+    entered.notified().await;
+    stop.send(()).expect("the server runs");
+    // The idle connection is closed; the busy one is not.
+    assert_eq!(converse_raw(&idle, b"", "").await, "");
+    assert!(TcpStream::connect(address).await.is_err(), "still accepting");
+    assert!(!served.is_finished());
+    leave.notify_one();
+    let text = answer.await.expect("answered");
+    assert!(text.starts_with("HTTP/1.1 200 OK") && text.ends_with("done"), "{text}");
+    served.await.expect("served");
+}

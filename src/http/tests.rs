@@ -1,0 +1,60 @@
+//! The routes as a whole: their labels and their description.
+
+use super::*;
+use crate::config::Sources;
+
+fn document() -> serde_json::Value {
+    let flags = vec![("data.dir".to_owned(), "/tmp".to_owned())];
+    let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
+    let (_, document) = api(&settings).split_for_parts();
+    serde_json::from_str(&document.to_json().expect("JSON")).expect("JSON")
+}
+
+#[test]
+fn every_route_is_described_and_has_its_own_label() {
+    let document = document();
+    let paths = document["paths"].as_object().expect("paths");
+    for (path, methods) in paths {
+        assert_eq!(routes::pattern(&path.replace(['{', '}'], "")), path);
+        for (method, operation) in methods.as_object().expect("methods") {
+            let id = operation["operationId"].as_str().expect("an id");
+            assert!(id.contains('_'), "{method} {path}: {id} is no verb_resource");
+        }
+    }
+    for path in [
+        "/api/v1/documents/{documentId}/generate-number",
+        "/api/v1/document-numbering/batches",
+        "/api/v1/document-numbering/preview",
+        "/api/v1/document-numbering/configs",
+        "/api/v1/document-numbering/configs/{configId}",
+        "/api/v1/document-numbering/numbers",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    ] {
+        assert!(paths.contains_key(path), "{path} is not described");
+    }
+}
+
+#[test]
+fn the_description_knows_every_schema_that_it_names() {
+    let document = document();
+    let text = document.to_string();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    let named = text.split("\"$ref\":\"#/components/schemas/").skip(1);
+    for name in named.filter_map(|rest| rest.split('"').next()) {
+        assert!(schemas.contains_key(name), "{name} is named but not described");
+    }
+    let order = &schemas["NumberOrder"];
+    assert_eq!(order["required"], serde_json::json!(["type"]));
+    assert!(schemas["ProblemBody"]["properties"]["type"].is_object());
+}
+
+#[test]
+fn the_api_reference_shows_every_route() {
+    let page = include_str!("../../docs/api.md");
+    let document = document();
+    for path in document["paths"].as_object().expect("paths").keys() {
+        assert!(page.contains(&format!("{path}`")), "{path} is missing from docs/api.md");
+    }
+}
