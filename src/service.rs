@@ -63,8 +63,7 @@ impl Service {
         clock: SharedClock,
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
-        let ledger = open_ledger(settings, &clock).await?;
-        let deployment = deployment(&ledger, settings).await?;
+        let (ledger, deployment) = open_ledger(settings, &clock).await?;
         load_builtin_series(&ledger, &clock).await?;
         let catalog = Catalog::load(&ledger).await.context("loading the series")?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
@@ -128,24 +127,25 @@ impl Service {
     }
 }
 
-/// Opens (and migrates) the ledger of the settings.
+/// Opens (and migrates) the ledger of the settings; one that is new is set up as they say.
 ///
 /// # Errors
-/// When it cannot be reached or is newer than this program.
-pub async fn open_ledger(settings: &Settings, clock: &SharedClock) -> anyhow::Result<SharedLedger> {
+/// When it cannot be reached, is newer than this program, or was set up with other settings.
+pub async fn open_ledger(
+    settings: &Settings,
+    clock: &SharedClock,
+) -> anyhow::Result<(SharedLedger, Deployment)> {
     let url = &settings.database_url;
-    ledger::open(url, settings.database_connections_max, Arc::clone(clock))
+    let ledger = ledger::open(url, settings.database_connections_max, Arc::clone(clock))
         .await
-        .context("opening the ledger (database.url)")
-}
-
-async fn deployment(ledger: &SharedLedger, settings: &Settings) -> anyhow::Result<Deployment> {
+        .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {
         deployment_id: Uuid::new_v4(),
         partitions: settings.partitions,
         prefix: settings.redis_prefix.clone(),
     };
-    Ok(ledger.deployment(&wanted).await?)
+    let deployment = ledger.deployment(&wanted).await?;
+    Ok((ledger, deployment))
 }
 
 /// An embedded ledger that has no series gets the built-in ones; another gets them by `series apply`.

@@ -6,15 +6,14 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use comfy_table::Table;
 use comfy_table::presets;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::session::{clock, open_ledger, with_service};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
-use crate::ledger::{Deployment, SeriesChange, SeriesVersion};
-use crate::number::{Series, SeriesDefinition};
+use crate::ledger::{SeriesChange, SeriesVersion};
+use crate::number::{SeriesDefinition, read_series};
 
 /// Largest series file, in bytes.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -94,13 +93,6 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         }
     }
     let ledger = open_ledger(settings).await?;
-    // The ledger spreads series over its partitions, so it must know how many there are.
-    let wanted = Deployment {
-        deployment_id: Uuid::new_v4(),
-        partitions: settings.partitions,
-        prefix: settings.redis_prefix.clone(),
-    };
-    ledger.deployment(&wanted).await?;
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
@@ -135,7 +127,7 @@ impl SavedSeries {
     }
 }
 
-/// Reads and compiles the series of a file.
+/// Reads the series of a file.
 fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     let name = file.display();
     let size = std::fs::metadata(file).with_context(|| format!("{name}"))?.len();
@@ -143,26 +135,13 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
         bail!("{name} is larger than {FILE_BYTES_MAX} bytes; split it");
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
-    let definitions = read_definitions(&text).with_context(|| format!("{name}"))?;
-    if definitions.is_empty() {
-        bail!("{name}: no [[series]] in it");
-    }
-    for definition in &definitions {
-        Series::compile(definition.clone())
-            .with_context(|| format!("{name}: series {}", definition.code))?;
-    }
-    Ok(definitions)
+    read_series(&text).with_context(|| format!("{name}"))
 }
 
 /// The shape of a series file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct SeriesFile {
     series: Vec<SeriesDefinition>,
-}
-
-fn read_definitions(text: &str) -> anyhow::Result<Vec<SeriesDefinition>> {
-    Ok(toml::from_str::<SeriesFile>(text)?.series)
 }
 
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {

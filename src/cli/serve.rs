@@ -7,8 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::session::clock;
 use crate::config::Settings;
 use crate::http;
-use crate::metrics::{self, Metrics};
-use crate::service::Service;
+use crate::metrics;
+use crate::service::{Mode, Service};
 
 /// Serves until it is told to stop.
 ///
@@ -20,7 +20,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("http.listen {} cannot be used", settings.http_listen))?;
     let address = listener.local_addr().context("the address of the listener")?;
-    let service = Service::start(settings, clock()).await?;
+    let service = Service::start(settings, clock(), Mode::Serve).await?;
     let (terminate, interrupt) =
         (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?);
     let upkeep = tokio::spawn({
@@ -34,7 +34,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         }
     });
     tracing::info!(%address, "listening");
-    let router = http::router(service.clone(), settings, Metrics::new(), prometheus);
+    let router = http::router(service.clone(), settings, service.metrics.clone(), prometheus);
     http::serve(listener, router, settings, told_to_stop(terminate, interrupt)).await;
     let stopped = service.stop().await;
     upkeep.abort();

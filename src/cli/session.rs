@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 
 use crate::allocator::AllocError;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
 use crate::http::Problem;
-use crate::ledger::{self, SharedLedger};
-use crate::service::Service;
+use crate::ledger::SharedLedger;
+use crate::service::{self, Mode, Service};
 
 /// The clock of a process.
 pub(super) fn clock() -> SharedClock {
@@ -24,7 +24,7 @@ pub(super) async fn with_service<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&Service) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let service = Service::start(settings, clock()).await?;
+    let service = Service::start(settings, clock(), Mode::Command).await?;
     let outcome = work(&service).await;
     if let Err(error) = service.stop().await {
         tracing::warn!("could not leave cleanly: {error:#}");
@@ -34,9 +34,8 @@ pub(super) async fn with_service<T>(
 
 /// Opens the ledger alone, without joining as a node.
 pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLedger> {
-    ledger::open(&settings.database_url, settings.database_connections_max, clock())
-        .await
-        .context("the ledger (database.url) cannot be opened")
+    let (ledger, _) = service::open_ledger(settings, &clock()).await?;
+    Ok(ledger)
 }
 
 /// One line for a refusal: what is wrong, where, and the slug that the HTTP interface gives it.

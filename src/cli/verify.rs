@@ -6,12 +6,15 @@ use clap::Args;
 
 use super::output::{print, print_json};
 use super::session::open_ledger;
-use crate::config::Settings;
+use crate::config::{DurationText, Settings};
 use crate::reconciler;
 
 /// How to print.
 #[derive(Clone, Debug, Args)]
 pub struct VerifyArgs {
+    /// Look again for so long at values that a running service has not journaled yet
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    pub patience: DurationText,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -23,7 +26,7 @@ pub struct VerifyArgs {
 /// A ledger that cannot be reached, or that is not clean.
 pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
-    let report = reconciler::verify(&ledger).await?;
+    let report = reconciler::verify(&ledger, args.patience.0).await?;
     if args.json {
         print_json(&report)?;
     } else {
