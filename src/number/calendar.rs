@@ -23,8 +23,8 @@ fn value_of(fields: &[(DateField, i64)], wanted: DateField) -> Option<i64> {
     fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| *value)
 }
 
-/// The common year, from the field that says most about it; the inner `None` where no year is shown,
-/// the outer one where two eras name different years.
+/// The common year, from the field that says most about it; the inner `None` where no year is
+/// shown, the outer one where two eras name different years.
 fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     let full = fields.iter().filter(|(field, _)| matches!(field, DateField::Year(_)));
     let short = fields.iter().filter(|(field, _)| matches!(field, DateField::YearOfCentury));
