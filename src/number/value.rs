@@ -177,8 +177,8 @@ impl Alphabet {
 mod tests {
     use super::*;
 
-    fn rule(declared: VariableDefinition) -> ValueRule {
-        ValueRule::compile("variables.X", &declared).unwrap()
+    fn rule(declared: &VariableDefinition) -> ValueRule {
+        ValueRule::compile("variables.X", declared).unwrap()
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn widths_count_characters_after_normalisation() {
-        let exact = rule(VariableDefinition { width: Some(2), ..Default::default() });
+        let exact = rule(&VariableDefinition { width: Some(2), ..Default::default() });
         assert_eq!(exact.check("f", "e\u{301}A").unwrap(), "éA");
         assert!(matches!(exact.check("f", "A"), Err(InputError::ValueTooShort { width: 2, .. })));
         assert!(matches!(exact.check("f", "ABC"), Err(InputError::ValueTooLong { chars: 3, .. })));
