@@ -1,4 +1,5 @@
-//! Puts a date together from the fields that a number shows, as far as they go.
+//! Puts a date together from the fields that a number shows, as far as they go. Reads no clock: a
+//! date that is not shown is not guessed.
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
@@ -22,7 +23,8 @@ fn value_of(fields: &[(DateField, i64)], wanted: DateField) -> Option<i64> {
     fields.iter().find(|(field, _)| *field == wanted).map(|(_, value)| *value)
 }
 
-/// The common year, from the field that says most about it.
+/// The common year, from the field that says most about it; the inner `None` where no year is
+/// shown, the outer one where two eras name different years.
 fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     let full = fields.iter().filter(|(field, _)| matches!(field, DateField::Year(_)));
     let short = fields.iter().filter(|(field, _)| matches!(field, DateField::YearOfCentury));
@@ -36,6 +38,7 @@ fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     (year >= 1 && fields.iter().all(agrees)).then_some(Some(year))
 }
 
+/// The date, as far as it is shown; the outer `None` where the fields contradict each other.
 fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
     let small = |field| value_of(fields, field).and_then(|value| i8::try_from(value).ok());
     let (month, day) = (small(DateField::Month), small(DateField::Day));
@@ -49,12 +52,14 @@ fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
         }
         _ => None,
     };
+    // A whole day determines every other field, however few of them made it.
     if let Some(date) = whole {
         let at = date.to_datetime(jiff::civil::Time::midnight());
         let agrees =
             |(field, value): &(DateField, i64)| field.is_time() || field.value(at) == Some(*value);
         return fields.iter().all(agrees).then(|| Some(date.to_string()));
     }
+    // Without a year, 29 February may exist.
     if let (Some(month), Some(day)) = (month, day) {
         Date::new(LEAP_YEAR, month, day).ok()?;
     }
@@ -66,11 +71,13 @@ fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
     let week = match (value_of(fields, DateField::WeekYear), small(DateField::Week)) {
         (Some(year), Some(week)) => {
             let year = i16::try_from(year).ok()?;
+            // Not every year has a week 53.
             ISOWeekDate::new(year, week, Weekday::Monday).ok()?;
             Some(format!("{year:04}-W{week:02}"))
         }
         _ => None,
     };
+    // The most exact of what is left.
     Some(match (year, month, quarter) {
         (Some(year), Some(month), _) => Some(format!("{year:04}-{month:02}")),
         (Some(year), None, Some(quarter)) => Some(format!("{year:04}-Q{quarter}")),
@@ -79,6 +86,7 @@ fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
     })
 }
 
+/// The time of day, from the hour to the finest field without a break.
 fn time(fields: &[(DateField, i64)]) -> Option<String> {
     let mut text = format!("{:02}", value_of(fields, DateField::Hour)?);
     for (separator, field) in

@@ -36,6 +36,8 @@ const VARIABLES_MAX: usize = 64;
 /// The revision's variable: it identifies no counter (R2.10).
 const REVISION: &str = "REV";
 
+/// Checks the fields that need no other first, so that an error names the cause and not a
+/// consequence; the template comes after its variables and serials.
 pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
     check_texts(&definition)?;
     check_serves(&definition)?;
@@ -62,14 +64,17 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     Ok(Series { definition, serials, counters, scope, parts, variables, project_needed, zone })
 }
 
+/// A flaw of a field, as the result of any check.
 fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
     Err(TemplateError::at_field(field, flaw))
 }
 
+/// A value outside the syntax of its field.
 fn syntax<T>(field: &str, value: &str, expected: &'static str) -> Result<T, TemplateError> {
     at(field, FieldFlaw::Syntax { value: excerpt(value), expected })
 }
 
+/// An upper bound: nothing in a definition is unbounded.
 fn check_count(
     field: &str,
     found: usize,
@@ -100,6 +105,7 @@ fn check_text(field: &str, text: &str, most: usize) -> Result<(), TemplateError>
     Ok(())
 }
 
+/// Code, names, description and prefix.
 fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     let code = &definition.code;
     check_chars("code", code, CODE_CHARS_MAX)?;
@@ -119,6 +125,7 @@ fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     }
 }
 
+/// Types and projects: each a value that a request can bring, none twice.
 fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     let serves = &definition.serves;
     if serves.types.is_empty() {
@@ -154,6 +161,7 @@ fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
     known.or_else(|_| at("timezone", FieldFlaw::UnknownZone { zone: excerpt(name) }))
 }
 
+/// The declared variables; whether the template shows them is noted later.
 fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateError> {
     check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
     let compile = |(name, declared): (&String, &VariableDefinition)| {
@@ -170,6 +178,8 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
     definition.variables.iter().map(compile).collect()
 }
 
+/// Capital letters of any script, since sources name variables in Chinese too; lower case is left
+/// to `project`, `type` and the periods, so that no counter key can be read in two ways.
 fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
     let letter = |c: char| c.is_alphabetic() && !c.is_lowercase();
     let mark = unicode_normalization::char::is_combining_mark;
@@ -186,6 +196,7 @@ fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
+/// Names and count of the serials; their numbers need the template and come last.
 fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     if definition.serials.is_empty() {
         return at("serials", FieldFlaw::Empty { what: "serial" });
@@ -239,6 +250,7 @@ fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), Temp
     Ok(())
 }
 
+/// Resolves the dimensions of a counter key or scope, in the order in which they are listed.
 fn dimensions(
     field: &str,
     names: &[String],
@@ -270,6 +282,7 @@ fn dimensions(
     Ok(dimensions)
 }
 
+/// Start, step and the largest value, which the width of the serial's token bounds.
 fn serial(
     path: &str,
     index: usize,

@@ -26,7 +26,8 @@ pub struct Inputs {
     pub type_code: String,
     /// Project, where the caller names one.
     pub project: Option<String>,
-    /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without one.
+    /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
+    /// one.
     pub date: Option<String>,
     /// Values of declared variables.
     pub context: BTreeMap<String, String>,
@@ -55,6 +56,7 @@ struct Values<'s> {
     time: DateTime,
 }
 
+/// Checks everything, then names the counters, then fills the mask.
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let values = Values::check(series, inputs, now)?;
     let date = values.time.date();
@@ -69,6 +71,7 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
 }
 
 impl<'s> Values<'s> {
+    /// Checks the fields in the order in which a caller reads them: type, project, context, date.
     fn check(series: &'s Series, inputs: &Inputs, now: Timestamp) -> Result<Self, InputError> {
         let type_code = plain_value(series, "type", Some(&inputs.type_code), true)?;
         let project =
@@ -132,6 +135,7 @@ impl<'s> Values<'s> {
     }
 }
 
+/// A dimension's value for the key.
 fn absent_or(value: Option<&str>) -> String {
     value.unwrap_or(ABSENT).to_owned()
 }
@@ -150,6 +154,7 @@ fn plain_value(
     }
 }
 
+/// The value of a variable, its default, or nothing where only a counter would use it.
 fn variable_value(
     series: &Series,
     variable: &Variable,
@@ -170,6 +175,7 @@ fn missing(series: &Series, field: String) -> InputError {
     InputError::MissingVariable { field, series: series.definition.code.clone() }
 }
 
+/// Why a name is no variable of the series, and where its value belongs.
 fn unknown(series: &Series, name: &str) -> InputError {
     let declared: Vec<&str> = series.variables.iter().map(|v| v.name.as_str()).collect();
     let known = match name {

@@ -128,7 +128,8 @@ impl InputError {
         }
     }
 
-    /// The field of the request that is at fault, as a JSON path (`context.REV`, `date`, `project`).
+    /// The field of the request that is at fault, as a JSON path (`context.REV`, `date`,
+    /// `project`).
     #[must_use]
     pub fn field(&self) -> String {
         match self {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The dimension values and the period that name one counter (R3.1), in the order in which the
 /// serial lists them, the period last. Independent of what the template shows.
 ///
-/// Its text form is injective (`name=value` joined by `;`, with `\`, `;` and `=` escaped by `\`) and
-/// is compared byte for byte in every store (F24). The key without parts is the empty text.
+/// Its text form is injective (`name=value` joined by `;`, with `\`, `;` and `=` escaped by `\`)
+/// and is compared byte for byte in every store (F24). The key without parts is the empty text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CounterKey {
     /// `(dimension, value)` pairs.
@@ -29,6 +29,7 @@ impl fmt::Display for CounterKey {
     }
 }
 
+/// Writes text with the signs of the form escaped.
 fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut rest = text;
     while let Some(at) = rest.find(['\\', ';', '=']) {

@@ -27,6 +27,7 @@ type Places = u128;
 
 const _: () = assert!(TEXT_CHARS_MAX == Places::BITS as usize);
 
+/// Cheap bounds first, then the places, then the readings.
 pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError> {
     if number.len() > BYTES_MAX {
         return Err(ParseError::TooLong);
@@ -80,6 +81,7 @@ impl Matcher<'_> {
             let furthest = reached.last().copied().unwrap_or(0);
             return Err(self.departs(furthest, "the end".into()));
         }
+        // Backwards: keep only ends from which the rest of the text can be read.
         let mut alive = bit(length);
         for edges in edges.iter_mut().rev() {
             let mut before: Places = 0;
@@ -117,6 +119,7 @@ impl Matcher<'_> {
         lengths.map_or(0, |length| bit(from + length))
     }
 
+    /// The error at the furthest place that any reading reached.
     fn departs(&self, at: usize, expected: String) -> ParseError {
         let found = match self.text.get(at) {
             Some(_) => format!("{:?}", self.text[at..].iter().take(20).collect::<String>()),
@@ -125,6 +128,7 @@ impl Matcher<'_> {
         ParseError::Departs { position: at + 1, expected, found }
     }
 
+    /// A part in words.
     fn describe(&self, part: &Part) -> String {
         match part {
             Part::Literal(text) => format!("{text:?}"),
@@ -154,17 +158,21 @@ fn bit(length: usize) -> Places {
     1 << (length - 1)
 }
 
+/// The length of `text`, if the rest begins with it.
 fn prefix(rest: &[char], text: &str) -> Option<usize> {
     let length = text.chars().count();
     let same = rest.len() >= length && text.chars().zip(rest).all(|(a, b)| a == *b);
     same.then_some(length)
 }
 
+/// The width, if the rest begins with so many ASCII digits: digits of other scripts look different
+/// and would be another text for the same value.
 fn digits(rest: &[char], width: usize) -> Option<usize> {
     let digits = rest.get(..width)?;
     digits.iter().all(char::is_ascii_digit).then_some(width)
 }
 
+/// The width of a date field, if its value can exist.
 fn date_field(rest: &[char], field: DateField) -> Option<usize> {
     let width = digits(rest, field.width())?;
     let (least, most) = field.bounds();
@@ -179,6 +187,7 @@ fn unpadded(rest: &[char]) -> Places {
     (1..=run).filter(fits).fold(0, |places, length| places | bit(length))
 }
 
+/// Every length that the rule of a variable accepts.
 fn value(rest: &[char], rule: &ValueRule) -> Places {
     let (least, most) = rule.widths();
     let mut places = 0;
@@ -193,6 +202,8 @@ fn value(rest: &[char], rule: &ValueRule) -> Places {
     places
 }
 
+/// The lengths of the known values that the rest begins with: types and projects are lists, which
+/// keeps their tokens readable whatever characters they hold.
 fn one_of(rest: &[char], values: &[String]) -> Places {
     let lengths = values.iter().filter_map(|value| prefix(rest, value));
     lengths.fold(0, |places, length| places | bit(length))
@@ -227,6 +238,7 @@ impl Walk<'_> {
         }
         let mut ends = self.edges[part][from];
         while ends != 0 {
+            // The lowest place, which is then taken off the set.
             let end = ends.trailing_zeros() as usize + 1;
             ends &= ends - 1;
             if self.repeats(part, (from, end)) {
@@ -250,6 +262,7 @@ impl Walk<'_> {
         before.is_none_or(|index| self.chars(self.spans[index]) == self.chars(span))
     }
 
+    /// The text of a span.
     fn chars(&self, (from, end): (usize, usize)) -> &[char] {
         &self.text[from..end]
     }

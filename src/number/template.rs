@@ -76,13 +76,16 @@ pub(super) fn compile_template(
 /// A template on its way to parts.
 struct Template<'d, 'v> {
     definition: &'d SeriesDefinition,
+    /// The declared variables; tokens note their use here.
     variables: &'v mut [Variable],
+    /// The parts so far.
     parts: Vec<Part>,
     /// The date fields with the tokens that show them.
     dates: Vec<(DateField, Token<'d>)>,
 }
 
 impl<'d> Template<'d, '_> {
+    /// Fixed text of the template.
     fn literal(&mut self, text: String, at: Place) -> Result<(), TemplateError> {
         // The template as a whole is normal; a mark behind a token would combine with its value.
         match text.chars().next() {
@@ -94,6 +97,7 @@ impl<'d> Template<'d, '_> {
         }
     }
 
+    /// Joins neighbouring literals, a prefix among them, into one part.
     fn push_literal(&mut self, text: String) {
         match self.parts.last_mut() {
             Some(Part::Literal(before)) => before.push_str(&text),
@@ -101,6 +105,7 @@ impl<'d> Template<'d, '_> {
         }
     }
 
+    /// The one place that knows the tokens by name.
     fn token(&mut self, token: Token<'d>) -> Result<(), TemplateError> {
         match token.name {
             "SEQ" => self.serial(token),
@@ -126,6 +131,7 @@ impl<'d> Template<'d, '_> {
         }
     }
 
+    /// A token without arguments.
     fn push_plain(
         &mut self,
         token: &Token<'_>,
@@ -178,6 +184,7 @@ impl<'d> Template<'d, '_> {
         Ok(())
     }
 
+    /// A date field, remembered with its token for [`Self::check_dates`].
     fn push_date(&mut self, field: DateField, token: Token<'d>) {
         self.parts.push(Part::Date(field));
         self.dates.push((field, token));
@@ -216,6 +223,7 @@ impl<'d> Template<'d, '_> {
         TokenFlaw::Retired { remedy }
     }
 
+    /// Date fields are judged over the whole template: `{DATE:YYYY}-{DATE:ww}` is sound.
     fn check_dates(&self) -> Result<(), TemplateError> {
         let fields: Vec<DateField> = self.dates.iter().map(|(field, _)| *field).collect();
         check_together(&fields).map_err(|(culprit, flaw)| {
@@ -225,6 +233,7 @@ impl<'d> Template<'d, '_> {
     }
 }
 
+/// A character that no number may hold.
 fn literal_error(character: char, at: Place) -> TemplateError {
     let token = character.escape_debug().to_string();
     TemplateError::Token { token, at, flaw: TokenFlaw::Literal }

@@ -1,5 +1,7 @@
-//! The room as a whole: reference numbers, refusals, and what must hold for random series.
+//! The room as a whole: reference numbers, the reference page, refusals, and what must hold for
+//! random series.
 
 mod properties;
-mod reference;
+mod reference_docs;
+mod reference_numbers;
 mod refusals;

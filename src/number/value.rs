@@ -12,9 +12,13 @@ pub(super) const VALUE_CHARS_MAX: usize = 64;
 /// What a value must look like.
 #[derive(Clone, Debug)]
 pub(super) struct ValueRule {
+    /// Least characters.
     width_min: usize,
+    /// Most characters.
     width_max: usize,
+    /// The only characters, where given.
     allowed: Option<Alphabet>,
+    /// Characters taken from these.
     excluded: Option<Alphabet>,
 }
 
@@ -126,11 +130,14 @@ impl ValueRule {
 /// A set of characters, written as in `A-Za-z0-9`; `-` at either end is itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alphabet {
+    /// As declared, for error messages.
     source: String,
+    /// Both ends belong to a range.
     ranges: Vec<(char, char)>,
 }
 
 impl Alphabet {
+    /// Reads the notation of the field at `path`.
     fn parse(path: &str, source: &str) -> Result<Self, TemplateError> {
         let refuse = |flaw| Err(TemplateError::at_field(path, flaw));
         let chars: Vec<char> = source.chars().take(4 * TEXT_CHARS_MAX).collect();
@@ -150,6 +157,7 @@ impl Alphabet {
             let range = chars.get(index + 1) == Some(&'-') && index + 2 < chars.len();
             let last = if range { chars[index + 2] } else { first };
             index += if range { 3 } else { 1 };
+            // `A-Z-9` says nothing clear: a `-` in the middle is refused unless it makes a range.
             let lone = index < chars.len() && first == '-' && index > 1;
             if first > last || lone || !is_printable(first) || !is_printable(last) {
                 return refuse(syntax());
@@ -159,6 +167,7 @@ impl Alphabet {
         Ok(Alphabet { source: source.into(), ranges })
     }
 
+    /// Few ranges: a search through all is the fastest.
     fn contains(&self, character: char) -> bool {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
     }
@@ -168,8 +177,8 @@ impl Alphabet {
 mod tests {
     use super::*;
 
-    fn rule(declared: VariableDefinition) -> ValueRule {
-        ValueRule::compile("variables.X", &declared).unwrap()
+    fn rule(declared: &VariableDefinition) -> ValueRule {
+        ValueRule::compile("variables.X", declared).unwrap()
     }
 
     #[test]
@@ -195,7 +204,7 @@ mod tests {
 
     #[test]
     fn widths_count_characters_after_normalisation() {
-        let exact = rule(VariableDefinition { width: Some(2), ..Default::default() });
+        let exact = rule(&VariableDefinition { width: Some(2), ..Default::default() });
         assert_eq!(exact.check("f", "e\u{301}A").unwrap(), "éA");
         assert!(matches!(exact.check("f", "A"), Err(InputError::ValueTooShort { width: 2, .. })));
         assert!(matches!(exact.check("f", "ABC"), Err(InputError::ValueTooLong { chars: 3, .. })));

@@ -1,5 +1,6 @@
 //! What holds for every series, by random series: a drafted number fits, and what the template
-//! determines is read back: parse(render(x)) = x. proptest prints the seed of a failure and keeps it.
+//! determines is read back: parse(render(x)) = x. proptest prints a failure, smallest case first,
+//! and keeps its seed.
 
 use std::collections::BTreeMap;
 

@@ -106,7 +106,7 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         }),
         ("serials", "empty", |d| d.serials.clear()),
         ("serials", "at most 8", |d| {
-            d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect()
+            d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
         }),
         ("serials[1]", "{SEQ:4:LOT}", |d| d.serials.push(serial("LOT"))),
         ("serials[1].name", "twice", |d| d.serials.push(serial("SEQ"))),
