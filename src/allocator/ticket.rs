@@ -114,7 +114,9 @@ impl Order {
             series_id: self.record.series_id,
             user_id: self.record.user_id.clone(),
             idempotency_key: self.record.idempotency_key.clone(),
-            document_id: self.record.document_id.clone().filter(|_| !self.again),
+            document_id: self.record.document_id.clone(),
+            payload_digest: self.record.payload_digest.clone(),
+            again: self.again,
             since_us,
         }
     }
@@ -159,10 +161,12 @@ fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AllocError>
     Err(AllocError::Field { field, reason })
 }
 
-/// Hash of what a retry must repeat: everything that decides the number, and nothing else.
+/// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
+/// for another number is part of it, so that such a request is safe to retry too.
 fn digest(request: &Request) -> String {
     let Inputs { type_code, project, date, context } = &request.inputs;
-    let payload = serde_json::json!([type_code, project, date, context, request.count]);
+    let Request { count, again, .. } = request;
+    let payload = serde_json::json!([type_code, project, date, context, count, again]);
     let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }

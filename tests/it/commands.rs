@@ -50,10 +50,7 @@ fn next_on_a_ledger_with_redis_joins_takes_its_numbers_and_leaves_nothing_behind
     let deployment = Deployment::new(&postgres.url("next"), Some(&redis.url()));
     deployment.apply_examples();
     let next = ["next", "SPO", "--date", "2024-01-22", "--count", "3"];
-    assert_eq!(
-        deployment.ok(&next),
-        "SPO-20240122-001\nSPO-20240122-002\nSPO-20240122-003\n"
-    );
+    assert_eq!(deployment.ok(&next), "SPO-20240122-001\nSPO-20240122-002\nSPO-20240122-003\n");
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-004\n");
     let outboxes = redis.cli(&["--scan", "--pattern", "nbr:*outbox*"]);
     for outbox in outboxes.lines() {
@@ -114,9 +111,15 @@ fn a_mistake_in_a_series_file_is_shown_with_line_column_and_reason() {
     let head = "[[series]]\ncode = \"X\"\nname = \"x\"\nserves = { types = [\"X\"] }\n";
     let serial = "[[series.serials]]\ncounter = [\"type\"]\n";
     let unknown_field = apply(&format!("{head}colour = 1\ntemplate = \"{{SEQ:3}}\"\n{serial}"));
-    assert!(unknown_field.contains("line 5") && unknown_field.contains("colour"), "{unknown_field}");
+    assert!(
+        unknown_field.contains("line 5") && unknown_field.contains("colour"),
+        "{unknown_field}"
+    );
     let unknown_token = apply(&format!("{head}template = \"A-{{COLOUR}}-{{SEQ:3}}\"\n{serial}"));
-    assert!(unknown_token.contains("line 5") && unknown_token.contains("COLOUR"), "{unknown_token}");
+    assert!(
+        unknown_token.contains("line 5") && unknown_token.contains("COLOUR"),
+        "{unknown_token}"
+    );
     assert!(unknown_token.contains("column"), "{unknown_token}");
     let deprecated = apply(&format!("{head}template = \"{{ORG}}-{{SEQ:3}}\"\n{serial}"));
     assert!(deprecated.contains("ORIGINATOR"), "{deprecated}");

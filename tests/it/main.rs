@@ -1,5 +1,10 @@
 //! The one integration binary: real servers, started by the harness and killed at its end.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
+mod api;
+mod commands;
+mod faults;
 mod harness;
+mod load;
 mod lua_scripts;
+mod reference_numbers;

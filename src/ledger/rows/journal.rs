@@ -141,10 +141,23 @@ pub struct Question {
     pub user_id: String,
     /// The caller's key.
     pub idempotency_key: Option<String>,
-    /// The document; `None` also where the caller asked for `again`.
+    /// The document.
     pub document_id: Option<String>,
+    /// Hash of the payload.
+    pub payload_digest: String,
+    /// Whether a document that has a number for another payload gets another one.
+    pub again: bool,
     /// Only rows issued since then (the idempotency window).
     pub since_us: i64,
+}
+
+impl Question {
+    /// Whether an entry under the document is an answer: not one for another payload where the
+    /// caller wants another number.
+    #[must_use]
+    pub fn is_answered_by(&self, entry: &Entry) -> bool {
+        !self.again || entry.record.payload_digest == self.payload_digest
+    }
 }
 
 /// The journal's answer to a question. The newest row of each kind.

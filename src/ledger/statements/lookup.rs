@@ -64,7 +64,11 @@ pub(super) async fn answers(
         let document = question.document_id.clone().map(|document| (question.series_id, document));
         Found {
             by_key: key.and_then(|key| by_key.get(&key)).filter(fresh).cloned(),
-            by_document: document.and_then(|key| by_document.get(&key)).filter(fresh).cloned(),
+            by_document: document
+                .and_then(|key| by_document.get(&key))
+                .filter(fresh)
+                .filter(|entry| question.is_answered_by(entry))
+                .cloned(),
         }
     };
     Ok(questions.iter().map(answer).collect())

@@ -127,8 +127,7 @@ impl Key {
         Some(Key::Document { series_id, document_id: document_id?.clone() })
     }
 
-    /// The keys that an order's number will stand under: with `again` it does not ask for its
-    /// document's number, but it gives the document one.
+    /// The keys that an order's number will stand under.
     fn all_of(order: &TakeOrder) -> impl Iterator<Item = Key> {
         let record = &order.record;
         let caller =
@@ -184,7 +183,8 @@ impl Plan {
         let place = |key: Option<Key>| key.and_then(|key| self.keys.get(&key)).copied();
         let caller = question.idempotency_key.as_ref();
         let by_key = place(Key::caller(question.series_id, &question.user_id, caller));
-        let by_document = place(Key::document(question.series_id, question.document_id.as_ref()));
+        let by_document = place(Key::document(question.series_id, question.document_id.as_ref()))
+            .filter(|place| question.is_answered_by(&self.entries[*place]));
         if by_key.is_some() || by_document.is_some() {
             return Ok(Planned::Same { by_key, by_document });
         }

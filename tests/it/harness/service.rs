@@ -64,7 +64,10 @@ impl Deployment {
             redis.unwrap_or_default(),
             self.extra
         );
-        std::fs::write(&file, text).expect("settings file");
+        // Moved into place as a whole: another command may be reading the file right now.
+        let mut whole = tempfile::NamedTempFile::new_in(self.folder.path()).expect("settings file");
+        std::io::Write::write_all(&mut whole, text.as_bytes()).expect("settings file");
+        whole.persist(&file).expect("settings file");
         file
     }
 
@@ -152,12 +155,12 @@ pub struct Service {
 impl Service {
     fn wait_until_ready(&self) {
         let deadline = Instant::now() + START_LIMIT;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ready = format!("{}/readyz", self.url);
         std::thread::scope(|scope| {
             // A thread of its own: the caller may already be inside a runtime.
             scope.spawn(|| {
-                runtime.block_on(async {
+                let builder = &mut tokio::runtime::Builder::new_current_thread();
+                builder.enable_all().build().unwrap().block_on(async {
                     let client = reqwest::Client::new();
                     loop {
                         let answer = client.get(&ready).send().await;
