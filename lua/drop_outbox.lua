@@ -1,4 +1,4 @@
--- drop_outbox: remove a barred node's entries that are journaled; the stream goes when it is empty.
+-- drop_outbox: remove a barred node's entries that are journaled.
 -- KEYS[1] owner record          KEYS[2] outbox of the barred node
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- ARGV[4] node that drops       ARGV[5] barred node         ARGV[6] first flight to keep
@@ -13,9 +13,4 @@ if refusal then return refusal end
 if not redis.call('HGET', owner_key, 'b:' .. dead) then
   return {'fenced', echo, epoch, 'node is not barred'}
 end
-local removed = cut(owner_key, outbox_key, dead, keep)
--- A key of another type is not an outbox and stays for whoever looks into it.
-if redis.call('TYPE', outbox_key).ok == 'stream' and redis.call('XLEN', outbox_key) == 0 then
-  redis.call('DEL', outbox_key)
-end
-return {'trimmed', echo, decimal(removed)}
+return {'trimmed', echo, decimal(cut(owner_key, outbox_key, dead, keep))}

@@ -32,6 +32,7 @@ pub struct Service {
     membership: Arc<Membership>,
     redis: Option<Redis>,
     tasks: Mutex<Vec<Task>>,
+    stop_max: Duration,
 }
 
 /// How a process uses the service.
@@ -91,8 +92,10 @@ impl Service {
             tasks.push(Reconciler::start(context));
             tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
         }
-        let tasks = Mutex::new(tasks);
-        Ok(Arc::new(Service { allocator, ledger, clock, metrics, membership, redis, tasks }))
+        let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
+        let service =
+            Service { allocator, ledger, clock, metrics, membership, redis, tasks, stop_max };
+        Ok(Arc::new(service))
     }
 
     /// Whether numbers can be issued.
@@ -111,18 +114,23 @@ impl Service {
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.
     ///
     /// # Errors
-    /// When the ledger cannot be told: then the node falls silent and what remains of its outbox is
-    /// adopted.
+    /// When records could not be journaled in time, or the ledger cannot be told: then the node
+    /// falls silent and what remains of its outbox is adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
         // Lanes first: they are the only ones who hand over to the journal, which ends after them.
-        self.allocator.stop().await;
+        let drained = self.allocator.stop().await;
         let tasks = std::mem::take(&mut *self.tasks.lock().expect("not poisoned"));
         for task in tasks.into_iter().rev() {
-            task.stop().await;
+            // Only the wait is bounded: a loop in the middle of its work goes on with it.
+            if tokio::time::timeout(self.stop_max, task.stop()).await.is_err() {
+                tracing::warn!("a background loop does not end in time");
+            }
         }
         if let Some(redis) = &self.redis {
             redis.stop().await;
         }
+        // Whoever leaves says that its outbox is empty: nobody would adopt it.
+        anyhow::ensure!(drained, "records remain in the outbox; another node will adopt them");
         self.ledger.leave(self.membership.node()).await.context("leaving the ledger")
     }
 }
@@ -161,7 +169,11 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
     };
     let changes: Vec<SeriesChange> = number::builtin_series().into_iter().map(change).collect();
     let saved = ledger.apply_series(&changes).await.context("loading the built-in series")?;
-    tracing::warn!(series = saved.len(), "empty ledger: loaded the built-in series");
+    // Of several processes that find the ledger empty, one saves.
+    let loaded = saved.iter().filter(|version| version.is_new).count();
+    if loaded > 0 {
+        tracing::warn!(series = loaded, "empty ledger: loaded the built-in series");
+    }
     Ok(())
 }
 

@@ -100,7 +100,7 @@ impl Context {
 
     /// Writes an event; a ledger that cannot take it leaves it in the log (R5.2).
     pub async fn event(&self, kind: &str, at: At, node: NodeId, detail: serde_json::Value) {
-        tracing::warn!(kind, partition = at.partition, epoch = at.epoch, %detail, "event");
+        tracing::info!(kind, partition = at.partition, epoch = at.epoch, %detail, "event");
         let event = Event {
             at_us: self.clock.now_us(),
             kind: kind.to_owned(),

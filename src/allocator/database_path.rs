@@ -21,8 +21,7 @@ impl Lane {
         let mut tickets = Vec::new();
         while tickets.len() < self.context.settings.flight_max {
             let Some(mut ticket) = self.waiting.pop_front() else { break };
-            if ticket.stage.board() {
-                ticket.attempts += 1;
+            if ticket.board() {
                 tickets.push(ticket);
             }
         }
@@ -110,7 +109,11 @@ impl Lane {
             TakeOutcome::Exhausted { serial } => {
                 Err(replay::exhausted(&ticket.order, usize::from(serial)))
             }
-            TakeOutcome::Collided { number } => Err(AllocError::Collided { number }),
+            TakeOutcome::Collided { number } => {
+                let code = &ticket.order.served.version.definition.code;
+                tracing::error!(number, series = code, "two series render the same number");
+                Err(AllocError::Collided { number })
+            }
         };
         ticket.answer(answer);
     }

@@ -63,6 +63,14 @@ pub(super) struct LaneStatus {
     pub standing: &'static str,
     /// What keeps it from issuing right now.
     pub trouble: Option<Unavailable>,
+    /// Whether the lane has ended with everything journaled and its outbox empty.
+    pub drained: bool,
+}
+
+impl Default for LaneStatus {
+    fn default() -> Self {
+        LaneStatus { standing: "idle", trouble: None, drained: false }
+    }
 }
 
 /// Shared view of a lane's status.
@@ -239,17 +247,23 @@ impl Lane {
         for ticket in std::mem::take(&mut self.waiting) {
             ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
         }
-        let standing = std::mem::take(&mut self.standing);
-        let Standing::Redis(mut seat) = standing else { return };
         let (handed, limit) = (self.handed, self.context.settings.stop_max);
         let committed = self.progress.wait_for(|committed| *committed >= handed);
-        if tokio::time::timeout(limit, committed).await.is_err() {
-            tracing::warn!(partition = self.partition, "records remain in the outbox for adoption");
-        }
-        self.trim(&mut seat).await;
-        for ticket in seat.discard() {
-            ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
-        }
+        let journaled = tokio::time::timeout(limit, committed).await.is_ok_and(|seen| seen.is_ok());
+        let emptied = match std::mem::take(&mut self.standing) {
+            Standing::Redis(mut seat) => {
+                self.trim(&mut seat).await;
+                let resolved = seat.air.is_none();
+                let trimmed = seat.trimmed >= handed;
+                for ticket in seat.discard() {
+                    ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
+                }
+                resolved && trimmed
+            }
+            // What an earlier epoch left in the outbox cannot be seen from here.
+            _ => handed == 0,
+        };
+        self.status.lock().expect("no holder of this lock panics").drained = journaled && emptied;
     }
 
     /// The row as the last heartbeat showed it.

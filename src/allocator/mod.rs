@@ -158,8 +158,9 @@ impl Allocator {
         self.shared.lanes.iter().map(read).collect()
     }
 
-    /// Refuses new requests, lets waiting ones finish and their records be committed.
-    pub async fn stop(&self) {
+    /// Refuses new requests, lets waiting ones finish and their records be committed. True when
+    /// everything is journaled and no lane leaves an outbox behind.
+    pub async fn stop(&self) -> bool {
         self.shared.stopping.store(true, Ordering::Release);
         let take = |lane: &LaneHandle| lane.task.lock().expect("not poisoned").take();
         let tasks: Vec<Task> = self.shared.lanes.iter().filter_map(take).collect();
@@ -167,6 +168,8 @@ impl Allocator {
         for task in tasks {
             task.stop().await;
         }
+        let drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
+        self.shared.lanes.iter().all(drained)
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.
@@ -199,7 +202,7 @@ impl Drop for Waiter {
 impl LaneHandle {
     fn start(context: &Arc<Context>, partition: u32) -> Self {
         let (inbox, tickets) = mpsc::unbounded_channel();
-        let status = Arc::new(Mutex::new(LaneStatus { standing: "idle", trouble: None }));
+        let status = Arc::new(Mutex::new(LaneStatus::default()));
         let lane = Lane::new(Arc::clone(context), partition, tickets, Arc::clone(&status));
         LaneHandle {
             inbox,

@@ -123,8 +123,7 @@ impl Lane {
                 ticket.order.counters.iter().find(|counter| seat.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
                 seat.parked.entry(counter).or_default().push(ticket);
-            } else if ticket.stage.board() {
-                ticket.attempts += 1;
+            } else if ticket.board() {
                 tickets.push(ticket);
             }
         }

@@ -203,6 +203,13 @@ impl Ticket {
         let _ = self.reply.send(answer);
     }
 
+    /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
+    pub(crate) fn board(&mut self) -> bool {
+        let boards = !self.reply.is_closed() && self.stage.board();
+        self.attempts += u32::from(boards);
+        boards
+    }
+
     /// How often it was tried before the attempt that answered it.
     #[must_use]
     pub(super) fn retry_count(&self) -> u32 {

@@ -225,7 +225,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let ttl_min = DurationText(heartbeat * 4);
     Ok(AllocatorSettings {
         queue_max,
-        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=4_096)?,
+        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=1_000)?,
         counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
         ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
         ceiling_horizon: wait("ceiling.horizon", ceiling.horizon, millis(100)..=secs(3_600))?,

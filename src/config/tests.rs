@@ -146,7 +146,7 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("partitions", "0", "1 to 1024"),
         ("partitions", "-1", "u32"),
         ("allocator.queue_max", "0", "1 to"),
-        ("allocator.flight_max", "100000", "1 to 4096"),
+        ("allocator.flight_max", "100000", "1 to 1000"),
         ("allocator.counters_max", "0", "1 to"),
         ("ceiling.step_min", "0", "1 to"),
         ("ceiling.horizon", "2d", "to 1h"),

@@ -144,6 +144,16 @@ async fn report(
     took: std::time::Duration,
 ) {
     context.metrics.recoveries.increment(1);
+    if at.epoch > 1 {
+        tracing::warn!(
+            partition = at.partition,
+            epoch = at.epoch,
+            cause,
+            ?closing,
+            ?took,
+            "recovered"
+        );
+    }
     let detail = serde_json::json!({
         "cause": cause,
         "closing": match closing { Closing::Exact => "exact", Closing::Ceiling => "ceiling" },
