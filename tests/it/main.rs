@@ -3,3 +3,4 @@
 
 mod harness;
 mod lua_scripts;
+mod redis_client;
