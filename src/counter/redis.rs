@@ -156,8 +156,9 @@ impl Redis {
         if !matches!(judged, CounterError::Unknown(_)) {
             replies.fetch_add(1, Ordering::SeqCst);
         }
-        // The client's own check starts anew with each write, so a peer that went silent would never
-        // be noticed while calls go on. One that has answered nobody for a whole time-out is given up.
+        // The client's own check starts anew with each write, so a peer that went silent would
+        // never be noticed while calls go on. One that has answered nobody for a whole time-out is
+        // given up.
         let is_silent = replies.load(Ordering::SeqCst) == replies_before;
         if *error.kind() == ErrorKind::Timeout && is_silent && link.client.is_connected() {
             tracing::warn!("redis is silent; connecting anew");
@@ -196,13 +197,13 @@ impl Link {
     }
 }
 
-/// Runs the client until its task is aborted. The client ends by itself on what it takes for a
-/// mistake in the settings, which a server that is being set up may cause for a while.
+/// Runs the client until its task is aborted. The client ends by itself when it is told to quit, or
+/// on what it takes for a mistake in the settings: a server that is being set up causes that too.
 async fn keep_connected(client: Client, pause: Duration) {
     loop {
         let mut connection = Connection(client.connect());
         match (&mut connection.0).await {
-            Ok(Ok(())) => return,
+            Ok(Ok(())) => tracing::debug!("redis client ended"),
             Ok(Err(error)) => tracing::warn!(%error, "redis client ended; starting it again"),
             Err(error) => tracing::error!(%error, "redis client died; starting it again"),
         }
