@@ -9,8 +9,9 @@ use thiserror::Error;
 /// Why a script call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CounterError {
-    /// Connection lost, time-out, cancelled, or a cluster redirection that the client gives to every
-    /// caller in flight: the script may have run, may run later, or never. Fly the same bytes again.
+    /// Connection lost, time-out, cancelled, or a cluster redirection that the client gives to all
+    /// callers in flight: the script may have run, may run later, or never. Fly the same bytes
+    /// again.
     #[error("outcome unknown: {0}")]
     Unknown(String),
     /// Redis refused before the script wrote (LOADING, READONLY, OOM, TRYAGAIN, …). Nothing was
@@ -44,8 +45,8 @@ const REFUSALS: [&str; 12] = [
     "WRONGPASS",
 ];
 
-/// Replies about a cluster's slots. They prove that a call was not executed, but the client may give
-/// one caller's reply to all that are in flight.
+/// Replies about a cluster's slots. They prove that a call was not executed, but the client may
+/// give one caller's reply to all that are in flight.
 const REDIRECTIONS: [&str; 3] = ["CLUSTERDOWN", "MOVED", "ASK"];
 
 impl CounterError {

@@ -208,8 +208,8 @@ impl Flight {
     /// Most requests that one flight may carry; a larger one is refused by the script.
     pub const REQUESTS_MAX: usize = 1_000;
 
-    /// A flight of requests. `now_ms` and `window_ms` judge idempotency records. Each request has at
-    /// least one take, each take a count and a step of at least 1.
+    /// A flight of requests. `now_ms` and `window_ms` judge idempotency records. Each request has
+    /// at least one take, each take a count and a step of at least 1.
     #[must_use]
     pub fn issue(
         keys: &Keys,

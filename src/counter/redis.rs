@@ -4,14 +4,16 @@
 //! have been written, and never take a connection for a sign of health: only an answer is one.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::clients::Client;
+use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface, LuaInterface};
 use fred::types::config::{Config, ReconnectPolicy, TcpConfig, UnresponsiveConfig};
-use fred::types::{Builder, Value};
+use fred::types::{Builder, ConnectHandle, Value};
+use tokio::task::AbortHandle;
 
 use super::call::{Call, Verb};
 use super::reply::{answer, garbled};
@@ -46,8 +48,25 @@ pub struct Probe {
 /// A connection to the Redis that owns the fast path. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Redis {
+    shared: Arc<Shared>,
+}
+
+/// What all clones share.
+#[derive(Debug)]
+struct Shared {
+    settings: RedisSettings,
+    link: Mutex<Link>,
+    is_stopping: AtomicBool,
+    /// Replies since the start, of any kind.
+    replies: AtomicU64,
+}
+
+/// The client in use; replaced as a whole when its connection is given up.
+#[derive(Clone, Debug)]
+struct Link {
+    generation: u64,
     client: Client,
-    is_stopping: Arc<AtomicBool>,
+    runner: AbortHandle,
 }
 
 impl Redis {
@@ -57,12 +76,15 @@ impl Redis {
     /// # Errors
     /// When the URL is not one.
     pub fn start(settings: &RedisSettings) -> Result<Self, CounterError> {
-        let client = build_client(settings)
+        let link = Link::start(settings, 0)
             .map_err(|error| CounterError::NotExecuted(format!("redis.url: {error}")))?;
-        let redis = Redis { client, is_stopping: Arc::default() };
-        tokio::spawn(redis.clone().keep_connected(settings.reconnect_max));
-        tokio::spawn(log_errors(&redis.client));
-        Ok(redis)
+        let shared = Shared {
+            settings: settings.clone(),
+            link: Mutex::new(link),
+            is_stopping: AtomicBool::new(false),
+            replies: AtomicU64::new(0),
+        };
+        Ok(Redis { shared: Arc::new(shared) })
     }
 
     /// Asks the server of a partition who it is (through a script, so that the answer comes from
@@ -88,13 +110,14 @@ impl Redis {
 
     /// Closes the connection.
     pub async fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        let client = self.client.clone();
-        // A farewell that fails leaves a connection that the server closes by itself.
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        let Link { client, runner, .. } = self.link();
+        // A farewell that fails leaves a connection that goes with its runner.
         let farewell = tokio::spawn(async move { client.quit().await });
         if let Ok(Err(error)) = farewell.await {
             tracing::debug!(%error, "redis did not say goodbye");
         }
+        runner.abort();
     }
 
     /// Makes a call and reads its answer. An answer that cannot be read closes the connection: the
@@ -104,66 +127,101 @@ impl Redis {
         call: &Call,
         read: impl FnOnce(&Call, Value) -> Result<T, CounterError>,
     ) -> Result<T, CounterError> {
-        let result = self.call(call).await.and_then(|value| read(call, value));
-        if let Err(error) = &result {
-            if let CounterError::Garbled(reason) = error {
-                tracing::error!(
-                    call = call.echo,
-                    reason,
-                    "redis gave an answer that no script gives"
-                );
-                self.reconnect();
-            } else if error.is_readonly() {
-                self.reconnect();
+        let link = self.link();
+        let result = self.call(&link, call).await.and_then(|value| read(call, value));
+        match &result {
+            Err(CounterError::Garbled(reason)) => {
+                let call = &call.echo;
+                tracing::error!(call, reason, "redis gave an answer that no script gives");
+                self.renew(link.generation);
             }
+            Err(error) if error.is_readonly() => self.renew(link.generation),
+            _ => {}
         }
         result
     }
 
-    /// Sends a call in a task of its own: a caller that goes away cannot drop it half-way.
-    async fn call(&self, call: &Call) -> Result<Value, CounterError> {
-        let (client, call) = (self.client.clone(), call.clone());
-        finish(async move {
-            let script = call.verb.script();
-            let (keys, args) = (call.keys.clone(), call.args.clone());
-            match client.evalsha(script.sha1().clone(), keys, args).await {
-                // The script was not known, so it did not run; sent with its text, it is from now on.
-                Err(error) if error.details().starts_with("NOSCRIPT") => {
-                    let text = script.lua().cloned().unwrap_or_default();
-                    client.eval(text, call.keys, call.args).await
-                }
-                outcome => outcome,
+    /// Sends a call and judges its failure.
+    async fn call(&self, link: &Link, call: &Call) -> Result<Value, CounterError> {
+        let replies = &self.shared.replies;
+        let replies_before = replies.load(Ordering::SeqCst);
+        let error = match finish(send(link.client.clone(), call.clone())).await {
+            Ok(value) => {
+                replies.fetch_add(1, Ordering::SeqCst);
+                return Ok(value);
             }
-        })
-        .await
+            Err(error) => error,
+        };
+        let judged = CounterError::classify(&error);
+        if !matches!(judged, CounterError::Unknown(_)) {
+            replies.fetch_add(1, Ordering::SeqCst);
+        }
+        // The client's own check starts anew with each write, so a peer that went silent would
+        // never be noticed while calls go on. One that has answered nobody for a whole time-out is
+        // given up.
+        let is_silent = replies.load(Ordering::SeqCst) == replies_before;
+        if *error.kind() == ErrorKind::Timeout && is_silent && link.client.is_connected() {
+            tracing::warn!("redis is silent; connecting anew");
+            self.renew(link.generation);
+        }
+        Err(judged)
     }
 
-    /// Closes the connection and looks for the server again, without waiting for it.
-    fn reconnect(&self) {
-        let client = self.client.clone();
-        tokio::spawn(async move {
-            if let Err(error) = client.force_reconnection().await {
-                tracing::warn!(%error, "redis connection could not be renewed");
-            }
-        });
+    fn link(&self) -> Link {
+        self.shared.link.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs the client. It ends by itself only when stopped or on what it takes for a mistake in the
-    /// settings, which a server that is being set up may cause for a while.
-    async fn keep_connected(self, pause: Duration) {
-        while !self.is_stopping.load(Ordering::SeqCst) {
-            match self.client.connect().await {
-                Ok(Err(error)) => tracing::warn!(%error, "redis client ended; starting it again"),
-                Ok(Ok(())) => break,
-                Err(error) => tracing::error!(%error, "redis client died; starting it again"),
+    /// Gives up a connection and makes another one. The client is replaced whole, because it would
+    /// queue a wish to reconnect behind a write that a stopped peer never accepts.
+    fn renew(&self, generation: u64) {
+        let mut link = self.shared.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if link.generation != generation || self.shared.is_stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        match Link::start(&self.shared.settings, generation + 1) {
+            Ok(next) => {
+                link.runner.abort();
+                *link = next;
             }
-            tokio::time::sleep(pause).await;
+            Err(error) => tracing::error!(%error, "redis client cannot be started"),
         }
     }
 }
 
+impl Link {
+    fn start(settings: &RedisSettings, generation: u64) -> Result<Self, Error> {
+        let client = build_client(settings)?;
+        tokio::spawn(log_errors(&client));
+        let runner = tokio::spawn(keep_connected(client.clone(), settings.reconnect_max));
+        Ok(Link { generation, client, runner: runner.abort_handle() })
+    }
+}
+
+/// Runs the client until its task is aborted. The client ends by itself when it is told to quit, or
+/// on what it takes for a mistake in the settings: a server that is being set up causes that too.
+async fn keep_connected(client: Client, pause: Duration) {
+    loop {
+        let mut connection = Connection(client.connect());
+        match (&mut connection.0).await {
+            Ok(Ok(())) => tracing::debug!("redis client ended"),
+            Ok(Err(error)) => tracing::warn!(%error, "redis client ended; starting it again"),
+            Err(error) => tracing::error!(%error, "redis client died; starting it again"),
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The client's task, which holds the socket; ends with its runner.
+struct Connection(ConnectHandle);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// The client, by the recipe: one write attempt, own time-outs, bounded queue.
-fn build_client(settings: &RedisSettings) -> Result<Client, fred::error::Error> {
+fn build_client(settings: &RedisSettings) -> Result<Client, Error> {
     let mut config = Config::from_url(&settings.url)?;
     // A server that is down at first is one to wait for.
     config.fail_fast = false;
@@ -196,14 +254,27 @@ fn build_client(settings: &RedisSettings) -> Result<Client, fred::error::Error> 
         .build()
 }
 
-/// Runs a call to its end, whatever becomes of whoever waits for it.
-async fn finish(
-    call: impl Future<Output = Result<Value, fred::error::Error>> + Send + 'static,
-) -> Result<Value, CounterError> {
-    match tokio::spawn(call).await {
-        Ok(outcome) => outcome.map_err(|error| CounterError::classify(&error)),
-        Err(error) => Err(CounterError::Unknown(error.to_string())),
+/// Calls a script by its hash, and by its text where the server does not know it: then it did not
+/// run, and is known from then on.
+async fn send(client: Client, call: Call) -> Result<Value, Error> {
+    let script = call.verb.script();
+    let (keys, args) = (call.keys.clone(), call.args.clone());
+    match client.evalsha(script.sha1().clone(), keys, args).await {
+        Err(error) if error.details().starts_with("NOSCRIPT") => {
+            let text = script.lua().cloned().unwrap_or_default();
+            client.eval(text, call.keys, call.args).await
+        }
+        outcome => outcome,
     }
+}
+
+/// Runs a call to its end in a task of its own: a caller that goes away cannot drop it half-way.
+async fn finish(
+    call: impl Future<Output = Result<Value, Error>> + Send + 'static,
+) -> Result<Value, Error> {
+    tokio::spawn(call)
+        .await
+        .unwrap_or_else(|error| Err(Error::new(ErrorKind::Canceled, error.to_string())))
 }
 
 /// Tells the log what happens to the connection outside of calls; ends with the client.

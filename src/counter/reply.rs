@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn values_are_read_back_as_they_were_written() {
-        let taken = parse_taken("7:1:21:10,-8:9007199254740991:9007199254740991:1").unwrap();
+        let taken =
+            parse_taken("7:1:21:10,-8:9007199254740991:9007199254740991:1").expect("values");
         assert_eq!(taken.len(), 2);
         assert_eq!(taken[0].counter_id, 7);
         assert_eq!(taken[0].range, Range { first: 1, last: 21, step: 10 });
@@ -135,6 +136,6 @@ mod tests {
         assert!(matches!(answer(&call, other), Err(CounterError::Garbled(_))));
         assert!(matches!(answer(&call, Value::Null), Err(CounterError::Garbled(_))));
         let own = Value::Array(vec!["issued".into(), "issue 1".into()]);
-        assert_eq!(answer(&call, own).unwrap().0, "issued");
+        assert_eq!(answer(&call, own).expect("its own").0, "issued");
     }
 }

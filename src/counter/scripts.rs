@@ -35,7 +35,8 @@ pub struct Opening {
 pub enum OpenOutcome {
     /// The epoch is open in Redis.
     Opened,
-    /// The owner record has an equal or higher epoch: the ledger went back, or `open` was sent twice (F9).
+    /// The owner record has an equal or higher epoch: the ledger went back, or `open` was sent
+    /// twice (F9).
     Newer {
         /// That epoch.
         epoch: u64,
@@ -315,7 +316,7 @@ fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
 }
 
 fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {
-    Ok(match landing(call, value, |parts| parts.number::<u64>())? {
+    Ok(match landing(call, value, Parts::number::<u64>)? {
         Landing::Landed(removed) => Trimmed::Removed(removed),
         Landing::Barred => Trimmed::Barred,
         _ => Trimmed::Fenced,

@@ -5,6 +5,8 @@ mod api;
 mod commands;
 mod faults;
 mod harness;
+mod ledger_contract;
 mod load;
 mod lua_scripts;
+mod redis_client;
 mod reference_numbers;

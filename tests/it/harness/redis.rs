@@ -10,7 +10,7 @@ use super::process::{Process, find_program, free_port};
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 /// A running redis-server.
-pub struct Redis {
+pub(crate) struct Redis {
     process: Process,
     folder: tempfile::TempDir,
     port: u16,
@@ -19,17 +19,17 @@ pub struct Redis {
 
 impl Redis {
     /// Starts a server that keeps nothing on disk.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
     /// Starts a server that keeps every write on disk.
-    pub fn start_durable() -> Self {
+    pub(crate) fn start_durable() -> Self {
         Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
     /// Starts a server with further options.
-    pub fn start_with(options: &[&str]) -> Self {
+    pub(crate) fn start_with(options: &[&str]) -> Self {
         let mut folder = tempfile::tempdir().expect("temporary folder");
         let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let deadline = Instant::now() + START_LIMIT;
@@ -48,7 +48,7 @@ impl Redis {
     }
 
     /// Starts a replica of this server and waits until it holds its data.
-    pub fn start_replica(&self, options: &[&str]) -> Self {
+    pub(crate) fn start_replica(&self, options: &[&str]) -> Self {
         let port = self.port.to_string();
         let mut all = vec!["--replicaof", "127.0.0.1", &port];
         all.extend(options);
@@ -61,12 +61,12 @@ impl Redis {
     }
 
     /// Where clients connect.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// Runs one command and gives what redis-cli prints, without the last line feed.
-    pub fn cli(&self, arguments: &[&str]) -> String {
+    pub(crate) fn cli(&self, arguments: &[&str]) -> String {
         let output = Command::new(find_program("redis-cli", &[]))
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
             .args(arguments)
@@ -77,17 +77,17 @@ impl Redis {
     }
 
     /// Removes all data, as an operator's mistake would.
-    pub fn flushall(&self) {
+    pub(crate) fn flushall(&self) {
         assert_eq!(self.cli(&["flushall"]), "OK");
     }
 
     /// Ends the server at once, as a crash would.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process.kill();
     }
 
     /// Starts the server again on its port; what it had on disk comes back.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.process.kill();
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -102,7 +102,7 @@ impl Redis {
     }
 
     /// Starts the server again on its port with an empty folder.
-    pub fn restart_empty(&mut self) {
+    pub(crate) fn restart_empty(&mut self) {
         self.process.kill();
         self.folder = tempfile::tempdir().expect("temporary folder");
         self.restart();

@@ -1,4 +1,6 @@
-//! Idempotency records: replay, reuse, another number for a document, and when the journal is asked.
+//! Idempotency records: replay, reuse, another number for a document, when the journal is asked.
+
+use std::slice::from_ref;
 
 use numerator::counter::{IssueOutcome, IssueRequest, Landing};
 
@@ -73,7 +75,7 @@ async fn a_document_gets_another_number_only_when_asked_for_again() {
     let refused = bench.issue(&[keyed("doc", Some("k2"), "d2")]).await;
     assert_eq!(refused, [numbered(1, "record of doc d1")]);
     let again = IssueRequest { again: true, ..keyed("doc", Some("k2"), "d2") };
-    assert_eq!(bench.issue(&[again.clone()]).await, [taken(2)]);
+    assert_eq!(bench.issue(from_ref(&again)).await, [taken(2)]);
     // A retry of it is a replay; the document stands for its latest number from now on.
     assert_eq!(bench.issue(&[again]).await, [replayed(2, "record of doc d2")]);
     let refused = bench.issue(&[keyed("doc", None, "d3")]).await;
@@ -99,7 +101,7 @@ async fn a_record_of_an_older_epoch_is_not_an_answer() {
     bench.next_epoch(true, NOW_MS).await;
     bench.seed("c", 10, 1_000).await;
     let request = keyed("doc", Some("key"), "d1");
-    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask]);
     // By the document alone, too, and whatever the payload is.
     let by_document = [keyed("other", None, "d1"), keyed("other", None, "d2")];
     assert_eq!(bench.issue(&by_document).await, [IssueOutcome::Ask, IssueOutcome::Ask]);
@@ -148,7 +150,7 @@ async fn a_record_key_of_another_type_is_asked_for_and_then_replaced() {
         bench.server.cli(&["del", &key]);
         bench.server.cli(&[damage[0], &key, damage[1]]);
         let request = keyed("doc", None, "d1");
-        assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask], "{damage:?}");
+        assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask], "{damage:?}");
         let outcomes = bench.issue(&[IssueRequest { asked: true, ..request.clone() }]).await;
         assert!(matches!(outcomes[0], IssueOutcome::Taken(_)), "{outcomes:?}");
         assert!(matches!(bench.issue(&[request]).await[0], IssueOutcome::Replayed { .. }));
@@ -176,7 +178,7 @@ async fn any_text_survives_the_way_there_and_back() {
         record: record.into(), ..keyed("เอกสาร {7} 文件", None, "d1")
     };
     let guard = bench.next();
-    let flight = bench.flight(&guard, &[request.clone()]);
+    let flight = bench.flight(&guard, from_ref(&request));
     landed(bench.redis.issue(&flight).await);
     assert_eq!(bench.issue(&[request]).await, [replayed(1, record)]);
     let again = bench.redis.issue(&flight).await.unwrap();

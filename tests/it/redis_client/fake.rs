@@ -1,0 +1,175 @@
+//! A server that speaks enough of the Redis protocol to be connected to, and misbehaves on order.
+//!
+//! It counts the scripts that it has executed: what a client cannot tell after a lost connection.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What the server does with the next script call.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    /// Executes it and loses the connection before it answers.
+    ExecuteAndHangUp,
+    /// Executes it and never answers.
+    ExecuteAndKeepSilent,
+    /// Executes it once it is told to go on.
+    ExecuteWhenReleased,
+    /// Answers an error without executing it.
+    Refuse(&'static str),
+    /// Executes it and answers as if another call had been made.
+    AnswerAnother,
+}
+
+/// A running fake; ends with the test's runtime.
+pub(super) struct Fake {
+    port: u16,
+    state: Arc<State>,
+}
+
+struct State {
+    script: Mutex<VecDeque<Act>>,
+    calls: Mutex<Vec<String>>,
+    executed: watch::Sender<usize>,
+    connections: watch::Sender<usize>,
+    released: watch::Sender<bool>,
+    deafened: watch::Sender<()>,
+}
+
+impl Fake {
+    /// Starts a server that does `acts` in order and behaves well afterwards.
+    pub(super) async fn start(acts: &[Act]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(State {
+            script: Mutex::new(acts.iter().cloned().collect()),
+            calls: Mutex::default(),
+            executed: watch::Sender::new(0),
+            connections: watch::Sender::new(0),
+            released: watch::Sender::new(false),
+            deafened: watch::Sender::new(()),
+        });
+        let shared = state.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                shared.connections.send_modify(|count| *count += 1);
+                tokio::spawn(serve(stream, shared.clone()));
+            }
+        });
+        Fake { port, state }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// How many scripts ran.
+    pub(super) fn executed(&self) -> usize {
+        *self.state.executed.borrow()
+    }
+
+    /// Waits until so many scripts ran.
+    pub(super) async fn until_executed(&self, count: usize) {
+        self.state.executed.subscribe().wait_for(|executed| *executed >= count).await.unwrap();
+    }
+
+    /// Waits until so many connections were made since the start.
+    pub(super) async fn until_connected(&self, count: usize) {
+        let mut connections = self.state.connections.subscribe();
+        connections.wait_for(|connections| *connections >= count).await.unwrap();
+    }
+
+    /// Lets the call that waits be executed and answered.
+    pub(super) fn release(&self) {
+        self.state.released.send_replace(true);
+    }
+
+    /// Reads nothing more from the connections of now, without closing them; later ones are served.
+    pub(super) fn deafen(&self) {
+        self.state.deafened.send_replace(());
+    }
+
+    /// The names of the script commands that came, in order.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.state.calls.lock().unwrap().clone()
+    }
+}
+
+async fn serve(stream: TcpStream, state: Arc<State>) {
+    let mut stream = BufReader::new(stream);
+    let mut deafened = state.deafened.subscribe();
+    loop {
+        let command = tokio::select! {
+            command = read_command(&mut stream) => command,
+            _ = deafened.changed() => std::future::pending().await,
+        };
+        let Some(command) = command else { return };
+        let name = command[0].to_uppercase();
+        let reply = match name.as_str() {
+            "EVALSHA" | "EVAL" => {
+                state.calls.lock().unwrap().push(name);
+                match run(&command, &state).await {
+                    Some(reply) => reply,
+                    None => return,
+                }
+            }
+            "INFO" => bulk("redis_version:7.0.15\r\n"),
+            "CLIENT" => ":1\r\n".to_owned(),
+            "PING" => "+PONG\r\n".to_owned(),
+            _ => "+OK\r\n".to_owned(),
+        };
+        if stream.get_mut().write_all(reply.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Does what is next in order; `None` hangs up.
+async fn run(command: &[String], state: &State) -> Option<String> {
+    let act = state.script.lock().unwrap().pop_front();
+    if let Some(Act::Refuse(text)) = act {
+        return Some(format!("-{text}\r\n"));
+    }
+    if matches!(act, Some(Act::ExecuteWhenReleased)) {
+        state.released.subscribe().wait_for(|released| *released).await.ok()?;
+    }
+    state.executed.send_modify(|count| *count += 1);
+    match act {
+        Some(Act::ExecuteAndHangUp) => None,
+        Some(Act::ExecuteAndKeepSilent) => std::future::pending().await,
+        Some(Act::AnswerAnother) => Some(answer("another call")),
+        _ => Some(answer(&command[4])),
+    }
+}
+
+/// What `probe` answers to an echo.
+fn answer(echo: &str) -> String {
+    let texts = ["server", echo, "master", "feed"].map(bulk);
+    format!("*4\r\n{}", texts.concat())
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+async fn read_command(stream: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
+    let count = read_length(stream).await?;
+    let mut words = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut word = vec![0; read_length(stream).await? + 2];
+        stream.read_exact(&mut word).await.ok()?;
+        word.truncate(word.len() - 2);
+        words.push(String::from_utf8(word).ok()?);
+    }
+    Some(words)
+}
+
+/// Reads `*3` or `$7` and the line's end.
+async fn read_length(stream: &mut BufReader<TcpStream>) -> Option<usize> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    line.get(1..)?.trim_end().parse().ok()
+}

@@ -1,0 +1,86 @@
+//! Style as a test: the few rules of the house that rot unless they are checked.
+//!
+//! Reads the tree as it would be committed and changes nothing. Each rule is a function from texts
+//! to findings, with a small test beside it that proves that it can find something.
+#![allow(missing_docs, reason = "tests say what they do in their names")]
+
+#[path = "tidy/lua.rs"]
+mod lua;
+#[path = "tidy/rooms.rs"]
+mod rooms;
+#[path = "tidy/shape.rs"]
+mod shape;
+#[path = "tidy/source.rs"]
+mod source;
+#[path = "tidy/tree.rs"]
+mod tree;
+
+use source::{Source, sources};
+
+/// Applies a rule to every file whose path ends so.
+fn check(ending: &str, rule: fn(&Source) -> Vec<String>) {
+    let sources = sources();
+    let matching: Vec<_> = sources.iter().filter(|s| s.path.ends_with(ending)).collect();
+    assert!(!matching.is_empty(), "no {ending} file was looked at");
+    report(&matching.into_iter().flat_map(rule).collect::<Vec<_>>());
+}
+
+fn report(findings: &[String]) {
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}
+
+#[test]
+fn rooms_depend_one_way() {
+    check(".rs", rooms::wrong_arrows);
+}
+
+#[test]
+fn only_one_room_sees_each_client_library() {
+    check(".rs", rooms::strange_libraries);
+}
+
+#[test]
+fn no_module_has_a_name_that_says_nothing() {
+    check(".rs", rooms::empty_names);
+}
+
+#[test]
+fn every_file_opens_with_what_it_owns() {
+    check(".rs", shape::without_opening);
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    check(".rs", shape::wide_lines);
+}
+
+#[test]
+fn no_file_is_longer_than_one_sitting() {
+    check(".rs", shape::long_files);
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen() {
+    check(".rs", shape::long_functions);
+}
+
+#[test]
+fn every_script_uses_what_its_header_says() {
+    check(".lua", lua::wrong_headers);
+}
+
+#[test]
+fn every_engine_has_every_migration() {
+    let paths: Vec<_> = sources().into_iter().map(|source| source.path).collect();
+    report(&tree::missing_migrations(&paths));
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    check("", tree::left_for_later);
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    check("", tree::machine_paths);
+}

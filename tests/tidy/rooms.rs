@@ -1,0 +1,171 @@
+//! Who may name whom: the arrows between rooms, the client libraries, the names of modules.
+
+use crate::source::{Source, code, is_word, line_of, words};
+
+/// Rooms by floor; a room may name those on lower floors. The pair of one floor do not know each
+/// other, but the three that take and keep numbers do.
+const FLOORS: [&[&str]; 7] = [
+    &["number"],
+    &["counter", "ledger"],
+    &["allocator", "journal", "reconciler"],
+    &["config"],
+    &["service"],
+    &["http"],
+    &["cli", "console"],
+];
+
+/// Tools that every room may name but `number`, which knows nobody.
+const TOOLS: [&str; 4] = ["clock", "node", "task", "metrics"];
+
+/// Client libraries and the room that alone sees them.
+const LIBRARIES: [(&str, &str); 2] = [("fred", "counter"), ("sqlx", "ledger")];
+
+/// Names that say nothing of what a module owns.
+const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
+
+/// The room that a file belongs to; none for the map and the entrance.
+fn room(path: &str) -> Option<&str> {
+    let inner = path.strip_prefix("src/")?;
+    let name = inner.split('/').next()?;
+    let name = name.strip_suffix(".rs").unwrap_or(name);
+    (!["lib", "main"].contains(&name)).then_some(name)
+}
+
+fn floor(room: &str) -> Option<usize> {
+    FLOORS.iter().position(|rooms| rooms.contains(&room))
+}
+
+fn may_name(from: &str, to: &str) -> bool {
+    if from == to {
+        return true;
+    }
+    if TOOLS.contains(&to) {
+        return from != "number";
+    }
+    match (floor(from), floor(to)) {
+        (Some(from), Some(to)) => to < from || (to == from && to == 2),
+        _ => false,
+    }
+}
+
+/// Names of rooms that the file must not name.
+pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
+    let Some(from) = room(&source.path) else { return Vec::new() };
+    if floor(from).is_none() && !TOOLS.contains(&from) {
+        return vec![format!("{}: room `{from}` is not on the map", source.path)];
+    }
+    let code = code(&source.text);
+    let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
+    let mut named = Vec::new();
+    for root in ["crate::".to_owned(), "super::".repeat(depth)] {
+        for (at, _) in code.match_indices(&root) {
+            if !code[..at].ends_with(|c: char| is_word(c) || c == ':') {
+                named.extend(first_names(&code[at + root.len()..]).map(|name| (at, name)));
+            }
+        }
+    }
+    let is_room = |name: &str| floor(name).is_some() || TOOLS.contains(&name);
+    named.retain(|(_, name)| is_room(name) && !may_name(from, name));
+    let finding = |(at, to): (usize, &str)| {
+        format!("{}:{}: {from} names {to}", source.path, line_of(&code, at))
+    };
+    named.into_iter().map(finding).collect()
+}
+
+/// The name that follows a path's root, or the first names of a group in braces.
+fn first_names(rest: &str) -> impl Iterator<Item = &str> {
+    let group = rest.strip_prefix('{');
+    let mut depth = 0_usize;
+    let end = rest
+        .find(|c: char| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && (group.is_some() || !is_word(c))
+        })
+        .unwrap_or(rest.len());
+    let names = if group.is_some() { &rest[1..end.max(1)] } else { &rest[..end] };
+    top_items(names).map(|item| item.trim().split(|c| !is_word(c)).next().unwrap_or_default())
+}
+
+/// Splits at the commas that are in no inner braces.
+fn top_items(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    text.split(move |c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    })
+}
+
+/// Client libraries that the file must not name.
+pub(crate) fn strange_libraries(source: &Source) -> Vec<String> {
+    let code = code(&source.text);
+    let from = room(&source.path);
+    let mut findings = Vec::new();
+    for (library, owner) in LIBRARIES {
+        if source.path.starts_with("src/") && from != Some(owner) {
+            let lines = words(&code, library).map(|at| line_of(&code, at));
+            let finding = |line| format!("{}:{line}: only {owner} sees {library}", source.path);
+            findings.extend(lines.map(finding));
+        }
+    }
+    findings
+}
+
+/// Parts of the path that say nothing.
+pub(crate) fn empty_names(source: &Source) -> Vec<String> {
+    let path = source.path.trim_end_matches(".rs");
+    let named_by_path = path.split('/').filter(|part| EMPTY_NAMES.contains(part));
+    let mut findings: Vec<_> =
+        named_by_path.map(|name| format!("{}: `{name}` says nothing", source.path)).collect();
+    let code = code(&source.text);
+    for name in EMPTY_NAMES {
+        if words(&code, name).any(|at| code[..at].trim_end().ends_with("mod")) {
+            findings.push(format!("{}: module `{name}` says nothing", source.path));
+        }
+    }
+    findings
+}
+
+#[test]
+fn a_wrong_arrow_is_found() {
+    let count = |path: &str, text: &str| wrong_arrows(&Source::sample(path, text)).len();
+    assert_eq!(count("src/counter/a.rs", "use crate::ledger::Row;"), 1);
+    assert_eq!(count("src/ledger/mod.rs", "fn f() { crate::counter::g(); }"), 1);
+    assert_eq!(
+        count("src/ledger/mod.rs", "use crate::{node::NodeId, counter::{A, B}, number};"),
+        1
+    );
+    assert_eq!(count("src/number/key.rs", "use crate::node::NodeId;"), 1);
+    assert_eq!(count("src/journal.rs", "use crate::http::Problem;"), 1);
+    assert_eq!(count("src/http/mod.rs", "use crate::cli;"), 1);
+    assert_eq!(count("src/counter/a.rs", "use super::super::ledger::Row;"), 1);
+    assert_eq!(count("src/counter/mod.rs", "use super::ledger::Row;"), 1);
+    assert_eq!(count("src/clock.rs", "use crate::ledger::Row;"), 1);
+    assert_eq!(count("src/attic.rs", ""), 1);
+    assert_eq!(count("src/allocator/a.rs", "use crate::{counter, journal, ledger::{self, R}};"), 0);
+    assert_eq!(count("src/counter/a.rs", "use super::ledger::Row; // crate::ledger"), 0);
+    assert_eq!(count("src/cli/serve.rs", "use crate::http;"), 0);
+    assert_eq!(count("tests/it/a.rs", "use crate::ledger;"), 0);
+}
+
+#[test]
+fn a_strange_library_is_found() {
+    let count = |path: &str, text: &str| strange_libraries(&Source::sample(path, text)).len();
+    assert_eq!(count("src/allocator/mod.rs", "use fred::clients::Client;"), 1);
+    assert_eq!(count("src/counter/redis.rs", "use sqlx::Row;"), 1);
+    assert_eq!(count("src/main.rs", "fn f() { sqlx::query(1); }"), 1);
+    assert_eq!(count("src/counter/redis.rs", "use fred::clients::Client;"), 0);
+    assert_eq!(count("src/config.rs", "// fred\nlet alfred = \"sqlx\";"), 0);
+}
+
+#[test]
+fn a_name_that_says_nothing_is_found() {
+    let count = |path: &str, text: &str| empty_names(&Source::sample(path, text)).len();
+    assert_eq!(count("src/number/utils.rs", ""), 1);
+    assert_eq!(count("src/helpers/mod.rs", ""), 1);
+    assert_eq!(count("src/a.rs", "pub(crate) mod types {}"), 1);
+    assert_eq!(count("src/a.rs", "use fred::types::Value; // mod types"), 0);
+}
