@@ -97,7 +97,6 @@ impl Metrics {
     }
 
     /// The counter of numbers issued by a path.
-    #[must_use]
     pub fn issued(&self, path: IssuePath) -> &Counter {
         match path {
             IssuePath::Redis => &self.issued_redis,

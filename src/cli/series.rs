@@ -1,12 +1,14 @@
 //! `numerator series apply | list | show`: series files into the ledger, and out of it again.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use comfy_table::Table;
 use comfy_table::presets;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::output::{print, print_json};
@@ -14,9 +16,9 @@ use super::session::{clock, open_ledger, with_service};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
 use crate::ledger::{Deployment, SeriesChange, SeriesVersion};
-use crate::number::{Series, SeriesDefinition};
+use crate::number::{self, SeriesDefinition};
 
-/// Largest series file, in bytes.
+/// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
 
 /// What to do with series.
@@ -135,34 +137,20 @@ impl SavedSeries {
     }
 }
 
-/// Reads and compiles the series of a file.
+/// Reads and checks the series of a file; never more of it than a series file may hold.
 fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     let name = file.display();
-    let size = std::fs::metadata(file).with_context(|| format!("{name}"))?.len();
-    if size > FILE_BYTES_MAX {
-        bail!("{name} is larger than {FILE_BYTES_MAX} bytes; split it");
-    }
-    let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
-    let definitions = read_definitions(&text).with_context(|| format!("{name}"))?;
-    if definitions.is_empty() {
-        bail!("{name}: no [[series]] in it");
-    }
-    for definition in &definitions {
-        Series::compile(definition.clone())
-            .with_context(|| format!("{name}: series {}", definition.code))?;
-    }
-    Ok(definitions)
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .with_context(|| format!("{name} cannot be read"))?;
+    number::read_series(&text).with_context(|| format!("{name}"))
 }
 
 /// The shape of a series file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct SeriesFile {
-    series: Vec<SeriesDefinition>,
-}
-
-fn read_definitions(text: &str) -> anyhow::Result<Vec<SeriesDefinition>> {
-    Ok(toml::from_str::<SeriesFile>(text)?.series)
+    series: [SeriesDefinition; 1],
 }
 
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
@@ -196,9 +184,7 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     if args.json {
         print_json(&config)?;
     } else {
-        print([
-            toml::to_string_pretty(&SeriesFile { series: vec![config.definition] })?.trim_end()
-        ])?;
+        print([toml::to_string_pretty(&SeriesFile { series: [config.definition] })?.trim_end()])?;
     }
     Ok(())
 }

@@ -75,7 +75,6 @@ pub(super) struct BatchAnswer {
 /// What became of one document.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "nearly all items of a batch are numbers")]
 enum ItemAnswer {
     /// It has its number.
     Number {

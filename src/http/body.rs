@@ -25,6 +25,7 @@ pub(super) struct BodyBounds {
 }
 
 /// A JSON body.
+#[derive(Debug)]
 pub(super) struct Json<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
@@ -127,6 +128,7 @@ fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
 }
 
 /// The query of a URL.
+#[derive(Debug)]
 pub(super) struct QueryOf<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {

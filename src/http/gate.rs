@@ -183,6 +183,7 @@ impl Drop for Call {
 }
 
 /// What a panic in a handler becomes.
+#[expect(clippy::needless_pass_by_value, reason = "the signature is the layer's")]
 pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let cause = panic
         .downcast_ref::<&str>()
