@@ -85,6 +85,7 @@ struct SavedSeries {
     is_new: bool,
 }
 
+/// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     let mut definitions: Vec<SeriesDefinition> = Vec::new();
     for file in &args.files {
@@ -153,6 +154,7 @@ struct SeriesFile {
     series: [SeriesDefinition; 1],
 }
 
+/// Prints the active series.
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
     let configs = active(settings).await?;
     if args.json {
@@ -176,6 +178,7 @@ async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints one series so that `series apply` reads it again.
 async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     let configs = active(settings).await?;
     let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
@@ -184,16 +187,50 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     if args.json {
         print_json(&config)?;
     } else {
-        print([toml::to_string_pretty(&SeriesFile { series: [config.definition] })?.trim_end()])?;
+        print([write_series(config.definition)?.trim_end()])?;
     }
     Ok(())
 }
 
-/// The series that a service would serve: an empty embedded ledger is given the built-in ones first.
+/// The text of a series file with one series.
+fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
+    toml::to_string_pretty(&SeriesFile { series: [definition] })
+}
+
+/// The series that a service would serve: starting it gives an empty embedded ledger the built-in
+/// ones first.
 async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
     with_service(settings, async |service| {
         let catalog = service.allocator.catalog();
         Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_that_is_shown_can_be_applied_again() {
+        for definition in number::builtin_series() {
+            let text = write_series(definition.clone()).expect("TOML");
+            assert_eq!(number::read_series(&text), Ok(vec![definition]), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_told_by_its_name_and_place() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("orders.toml");
+        let missing = format!("{:#}", read_file(&file).expect_err("missing"));
+        assert!(missing.contains("orders.toml cannot be read"), "{missing}");
+        std::fs::write(&file, "[[series]]\ncode = 5\n").expect("written");
+        let wrong = format!("{:#}", read_file(&file).expect_err("wrong"));
+        assert!(wrong.contains("orders.toml: line 2, column 8"), "{wrong}");
+        let limit = usize::try_from(FILE_BYTES_MAX).expect("fits");
+        std::fs::write(&file, " ".repeat(limit + 1)).expect("written");
+        let large = format!("{:#}", read_file(&file).expect_err("large"));
+        assert!(large.contains("orders.toml") && large.contains("at most"), "{large}");
+    }
 }
