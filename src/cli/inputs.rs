@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use clap::Args;
 
+use super::session::refusal;
 use crate::allocator::Request;
-use crate::http::LOCAL_USER;
+use crate::http::{LOCAL_USER, check_document_id};
 use crate::number::Inputs;
 
 /// What is to be numbered.
@@ -30,7 +31,7 @@ impl InputArgs {
     /// The request for so many numbers.
     ///
     /// # Errors
-    /// A variable that is set twice.
+    /// A variable that is set twice, a document id that cannot be one.
     pub(super) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
         let InputArgs { type_code, date, project, set } = self;
         let mut context = BTreeMap::new();
@@ -40,9 +41,11 @@ impl InputArgs {
             }
             context.insert(name, value);
         }
+        let checked = |id: String| check_document_id("--document", &id).map_err(refusal);
+        let document_id = document.map(checked).transpose()?;
         Ok(Request {
             inputs: Inputs { type_code, project, date, context },
-            document_id: document,
+            document_id,
             count,
             again: false,
             idempotency_key: None,

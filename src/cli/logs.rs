@@ -16,6 +16,6 @@ pub(super) fn start(settings: &LogSettings, default_filter: &str) {
     // The only failure is a log that was started before, and that one serves as well.
     let _ = match settings.format {
         LogFormat::Pretty => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).try_init(),
     };
 }

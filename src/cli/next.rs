@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::inputs::InputArgs;
 use super::output::{print, print_json};
 use super::session::{refusal, with_service};
+use crate::allocator::Issued;
 use crate::config::Settings;
 use crate::http::{COUNT_MAX, NumberAnswer, RangeAnswer, Texts};
 
@@ -45,16 +46,22 @@ pub async fn run(settings: &Settings, args: NextArgs) -> anyhow::Result<()> {
     })
     .await?;
     if args.count == 1 {
-        return Ok(if args.json {
-            print_json(&NumberAnswer::of(&issued))?;
-        } else {
-            print([&issued.entry.number])?;
-        });
+        return print_number(&issued, args.json);
     }
     let numbers = Texts::of(&issued)?.collect::<Result<Vec<_>, _>>()?;
-    Ok(if args.json {
+    if args.json {
         print_json(&ExpandedRange { range: RangeAnswer::of(&issued), numbers })?;
     } else {
         print(numbers)?;
-    })
+    }
+    Ok(())
+}
+
+fn print_number(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        print_json(&NumberAnswer::of(issued))?;
+    } else {
+        print([&issued.entry.number])?;
+    }
+    Ok(())
 }

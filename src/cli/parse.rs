@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::session::{refusal, with_service};
+use crate::allocator::AllocError;
 use crate::config::Settings;
 use crate::number::Parsed;
 
@@ -54,6 +55,7 @@ impl PartsAnswer {
         }
     }
 
+    /// The same for people: a name and its value on each line.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("series {}", self.code)];
         lines.extend(self.date.iter().map(|date| format!("date {date}")));
@@ -70,7 +72,10 @@ impl PartsAnswer {
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
     let parts = with_service(settings, async |service| {
         let catalog = service.allocator.catalog();
-        let served = catalog.choose(&args.type_code, args.project.as_deref()).map_err(refusal)?;
+        let served = catalog
+            .choose(&args.type_code, args.project.as_deref())
+            .map_err(AllocError::from)
+            .map_err(refusal)?;
         let parsed = served.series.parse(&args.number)?;
         Ok(PartsAnswer::of(&served.version.definition.code, parsed))
     })

@@ -1,5 +1,7 @@
 //! `numerator series apply | list | show`: series files into the ledger, and out of it again.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -13,9 +15,9 @@ use super::session::{clock, open_ledger, with_service};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
 use crate::ledger::{SeriesChange, SeriesVersion};
-use crate::number::{SeriesDefinition, read_series};
+use crate::number::{self, SeriesDefinition};
 
-/// Largest series file, in bytes.
+/// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
 
 /// What to do with series.
@@ -82,6 +84,7 @@ struct SavedSeries {
     is_new: bool,
 }
 
+/// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     let mut definitions: Vec<SeriesDefinition> = Vec::new();
     for file in &args.files {
@@ -127,23 +130,23 @@ impl SavedSeries {
     }
 }
 
-/// Reads the series of a file.
+/// Reads and checks the series of a file; never more of it than a series file may hold.
 fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     let name = file.display();
-    let size = std::fs::metadata(file).with_context(|| format!("{name}"))?.len();
-    if size > FILE_BYTES_MAX {
-        bail!("{name} is larger than {FILE_BYTES_MAX} bytes; split it");
-    }
-    let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
-    read_series(&text).with_context(|| format!("{name}"))
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .with_context(|| format!("{name} cannot be read"))?;
+    number::read_series(&text).with_context(|| format!("{name}"))
 }
 
 /// The shape of a series file.
 #[derive(Serialize)]
 struct SeriesFile {
-    series: Vec<SeriesDefinition>,
+    series: [SeriesDefinition; 1],
 }
 
+/// Prints the active series.
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
     let configs = active(settings).await?;
     if args.json {
@@ -167,6 +170,7 @@ async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints one series so that `series apply` reads it again.
 async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     let configs = active(settings).await?;
     let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
@@ -175,18 +179,50 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     if args.json {
         print_json(&config)?;
     } else {
-        print([
-            toml::to_string_pretty(&SeriesFile { series: vec![config.definition] })?.trim_end()
-        ])?;
+        print([write_series(config.definition)?.trim_end()])?;
     }
     Ok(())
 }
 
-/// The series that a service would serve: an empty embedded ledger is given the built-in ones first.
+/// The text of a series file with one series.
+fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
+    toml::to_string_pretty(&SeriesFile { series: [definition] })
+}
+
+/// The series that a service would serve: starting it gives an empty embedded ledger the built-in
+/// ones first.
 async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
     with_service(settings, async |service| {
         let catalog = service.allocator.catalog();
         Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_that_is_shown_can_be_applied_again() {
+        for definition in number::builtin_series() {
+            let text = write_series(definition.clone()).expect("TOML");
+            assert_eq!(number::read_series(&text), Ok(vec![definition]), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_told_by_its_name_and_place() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("orders.toml");
+        let missing = format!("{:#}", read_file(&file).expect_err("missing"));
+        assert!(missing.contains("orders.toml cannot be read"), "{missing}");
+        std::fs::write(&file, "[[series]]\ncode = 5\n").expect("written");
+        let wrong = format!("{:#}", read_file(&file).expect_err("wrong"));
+        assert!(wrong.contains("orders.toml: line 2, column 8"), "{wrong}");
+        let limit = usize::try_from(FILE_BYTES_MAX).expect("fits");
+        std::fs::write(&file, " ".repeat(limit + 1)).expect("written");
+        let large = format!("{:#}", read_file(&file).expect_err("large"));
+        assert!(large.contains("orders.toml") && large.contains("at most"), "{large}");
+    }
 }

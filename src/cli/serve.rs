@@ -16,6 +16,7 @@ use crate::service::{Mode, Service};
 /// An address that is taken, a service that cannot start, a journal that could not be drained.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
+    // Before anything joins: a port that is taken should leave no trace in the ledger.
     let listener = TcpListener::bind(settings.http_listen)
         .await
         .with_context(|| format!("http.listen {} cannot be used", settings.http_listen))?;
@@ -23,6 +24,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let service = Service::start(settings, clock(), Mode::Serve).await?;
     let (terminate, interrupt) =
         (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?);
+    // Samples of histograms are kept until they are drained, asked for or not.
     let upkeep = tokio::spawn({
         let prometheus = prometheus.clone();
         async move {
@@ -42,10 +44,12 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     stopped.context("the journal could not be drained")
 }
 
+/// From here on the signal no longer ends the process by itself.
 fn listen_for(kind: SignalKind) -> anyhow::Result<Signal> {
     signal(kind).context("signals cannot be listened for")
 }
 
+/// Waits for the first of both signals.
 async fn told_to_stop(mut terminate: Signal, mut interrupt: Signal) {
     let told = tokio::select! {
         _ = terminate.recv() => "SIGTERM",

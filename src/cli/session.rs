@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::anyhow;
-
-use crate::allocator::AllocError;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
 use crate::http::Problem;
@@ -38,8 +35,7 @@ pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLed
     Ok(ledger)
 }
 
-/// One line for a refusal: what is wrong, where, and the slug that the HTTP interface gives it.
-pub(super) fn refusal(error: impl Into<AllocError>) -> anyhow::Error {
-    let problem = Problem::from(error.into());
-    anyhow!("{} [{}]", problem.detail(), problem.slug().name())
+/// A refusal as one line: where, what, and the slug that the HTTP interface gives it.
+pub(super) fn refusal(problem: impl Into<Problem>) -> anyhow::Error {
+    anyhow::Error::msg(problem.into())
 }

@@ -34,8 +34,11 @@ struct PartitionAnswer {
     epoch: u64,
     state: &'static str,
     owner: &'static str,
+    /// Which data set of Redis it is.
     incarnation: Option<String>,
+    /// How the epoch before was closed: `exact` or `ceiling`.
     last_closing: Option<&'static str>,
+    /// Why the epoch began.
     cause: String,
 }
 
@@ -45,6 +48,7 @@ struct NodeAnswer {
     node_id: String,
     label: String,
     version: String,
+    /// Raised with every heartbeat; a node whose beat stands still is silent.
     beat: i64,
 }
 
@@ -107,6 +111,7 @@ pub async fn run(settings: &Settings, args: &StatusArgs) -> anyhow::Result<()> {
 }
 
 impl StatusAnswer {
+    /// The same for people.
     fn lines(&self) -> Vec<String> {
         let Totals { journal, gaps, collisions, rejected } = self.totals;
         let mut partitions = Table::new();

@@ -19,13 +19,18 @@ pub(super) struct Wrong {
     pub(super) reason: String,
 }
 
+/// A value within its bounds, or the setting to blame.
 type Checked<T> = Result<T, Wrong>;
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
+/// For windows that are written in days.
 const DAY: Duration = Duration::from_secs(86_400);
+/// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
+/// Each call is compared with every token.
 const TOKENS_MAX: usize = 1_000;
+/// The journal keeps the name with every number.
 const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Checks the merged layer and makes the settings of it.
@@ -62,6 +67,7 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
     })
 }
 
+/// Bounds of the HTTP server. A batch may never be smaller than a single request.
 fn http(http: &layer::Http) -> Checked<HttpSettings> {
     let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
     Ok(HttpSettings {
@@ -116,6 +122,8 @@ fn data_home(environment: &[(String, String)]) -> Option<PathBuf> {
         .map(|home| home.join("numerator"))
 }
 
+/// How to reach Redis. Its waits are checked even where no URL makes use of them: a typing error
+/// should not wait for the day on which Redis is switched on.
 fn redis(redis: &layer::Redis) -> Checked<Option<RedisSettings>> {
     let command_timeout =
         wait("redis.command_timeout", redis.command_timeout, millis(10)..=secs(60))?;
@@ -154,6 +162,7 @@ fn prefix(prefix: &str) -> Checked<String> {
     Ok(prefix.into())
 }
 
+/// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
 fn tokens(written: &[layer::Token]) -> Checked<Vec<Token>> {
     if written.len() > TOKENS_MAX {
         return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
@@ -191,6 +200,7 @@ pub(crate) fn is_token_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
+/// 64 hexadecimal digits as bytes.
 fn read_sha256(hex: &str) -> Option<[u8; 32]> {
     if hex.len() != 64 || !hex.is_ascii() {
         return None;
@@ -203,6 +213,7 @@ fn read_sha256(hex: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
+/// The log. Its filter is compiled here once, so that a wrong one is refused at start.
 fn log(log: &layer::Log) -> Checked<LogSettings> {
     if let Some(filter) = &log.filter
         && let Err(error) = tracing_subscriber::EnvFilter::builder().parse(filter)
@@ -215,6 +226,7 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
     Ok(LogSettings { format: log.format, filter: log.filter.clone() })
 }
 
+/// Bounds and waits of issuing, and what they must be to each other.
 fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let Layer { node, allocator, ceiling, journal, retry, recovery, .. } = layer;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
@@ -265,10 +277,12 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     })
 }
 
+/// Refuses a setting.
 fn wrong<T>(setting: &'static str, reason: String) -> Checked<T> {
     Err(Wrong { setting, reason })
 }
 
+/// Accepts a value within its bounds, both included.
 fn within<T: PartialOrd + Display>(
     setting: &'static str,
     value: T,
@@ -281,6 +295,7 @@ fn within<T: PartialOrd + Display>(
     wrong(setting, format!("{value} is out of bounds; write {least} to {most}"))
 }
 
+/// Accepts a duration within its bounds, both included.
 fn wait(
     setting: &'static str,
     value: DurationText,

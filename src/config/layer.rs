@@ -19,6 +19,7 @@ pub(super) struct Layer {
     pub(super) database: Database,
     pub(super) data: Data,
     pub(super) redis: Redis,
+    /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
     pub(super) partitions: u32,
     pub(super) auth: Auth,
     pub(super) node: Node,
@@ -56,11 +57,13 @@ impl Default for Layer {
 
 /// Declares one section: a struct whose fields are the section's settings with their defaults.
 macro_rules! section {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty = $default:expr,)* }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[$meaning:meta])* $field:ident: $kind:ty = $default:expr,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize)]
         #[serde(default, deny_unknown_fields)]
-        pub(super) struct $name { $(pub(super) $field: $kind,)* }
+        pub(super) struct $name { $($(#[$meaning])* pub(super) $field: $kind,)* }
 
         impl Default for $name {
             fn default() -> Self {
@@ -70,6 +73,7 @@ macro_rules! section {
     };
 }
 
+/// The defaults of issuing, which stand beside the doc comments of their meaning.
 fn issuing() -> AllocatorSettings {
     AllocatorSettings::default()
 }
@@ -77,11 +81,17 @@ fn issuing() -> AllocatorSettings {
 section! {
     /// `http.*`
     Http {
+        /// Address and port; another address than loopback needs `auth.tokens`.
         listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+        /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),
+        /// Largest body of a request that is no batch.
         body_max_bytes: usize = 65_536,
+        /// Largest body of a batch.
         batch_body_max_bytes: usize = 1_048_576,
+        /// How long a connection may be idle, or take to send a header.
         header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
+        /// Connections served at once; more wait to be accepted.
         connections_max: usize = 10_000,
     }
 }
@@ -89,7 +99,9 @@ section! {
 section! {
     /// `database.*`
     Database {
+        /// The ledger; without one, a SQLite file in `data.dir`.
         url: Option<String> = None,
+        /// Connections to the ledger held at once.
         connections_max: u32 = 8,
     }
 }
@@ -97,6 +109,7 @@ section! {
 section! {
     /// `data.*`
     Data {
+        /// Folder of the embedded ledger; without one, where XDG puts data.
         dir: Option<PathBuf> = None,
     }
 }
@@ -104,9 +117,13 @@ section! {
 section! {
     /// `redis.*`
     Redis {
+        /// The Redis of the fast path; without one, the ledger takes the numbers.
         url: Option<String> = None,
+        /// What all keys begin with; fixed when a ledger is set up (F8).
         prefix: String = "nbr".into(),
+        /// After this long without a reply a call's outcome is unknown.
         command_timeout: DurationText = DurationText(Duration::from_secs(1)),
+        /// Longest wait between two attempts to connect.
         reconnect_max: DurationText = DurationText(Duration::from_millis(500)),
     }
 }
@@ -114,6 +131,7 @@ section! {
 section! {
     /// `auth.*`
     Auth {
+        /// Who may call; empty: whoever reaches the address.
         tokens: Vec<Token> = Vec::new(),
     }
 }

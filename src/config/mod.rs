@@ -88,8 +88,8 @@ pub struct Token {
 pub struct LogSettings {
     /// `log.format`.
     pub format: LogFormat,
-    /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info` for
-    /// `serve`, `warn` for the other commands.
+    /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
+    /// for `serve`, `warn` for the other commands.
     pub filter: Option<String>,
 }
 

@@ -64,8 +64,11 @@ pub enum SettingsError {
 /// All sources laid over each other.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
+    /// The settings of all sources together, of the right kinds but not yet within their bounds.
     pub(super) layer: Layer,
+    /// The same as TOML, while it is laid together.
     table: Table,
+    /// Where each setting's value was written; a default has no place.
     origins: BTreeMap<String, String>,
 }
 
@@ -124,6 +127,7 @@ impl Merged {
         SettingsError::Wrong { setting: setting.into(), origin, reason }
     }
 
+    /// Adds a file. Its errors tell line and column as well as the name of the setting.
     fn add_file(&mut self, path: &Path) -> Result<(), SettingsError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| SettingsError::Unreadable {

@@ -234,5 +234,8 @@ impl PreviewAnswer {
 
 /// Microseconds of the ledger as RFC 3339 in UTC; what no calendar holds (past 9999) is the epoch.
 pub(super) fn instant(us: i64) -> String {
-    Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+    format!("{:.6}", Timestamp::from_microsecond(us).unwrap_or(Timestamp::UNIX_EPOCH))
 }
+
+#[cfg(test)]
+mod tests;

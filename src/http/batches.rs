@@ -75,7 +75,6 @@ pub(super) struct BatchAnswer {
 /// What became of one document.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "nearly all items of a batch are numbers")]
 enum ItemAnswer {
     /// It has its number.
     Number {
@@ -100,7 +99,7 @@ enum ItemAnswer {
     path = "/api/v1/document-numbering/batches",
     tag = "numbers",
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "At most 251 visible characters"),
+        ("Idempotency-Key" = Option<String>, Header, description = "At most 251 characters"),
     ),
     request_body = BatchOrder,
     responses(
@@ -128,20 +127,26 @@ pub(super) async fn create_batch(
 /// The two kinds of batch.
 #[derive(Debug)]
 enum Kind {
+    /// Each answered for itself; still JSON, since a mistake in one must not refuse the others.
     Documents(Vec<Value>),
+    /// All or nothing.
     Range(Box<RangeOrder>),
 }
 
 /// A range to take.
 #[derive(Debug)]
 struct RangeOrder {
+    /// What each number of it is made of.
     number: NumberOrder,
     count: u64,
+    /// Answer with every text.
     expand: bool,
+    /// Already checked.
     document_id: Option<String>,
 }
 
 impl BatchOrder {
+    /// Which kind of batch it is; a mixture of both is refused.
     fn kind(self) -> Result<Kind, Problem> {
         let Some(documents) = self.documents else { return self.range() };
         let is_mixed = self.type_code.is_some()
@@ -165,6 +170,7 @@ impl BatchOrder {
         Ok(Kind::Documents(documents))
     }
 
+    /// The range that is asked for.
     fn range(self) -> Result<Kind, Problem> {
         let missing = |field| {
             let reason = "is missing: name documents, or type and count";
@@ -183,6 +189,7 @@ impl BatchOrder {
     }
 }
 
+/// Takes a range. The texts, where they are wanted, are rendered while they are sent.
 async fn take_range(
     app: &App,
     caller: &Caller,
@@ -203,6 +210,7 @@ async fn take_range(
     Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
+/// Numbers all documents at once; each has its own number or problem.
 async fn number_documents(
     app: &App,
     caller: &Caller,
@@ -220,6 +228,7 @@ async fn number_documents(
     join(items.map(Box::pin).collect()).await
 }
 
+/// Numbers one document of a list like a call of its own.
 async fn number_document(
     app: &App,
     caller: &Caller,

@@ -25,6 +25,7 @@ pub(super) struct BodyBounds {
 }
 
 /// A JSON body.
+#[derive(Debug)]
 pub(super) struct Json<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
@@ -49,6 +50,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
+/// Whether the body claims to be JSON, or a format made of JSON.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -56,6 +58,8 @@ fn is_json(headers: &HeaderMap) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
+/// Reads a body of at most so many bytes: refused at once where a larger one is announced, else
+/// as soon as it grows too large.
 async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         Problem::new(Slug::BodyTooLarge, format!("send at most {max_bytes} bytes in one request"))
@@ -127,6 +131,7 @@ fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
 }
 
 /// The query of a URL.
+#[derive(Debug)]
 pub(super) struct QueryOf<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {

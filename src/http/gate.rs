@@ -30,7 +30,9 @@ pub const LOCAL_USER: &str = "local";
 /// Status of a call whose client left before it was answered; only ever logged and counted.
 const CLIENT_LEFT: u16 = 499;
 
+/// The header that carries a request id, in and out.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// The other end of the connection; put into each request by the server.
@@ -40,9 +42,13 @@ pub(super) struct Peer(pub(super) IpAddr);
 /// Who calls. Handlers get it as an extension.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
+    /// Name of the token, or [`LOCAL_USER`].
     pub(super) user_id: String,
+    /// The other end of the connection. Headers that claim another address are not believed.
     pub(super) ip_address: Option<String>,
+    /// Name of this call in answers and log lines.
     pub(super) request_id: Arc<str>,
+    /// In which language problems speak to the user.
     pub(super) language: Language,
 }
 
@@ -54,11 +60,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// A gate for these tokens; none means that everybody is [`LOCAL_USER`].
     pub(super) fn new(tokens: Vec<Token>, metrics: Metrics, clock: SharedClock) -> Self {
         Gate { tokens, metrics, clock }
     }
 
-    /// The name of whoever calls.
+    /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
+    /// tells nothing about a token.
     fn authenticate(&self, headers: &HeaderMap) -> Result<String, Problem> {
         if self.tokens.is_empty() {
             return Ok(LOCAL_USER.into());
@@ -95,6 +103,7 @@ impl Gate {
     }
 }
 
+/// Whether a caller's request id may go into headers and log lines.
 fn is_request_id(id: &str) -> bool {
     (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
@@ -108,6 +117,7 @@ pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next:
     pass(gate, request, next, request_id).instrument(span).await
 }
 
+/// The call itself, inside its span.
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
     let language = Language::of(request.headers());
     let ip = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical().to_string());
@@ -159,9 +169,11 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
 struct Call {
     metrics: Metrics,
     method: String,
+    /// Pattern of the route.
     route: &'static str,
     user_id: String,
     ip_address: String,
+    /// Status and slug; `None` until it is answered.
     outcome: Option<(u16, Option<Slug>)>,
     began: Instant,
 }
@@ -183,6 +195,7 @@ impl Drop for Call {
 }
 
 /// What a panic in a handler becomes.
+#[expect(clippy::needless_pass_by_value, reason = "the signature is the layer's")]
 pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let cause = panic
         .downcast_ref::<&str>()

@@ -20,7 +20,7 @@ use super::problem::{Problem, ProblemBody};
     tag = "numbers",
     params(
         ("documentId" = String, Path, description = "At most 255 characters, percent-encoded"),
-        ("Idempotency-Key" = Option<String>, Header, description = "At most 255 visible characters"),
+        ("Idempotency-Key" = Option<String>, Header, description = "At most 255 characters"),
     ),
     request_body = NumberOrder,
     responses(

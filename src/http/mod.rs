@@ -27,6 +27,7 @@ pub use answer::{
 pub(crate) use batches::COUNT_MAX;
 pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
+pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use server::serve;
 pub use texts::Texts;
@@ -52,7 +53,9 @@ use gate::Gate;
 /// What handlers share.
 #[derive(Clone)]
 struct App {
+    /// Allocator, ledger and clock.
     service: Arc<Service>,
+    /// Renders the metrics.
     prometheus: PrometheusHandle,
 }
 

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -14,7 +15,9 @@ use super::body::QueryOf;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::{IssuePath, JournalFilter, JournalRow};
 
+/// Rows of an answer where the caller sets no limit.
 const ROWS_DEFAULT: u32 = 100;
+/// Most rows of an answer.
 const ROWS_MAX: u32 = 1_000;
 
 /// What to look for; all that is given must match.
@@ -157,13 +160,15 @@ pub(super) async fn list_numbers(
     let ledger = app.service.ledger.clone();
     let rows = super::finish(async move { ledger.find(&filter).await }).await?;
     if let (Some(number), true) = (wanted, rows.is_empty()) {
-        let detail = format!("no such allocation of number {number:?} is in the journal");
+        let detail = format!("the journal holds no number {number:?} that matches");
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     Ok(axum::Json(NumberList { numbers: rows.into_iter().map(NumberRow::of).collect() }))
 }
 
 impl NumberQuery {
+    /// The filter for the ledger: bounded, normalised like issued numbers are (R2.4), and never
+    /// empty, which would be a full scan (R5.4).
     fn filter(self) -> Result<JournalFilter, Problem> {
         let texts = [
             ("number", &self.number),
@@ -182,7 +187,9 @@ impl NumberQuery {
         if !(1..=ROWS_MAX).contains(&limit) {
             return Err(Problem::field("limit", format!("must be 1 to {ROWS_MAX}")));
         }
+        let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
         let NumberQuery { number, document_id, user_id, .. } = self;
+        let (number, document_id) = (normalised(number), normalised(document_id));
         let filter = JournalFilter { number, document_id, user_id, from_us, until_us, limit };
         let is_empty = filter.number.is_none()
             && filter.document_id.is_none()

@@ -19,6 +19,7 @@ use crate::number::Inputs;
 /// Longest document id and idempotency key, in characters (R1.8).
 pub(super) const KEY_CHARS_MAX: usize = 255;
 
+/// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A number to generate, or to preview.
@@ -42,7 +43,7 @@ pub(super) struct NumberOrder {
     pub(super) again: bool,
 }
 
-/// One document of a batch.
+/// One document of a batch: what a single number takes, and the document.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DocumentOrder {
@@ -101,7 +102,7 @@ impl DocumentOrder {
 }
 
 /// A document id, normalised like every input (R2.4).
-pub(super) fn check_document_id(field: &str, text: &str) -> Result<String, Problem> {
+pub(crate) fn check_document_id(field: &str, text: &str) -> Result<String, Problem> {
     let id: String = text.nfc().collect();
     if id.is_empty() || id.chars().count() > KEY_CHARS_MAX {
         return Err(Problem::field(field, format!("must be 1 to {KEY_CHARS_MAX} characters long")));

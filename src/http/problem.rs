@@ -3,6 +3,8 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
+use std::fmt;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
@@ -107,10 +109,13 @@ impl Slug {
 #[derive(Clone, Debug)]
 pub struct Problem {
     slug: Slug,
+    /// May be shown to anybody: never a cause from inside.
     detail: String,
     field: Option<String>,
     number_taken: NumberTaken,
+    /// When a retry makes sense; `None`: never.
     retry_after_ms: Option<u64>,
+    /// The number that the document has already.
     document_number: Option<String>,
 }
 
@@ -135,7 +140,7 @@ impl Problem {
     }
 
     /// A bug of ours. The cause is logged here, once; the caller learns only that it happened.
-    pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Problem {
             // Whoever called may have got further than the bug.
@@ -144,6 +149,7 @@ impl Problem {
         }
     }
 
+    /// The same problem, worth a retry after so long.
     fn retry_in(self, ms: u64) -> Self {
         Problem { retry_after_ms: Some(ms), ..self }
     }
@@ -152,12 +158,6 @@ impl Problem {
     #[must_use]
     pub fn slug(&self) -> Slug {
         self.slug
-    }
-
-    /// What is wrong, for people.
-    #[must_use]
-    pub fn detail(&self) -> &str {
-        &self.detail
     }
 
     /// The problem as it is sent.
@@ -191,6 +191,7 @@ impl Problem {
         response
     }
 
+    /// Headers that say the same as the body, for clients and proxies that never read it.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -201,6 +202,17 @@ impl Problem {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         headers
+    }
+}
+
+/// One line for the command line: where, what, and the slug.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Most details name their field themselves.
+        if let Some(field) = self.field.as_ref().filter(|field| !self.detail.contains(*field)) {
+            write!(f, "{field}: ")?;
+        }
+        write!(f, "{} [{}]", self.detail, self.slug.name())
     }
 }
 
@@ -290,6 +302,7 @@ impl From<AllocError> for Problem {
     }
 }
 
+/// Slug and words for whatever is missing. The words name the setting or the act that helps.
 fn unavailable(why: Unavailable) -> (Slug, &'static str) {
     match why {
         Unavailable::CeilingReached => (

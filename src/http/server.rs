@@ -65,7 +65,7 @@ pub async fn serve(
             }
         }
     }
-    // Closed first, so that balancers and clients turn to another process at once.
+    // The listener goes first, so that balancers and clients turn to another process at once.
     drop(listener);
     let open = graceful.count();
     tracing::info!(open, "no longer accepting connections");

@@ -17,7 +17,9 @@ pub struct Texts {
     mask: Mask,
     /// First value and step of each serial.
     serials: Vec<(u64, u64)>,
+    /// Index of the next number.
     next: u64,
+    /// How many there are.
     count: u64,
 }
 
@@ -67,6 +69,7 @@ impl<T: Iterator<Item = Result<String, InputError>>> StreamedTexts<T> {
         StreamedTexts { texts, head: Some(object), is_done: false }
     }
 
+    /// The next piece of the object; `None` after its last one.
     fn chunk(&mut self) -> Result<Option<Bytes>, InputError> {
         if self.is_done {
             return Ok(None);

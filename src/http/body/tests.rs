@@ -26,7 +26,7 @@ fn request(content_type: &str, body: impl Into<Body>) -> Request {
 
 async fn refused(request: Request) -> ProblemBody {
     let read = Json::<NumberOrder>::from_request(request, &()).await;
-    told(&read.err().expect("refused"))
+    told(&read.expect_err("refused"))
 }
 
 /// A body in frames of 16 bytes without an announced length; it never ends when told to stall.
@@ -60,7 +60,7 @@ impl HttpBody for Frames {
 async fn a_body_that_fits_is_read() {
     for kind in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"] {
         let request = request(kind, r#"{"type":"SPO","context":{"REV":"A"}}"#);
-        let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.ok().expect(kind);
+        let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.expect(kind);
         assert_eq!((order.type_code.as_str(), order.context["REV"].as_str()), ("SPO", "A"));
     }
 }
@@ -158,13 +158,12 @@ async fn a_wrong_query_is_told_by_its_field() {
         let request = Request::builder().uri(format!("/?{query}")).body(()).expect("request");
         let (mut parts, ()) = request.into_parts();
         let read = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await;
-        let problem = told(&read.err().expect(query));
+        let problem = told(&read.expect_err(query));
         assert_eq!(problem.kind, "invalid-field");
         assert_eq!(problem.field.as_deref(), Some(field), "{query}: {}", problem.detail);
     }
     let (mut parts, ()) = Request::builder().uri("/?limit=7").body(()).expect("ok").into_parts();
-    let QueryOf(wanted) =
-        QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await.ok().expect("7");
+    let QueryOf(wanted) = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await.expect("7");
     assert_eq!(wanted.limit, Some(7));
 }
 

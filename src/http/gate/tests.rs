@@ -110,3 +110,85 @@ async fn a_panic_is_a_problem_that_hides_its_cause() {
     assert!(body.contains("\"type\":\"internal\"") && !body.contains("secret"), "{body}");
     assert!(body.contains("กรุณาติดต่อผู้ดูแลระบบ"), "{body}");
 }
+
+/// What a log is written to.
+#[derive(Clone, Default)]
+struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("lock").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Everything that is logged while the guard lives.
+    fn capture(filter: &str) -> (Self, tracing::subscriber::DefaultGuard) {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .finish();
+        (lines, tracing::subscriber::set_default(log))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().expect("lock").clone()).expect("text")
+    }
+}
+
+#[tokio::test]
+async fn every_call_to_a_numbering_endpoint_is_logged_refused_ones_too() {
+    let (lines, _log) = Lines::capture("info");
+    let tokens = || vec![token("billing", "nbr_1")];
+    let request = get_request(CONFIGS).header(REQUEST_ID, "first");
+    ask(tokens(), request.header(AUTHORIZATION, "Bearer nbr_1")).await;
+    ask(tokens(), get_request(CONFIGS).header(REQUEST_ID, "second")).await;
+    ask(tokens(), get_request("/healthz").header(REQUEST_ID, "third")).await;
+    let text = lines.text();
+    let logged: Vec<&str> = text.lines().collect();
+    assert_eq!(logged.len(), 2, "{text}");
+    for (line, parts) in logged.iter().zip([
+        ["request_id=first", "user=\"billing\"", "status=200", "slug=\"\""],
+        ["request_id=second", "user=\"\"", "status=401", "slug=\"unauthenticated\""],
+    ]) {
+        let common = [CONFIGS, "ip=\"192.0.2.7\"", "method=\"GET\""];
+        for part in parts.into_iter().chain(common) {
+            assert!(line.contains(part), "{part} is missing from {line}");
+        }
+    }
+    assert!(!text.contains("nbr_1"), "a token was logged");
+}
+
+#[tokio::test]
+async fn a_warning_carries_the_request_id_whatever_the_filter() {
+    let (lines, _log) = Lines::capture("warn");
+    ask(Vec::new(), get_request("/panic").header(REQUEST_ID, "seven")).await;
+    let text = lines.text();
+    let cause = text.lines().find(|line| line.contains("secret cause")).expect("logged");
+    assert!(cause.contains("request_id=seven"), "{cause}");
+}
+
+#[test]
+fn a_client_that_leaves_early_is_counted() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        let gate = Gate::new(Vec::new(), Metrics::new(), Arc::new(ManualClock::at(0)));
+        let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
+        let request = get_request(CONFIGS).body(Body::empty()).expect("request");
+        let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        drop(call);
+    });
+    let text = handle.render();
+    assert!(text.contains("status=\"499\"} 1"), "{text}");
+}

@@ -145,6 +145,14 @@ fn the_api_reference_lists_every_slug_with_its_status() {
 }
 
 #[test]
+fn on_the_command_line_a_problem_is_one_line_with_its_field() {
+    let error = AllocError::Field { field: "document_id", reason: "is too long".into() };
+    assert_eq!(Problem::from(error).to_string(), "document_id: is too long [invalid-field]");
+    let error = AllocError::from(RuleError::UnknownType("X".into()));
+    assert_eq!(Problem::from(error).to_string(), "unknown document type \"X\" [unknown-type]");
+}
+
+#[test]
 fn a_slug_is_one_word_of_its_own() {
     let names: BTreeSet<&str> = Slug::ALL.iter().map(|slug| slug.name()).collect();
     assert_eq!(names.len(), Slug::ALL.len());
