@@ -2,4 +2,5 @@
 //!
 //! Never relies on a server that was running before; never ends a process it did not start.
 
+pub mod postgres;
 pub mod process;
