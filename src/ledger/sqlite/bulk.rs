@@ -12,7 +12,6 @@ use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
 
 /// Nothing to lock: the transaction is the only writer.
-#[expect(clippy::unused_async, reason = "the other engine waits here")]
 pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
     Ok(())
 }

@@ -55,7 +55,6 @@ impl Store {
 }
 
 /// Statements have no time limit here.
-#[expect(clippy::unused_async, reason = "the other engine sets its limit here")]
 async fn allow_long_search(_conn: &mut Conn) -> Result<(), LedgerError> {
     Ok(())
 }

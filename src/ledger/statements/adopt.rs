@@ -1,6 +1,6 @@
 //! A dead node's outbox enters the journal, and the node is accounted for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use super::{Store, append, bytes, commit, partitions};
 use crate::ledger::{Adopted, At, Closing, Entry, LedgerError};
@@ -27,10 +27,13 @@ pub(super) async fn adopt(
             let why = "an outbox holds entries of its own partition only";
             return Err(LedgerError::Refused(format!("partition: {why}")));
         }
-        if !closings.contains_key(&of) {
-            closings.insert(of, partitions::closing(&mut tx, at.partition, of).await?);
-        }
-        if closings[&of] != Some(Closing::Exact) {
+        let closing = match closings.entry(of) {
+            hash_map::Entry::Occupied(known) => *known.get(),
+            hash_map::Entry::Vacant(empty) => {
+                *empty.insert(partitions::closing(&mut tx, at.partition, of).await?)
+            }
+        };
+        if closing != Some(Closing::Exact) {
             handed_out.push(entry);
         }
     }

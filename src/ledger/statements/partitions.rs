@@ -47,11 +47,12 @@ pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, 
 }
 
 fn found(row: Option<Row>, partition: u32) -> Result<Partition, LedgerError> {
-    let missing = || {
-        let why = "the ledger has no such partition; use the ledger's own number of partitions";
-        LedgerError::Refused(format!("partition {partition}: {why}"))
-    };
-    partition_of(&row.ok_or_else(missing)?)
+    partition_of(&row.ok_or_else(|| no_such(partition))?)
+}
+
+fn no_such(partition: u32) -> LedgerError {
+    let why = "the ledger has no such partition; use the ledger's own number of partitions";
+    LedgerError::Refused(format!("partition {partition}: {why}"))
 }
 
 /// How an epoch was closed; `None` while it is not.
@@ -221,7 +222,7 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
 
 /// See [`crate::ledger::Ledger::hold`].
 pub(super) async fn hold(store: &Store, partition: u32, cause: &str) -> Result<(), LedgerError> {
-    sqlx::query(
+    let held = sqlx::query(
         "update partition set state = 'held', actor = null, cause = $2, changed_at_us = $3 \
          where partition_id = $1",
     )
@@ -231,7 +232,7 @@ pub(super) async fn hold(store: &Store, partition: u32, cause: &str) -> Result<(
     .execute(&store.writer)
     .await
     .map_err(LedgerError::at_commit)?;
-    Ok(())
+    if held.rows_affected() == 0 { Err(no_such(partition)) } else { Ok(()) }
 }
 
 /// The columns of an ownership.

@@ -89,9 +89,13 @@ async fn lock_counters(
     let mut counters = BTreeMap::new();
     for (seed, counter) in locked {
         let counter = if counter.epoch == toucher.at.epoch {
+            // In an epoch of the database both are moved together: this one is counted by Redis.
+            if counter.ceiling != counter.taken {
+                return Err(fenced(toucher.at));
+            }
             counter
         } else {
-            // In an epoch of the database the ceiling is what is taken: no room beyond it.
+            // No room beyond what is taken: the epoch closes without a gap.
             toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
         };
         if counter.partition != toucher.at.partition {
@@ -201,7 +205,6 @@ impl Plan {
                 let serial = u16::try_from(serial).unwrap_or(u16::MAX);
                 return Ok(Planned::Answered(TakeOutcome::Exhausted { serial }));
             }
-            #[allow(unreachable_patterns, reason = "the language may refuse for other reasons")]
             Err(other) => return Err(LedgerError::Refused(format!("mask: {other}"))),
         };
         // Only now is the order certain to take its values.

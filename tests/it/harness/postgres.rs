@@ -20,21 +20,19 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct Postgres {
     process: Option<Process>,
     folder: TempDir,
-    binaries: PathBuf,
     port: u16,
 }
 
 impl Postgres {
     /// Starts a server with an empty database.
     pub fn start() -> Self {
-        let binaries = binaries();
-        let template = template(&binaries);
+        let template = template();
         let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let data = folder.path().join("data");
         run(Command::new("cp").arg("-a").arg(&template).arg(&data));
         give_to_server(folder.path());
-        let mut server = Postgres { process: None, folder, binaries, port: free_port() };
+        let mut server = Postgres { process: None, folder, port: free_port() };
         server.run();
         server
     }
@@ -78,7 +76,7 @@ impl Postgres {
     fn run(&mut self) {
         let data = self.folder.path().join("data");
         let mut args: Vec<String> = Vec::new();
-        let mut program = self.binaries.join("postgres");
+        let mut program = installed("postgres");
         if is_root() {
             args.extend(as_server().map(str::to_owned));
             args.extend(["--pdeathsig=KILL".to_owned(), program.display().to_string()]);
@@ -108,7 +106,7 @@ impl Postgres {
     }
 
     fn psql(&self, sql: &str) -> Output {
-        Command::new(self.binaries.join("psql"))
+        Command::new(installed("psql"))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U"])
             .args(["postgres", "-p", &self.port.to_string(), "-c", sql, "postgres"])
             .output()
@@ -122,8 +120,8 @@ impl Drop for Postgres {
     }
 }
 
-/// The newest installed version: `postgres` is not on the PATH of Debian.
-fn binaries() -> PathBuf {
+/// A program of PostgreSQL, of the newest version: Debian keeps most of them off the PATH.
+fn installed(program: &str) -> PathBuf {
     let mut folders: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
         .unwrap_or_default();
@@ -132,22 +130,14 @@ fn binaries() -> PathBuf {
         name.to_string_lossy().parse().unwrap_or(0)
     };
     folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let complete = |folder: &PathBuf| {
-        ["initdb", "postgres", "psql"].iter().all(|program| folder.join(program).is_file())
-    };
-    folders
-        .into_iter()
-        .chain(std::env::split_paths(&path))
-        .find(complete)
-        .expect("PostgreSQL not found; scripts/test installs it")
+    find_program(program, &folders)
 }
 
 /// The data folder that servers are copied from; made by whichever test comes first.
-fn template(binaries: &Path) -> PathBuf {
+fn template() -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(home).unwrap();
-    let version = run(Command::new(binaries.join("postgres")).arg("--version"));
+    let version = run(Command::new(installed("postgres")).arg("--version"));
     let version: String = version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
     let template = home.join(format!("postgres-template-{version}"));
     let lock = File::create(home.join("postgres-template.lock")).unwrap();
@@ -160,10 +150,10 @@ fn template(binaries: &Path) -> PathBuf {
         let data = work.path().join("data");
         let mut initdb = if is_root() {
             let mut command = Command::new(find_program("setpriv", &[]));
-            command.args(as_server()).arg(binaries.join("initdb"));
+            command.args(as_server()).arg(installed("initdb"));
             command
         } else {
-            Command::new(binaries.join("initdb"))
+            Command::new(installed("initdb"))
         };
         initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
         run(initdb.args(["--username=postgres", "-D"]).arg(&data));

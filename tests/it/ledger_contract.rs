@@ -1,0 +1,184 @@
+//! What every ledger must keep, as one list of named cases run on each engine.
+//!
+//! On SQLite each case is a test with its own file. On PostgreSQL each group is a test with its own
+//! server, in which each case has its own schema; a failing group names its failing cases.
+
+mod adoption;
+mod journal;
+mod lookups;
+mod opening;
+mod partitions;
+mod seeds;
+mod setup;
+mod takes;
+mod world;
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use crate::harness::postgres::Postgres;
+use world::World;
+
+/// A case that is ready to run.
+type Case = fn(World) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+macro_rules! ledger_contract {
+    ($($group:ident { $($case:ident)* })*) => {
+        mod sqlite {
+            $(mod $group {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let folder = tempfile::tempdir().unwrap();
+                    let url = format!("sqlite:{}", folder.path().join("new/ledger.db").display());
+                    let world = crate::ledger_contract::World::open(&url).await;
+                    crate::ledger_contract::$group::$case(world).await;
+                })*
+            })*
+        }
+
+        mod postgres {
+            $(#[test]
+            fn $group() {
+                crate::ledger_contract::run_on_postgres(&[
+                    $((stringify!($case), |world| {
+                        Box::pin(crate::ledger_contract::$group::$case(world))
+                    })),*
+                ]);
+            })*
+        }
+    };
+}
+
+ledger_contract! {
+    setup {
+        a_deployment_is_written_once_and_other_settings_are_refused
+        series_need_a_deployment
+        a_changed_series_gets_a_new_version_and_an_equal_one_does_not
+        series_are_applied_all_or_none
+        a_heartbeat_counts_and_a_node_that_left_is_gone
+        a_retired_node_is_gone
+        events_come_back_newest_first
+    }
+    partitions {
+        a_node_participates_only_while_the_epoch_is_open
+        a_node_that_left_or_was_adopted_does_not_come_back
+        a_bump_compares_epoch_and_state
+        an_epoch_is_not_bumped_before_the_one_before_it_is_closed
+        of_many_openers_one_claims_the_epoch
+        only_who_claimed_the_opening_reports_it_done
+        an_opening_given_up_is_bumped
+        an_epoch_of_the_database_is_open_at_once
+        the_last_epoch_closed_at_the_ceiling_is_remembered
+        a_held_partition_is_not_bumped
+    }
+    seeds {
+        a_new_counter_starts_below_its_first_value
+        a_first_ceiling_stays_on_the_step_below_the_maximum
+        a_second_seed_in_one_epoch_names_the_first_seeder
+        of_many_seeders_of_a_new_counter_one_seeds_it
+        a_seed_is_fenced_once_the_epoch_is_over
+        a_raise_lifts_and_never_lowers
+        a_raise_is_fenced_once_the_counter_went_on
+        a_counter_goes_on_from_taken_after_an_exact_close
+        a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling
+        an_untouched_counter_remembers_the_ceiling_over_later_exact_closes
+        a_step_leaves_no_false_holes
+        an_untouched_counter_is_settled_on_request
+        more_holes_than_one_search_finds_are_all_registered
+    }
+    journal {
+        entries_come_back_as_they_were_written
+        a_repeated_batch_is_known_and_counts_nothing_twice
+        an_entry_twice_in_one_batch_is_known
+        a_second_equal_value_is_a_collision
+        a_second_equal_number_in_its_scope_is_a_collision
+        a_range_that_overlaps_its_neighbour_is_a_collision
+        overlaps_within_one_batch_are_collisions
+        random_ranges_collide_exactly_where_they_overlap
+        an_entry_above_the_ceiling_lifts_it
+        an_entry_of_an_older_epoch_raises_nothing
+        a_late_entry_shrinks_the_gap
+        text_that_no_column_takes_is_refused_whole
+        an_entry_of_an_unknown_counter_is_refused
+        a_rejected_entry_is_accounted_for_once
+        several_serials_are_written_together
+    }
+    lookups {
+        the_newest_number_under_a_key_or_document_is_found
+        a_question_looks_no_further_back_than_it_says
+        keys_are_compared_byte_for_byte
+        rows_are_found_by_number_document_user_and_time
+        counters_and_totals_are_listed
+        a_value_both_issued_and_lost_is_an_overlap
+    }
+    adoption {
+        entries_of_an_epoch_closed_exact_are_discarded
+        entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled
+        only_a_complete_outbox_accounts_for_its_node
+        an_adopted_entry_that_its_node_journaled_too_is_known
+    }
+    takes {
+        numbers_follow_each_other_across_calls
+        a_range_is_taken_whole
+        several_serials_are_taken_together_or_not_at_all
+        a_document_is_numbered_once
+        orders_of_one_batch_under_one_key_get_one_number
+        again_gives_a_document_another_number
+        two_takers_of_one_document_get_one_number
+        many_takers_of_one_counter_get_a_run_without_holes
+        an_exhausted_serial_takes_nothing
+        a_number_that_another_has_is_spent_and_the_batch_goes_on
+        a_repeated_take_finds_its_own_numbers
+        a_take_is_fenced_once_the_counter_went_on
+        a_first_touch_needs_an_open_epoch_of_the_database
+        a_database_epoch_closes_without_a_gap
+    }
+    opening {
+        ten_openers_of_a_fresh_ledger_all_succeed
+        a_schema_newer_than_the_binary_is_refused
+    }
+}
+
+/// Runs the cases of one group on a server of their own.
+fn run_on_postgres(cases: &[(&str, Case)]) {
+    let server = Postgres::start();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let mut failed = Vec::new();
+    for (index, (name, case)) in cases.iter().enumerate() {
+        let url = server.url(&format!("case_{index}"));
+        let run = || runtime.block_on(async { case(World::open(&url).await).await });
+        if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
+            failed.push(*name);
+        }
+    }
+    assert!(failed.is_empty(), "failed on PostgreSQL: {failed:?}");
+}
+
+#[test]
+fn a_postgres_that_may_lose_commits_is_refused() {
+    let server = Postgres::start();
+    let url = format!("{}%20-csynchronous_commit%3Doff", server.url("loses_commits"));
+    let error = opening::open_alone(&url).err().expect("refused");
+    assert!(error.to_string().contains("synchronous_commit = on"), "{error}");
+}
+
+#[test]
+fn a_lost_postgres_is_worth_a_retry_and_found_again() {
+    let mut server = Postgres::start();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let world = runtime.block_on(World::open(&server.url("comes_back")));
+    server.kill();
+    let error = runtime.block_on(world.ledger.partitions()).expect_err("nobody there");
+    assert!(error.retry_useful(), "{error}");
+    server.restart();
+    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 4);
+}
+
+#[test]
+fn a_url_of_another_kind_is_refused() {
+    for url in ["mysql://localhost/x", "sqlite:", "sqlite::memory:", "ledger.db"] {
+        let error = opening::open_alone(url).err().expect(url).to_string();
+        assert!(error.contains("database.url"), "{error}");
+    }
+}

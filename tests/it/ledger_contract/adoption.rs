@@ -1,0 +1,65 @@
+//! What becomes of a dead node's outbox.
+
+use numerator::ledger::{Adopted, Closing, PartitionState};
+use numerator::node::NodeId;
+
+use super::world::{World, at, entry, redis, seed};
+
+pub async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
+    let (ledger, dead) = (&world.ledger, NodeId::random());
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let new = world.redis_epoch(Closing::Exact).await;
+    world.seed(new, &seed("k")).await;
+    let entries = [entry(old, counter_id, 1), entry(new, counter_id, 2), entry(old, counter_id, 3)];
+    let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
+    assert_eq!(adopted, Adopted { written: 1, known: 0, discarded: 2 });
+    let rows = ledger.find(&Default::default()).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&rows[0].entry, rows[0].node_id), (&entries[1], dead));
+    let elsewhere = numerator::ledger::At { partition: 0, ..new };
+    assert!(ledger.adopt(elsewhere, dead, &entries, true).await.is_err(), "another partition's");
+}
+
+pub async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled(world: World) {
+    let (ledger, dead) = (&world.ledger, NodeId::random());
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    // Being closed: whether it ends exact may depend on these very entries.
+    ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
+    let adopted = ledger.adopt(old, dead, &[entry(old, counter_id, 1)], false).await.unwrap();
+    assert_eq!((adopted.written, adopted.discarded), (1, 0));
+    assert!(ledger.claim_open(at(2), world.node, Closing::Ceiling, &redis()).await.unwrap());
+    assert!(ledger.opened(at(2), world.node).await.unwrap());
+    world.seed(at(2), &seed("k")).await;
+    assert_eq!(world.gaps(counter_id).await, [(2, 10, "Unaccounted".to_owned())]);
+    let adopted = ledger.adopt(at(2), dead, &[entry(old, counter_id, 2)], true).await.unwrap();
+    assert_eq!((adopted.written, adopted.discarded), (1, 0));
+    assert_eq!(world.gaps(counter_id).await, [(3, 10, "Unaccounted".to_owned())]);
+}
+
+pub async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
+    let ledger = &world.ledger;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let dead = NodeId::random();
+    world.join(dead).await;
+    assert!(ledger.participate(open, dead).await.unwrap());
+    ledger.adopt(open, dead, &[entry(open, counter_id, 1)], false).await.unwrap();
+    assert!(ledger.participate(open, dead).await.unwrap(), "not accounted for");
+    ledger.adopt(open, dead, &[], true).await.unwrap();
+    assert!(!ledger.participate(open, dead).await.unwrap());
+}
+
+pub async fn an_adopted_entry_that_its_node_journaled_too_is_known(world: World) {
+    let ledger = &world.ledger;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let entries = [entry(open, counter_id, 1), entry(open, counter_id, 2)];
+    world.append(&entries[..1]).await;
+    let adopted = ledger.adopt(open, world.node, &entries, true).await.unwrap();
+    assert_eq!(adopted, Adopted { written: 1, known: 1, discarded: 0 });
+    let appended = ledger.append(world.node, &entries).await.unwrap();
+    assert_eq!((appended.written, appended.known), (0, 2));
+    world.verify().await;
+}

@@ -1,0 +1,160 @@
+//! What the journal answers.
+
+use numerator::ledger::{Closing, Found, JournalFilter, JournalRow, Question, Seed};
+
+use super::world::{NOW_US, World, entry, question, range, record, seed, with};
+
+const HOUR_US: i64 = 3_600_000_000;
+
+pub async fn the_newest_number_under_a_key_or_document_is_found(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let keyed = |value, document: &str, key: Option<&str>, user: &str, age_us: i64| {
+        with(entry(open, counter_id, value), |r| {
+            r.document_id = Some(document.into());
+            r.idempotency_key = key.map(str::to_owned);
+            r.user_id = user.into();
+            r.issued_at_us = NOW_US - age_us;
+        })
+    };
+    let old = keyed(1, "d1", Some("key"), "u", 100);
+    let new = keyed(2, "d1", None, "u", 50);
+    let others = keyed(3, "d2", Some("key"), "someone", 10);
+    world.append(&[new.clone(), old.clone(), others.clone()]).await;
+
+    let ask = |key: Option<&str>, document: Option<&str>, user: &str| Question {
+        idempotency_key: key.map(str::to_owned),
+        document_id: document.map(str::to_owned),
+        user_id: user.into(),
+        ..question(&record("any"))
+    };
+    let questions = [
+        ask(Some("key"), Some("d1"), "u"),
+        ask(Some("key"), None, "someone"),
+        ask(Some("key"), Some("d3"), "nobody"),
+        ask(None, Some("d2"), "u"),
+        ask(None, None, "u"),
+        Question { series_id: 8, ..ask(Some("key"), Some("d1"), "u") },
+    ];
+    let found = world.ledger.replays(&questions).await.unwrap();
+    let nothing = Found::default;
+    let expected = [
+        Found { by_key: Some(old), by_document: Some(new) },
+        Found { by_key: Some(others.clone()), by_document: None },
+        nothing(),
+        Found { by_key: None, by_document: Some(others) },
+        nothing(),
+        nothing(),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(world.ledger.replays(&[]).await.unwrap(), []);
+}
+
+pub async fn a_question_looks_no_further_back_than_it_says(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let written = with(entry(open, counter_id, 1), |r| r.idempotency_key = Some("key".into()));
+    world.append(std::slice::from_ref(&written)).await;
+    let ask = |since_us| Question { since_us, ..question(&written.record) };
+    let found = world.ledger.replays(&[ask(NOW_US), ask(NOW_US + 1)]).await.unwrap();
+    let both = Found { by_key: Some(written.clone()), by_document: Some(written.clone()) };
+    assert_eq!(found, [both, Found::default()]);
+}
+
+pub async fn keys_are_compared_byte_for_byte(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let keys = ["Team", "TEAM", "team", "téam", "te\u{301}am", "team "];
+    let seeds: Vec<Seed> = keys.map(seed).into();
+    world.ledger.seed(open, world.node, &seeds).await.unwrap();
+    assert_eq!(world.ledger.counters(0, 100).await.unwrap().len(), keys.len());
+    let counter_id = world.ledger.counter(7, 0, "TEAM").await.unwrap().unwrap().counter_id;
+    let entries: Vec<_> = (1..)
+        .zip(keys)
+        .map(|(value, key)| {
+            let mut entry = with(entry(open, counter_id, value), |r| {
+                r.document_id = Some(key.into());
+                r.counter_keys = vec!["TEAM".into()];
+            });
+            entry.number = key.into();
+            entry
+        })
+        .collect();
+    world.append(&entries).await;
+    for entry in entries {
+        let question = question(&entry.record);
+        let found = world.ledger.replays(&[question]).await.unwrap().remove(0);
+        assert_eq!(found.by_document, Some(entry));
+    }
+}
+
+pub async fn rows_are_found_by_number_document_user_and_time(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    // From a minute to half a year ago: every reach of a look-up by time.
+    let ages_us = [HOUR_US / 60, 2 * HOUR_US, 72 * HOUR_US, 4_000 * HOUR_US];
+    let mut entries = Vec::new();
+    for (value, age_us) in (1..).zip(ages_us) {
+        entries.push(with(entry(open, counter_id, value), |r| {
+            r.issued_at_us = NOW_US - age_us;
+            r.user_id = if value % 2 == 0 { "even" } else { "odd" }.into();
+        }));
+    }
+    world.append(&entries).await;
+    let find = async |filter: JournalFilter| -> Vec<u64> {
+        let rows: Vec<JournalRow> = world.ledger.find(&filter).await.unwrap();
+        rows.iter().map(|row| row.entry.taken[0].range.first).collect()
+    };
+    let any = JournalFilter::default;
+    let none: [u64; 0] = [];
+    assert_eq!(find(any()).await, [1, 2, 3, 4]);
+    assert_eq!(find(JournalFilter { limit: 2, ..any() }).await, [1, 2]);
+    let number = Some(entries[2].number.clone());
+    assert_eq!(find(JournalFilter { number: number.clone(), ..any() }).await, [3]);
+    let user_id = Some("even".to_owned());
+    assert_eq!(find(JournalFilter { user_id: user_id.clone(), ..any() }).await, [2, 4]);
+    assert_eq!(find(JournalFilter { user_id, number, ..any() }).await, none);
+    let document_id = entries[3].record.document_id.clone();
+    assert_eq!(find(JournalFilter { document_id, ..any() }).await, [4]);
+    let from_us = Some(NOW_US - 100 * HOUR_US);
+    let until_us = Some(NOW_US - HOUR_US);
+    assert_eq!(find(JournalFilter { from_us, ..any() }).await, [1, 2, 3]);
+    assert_eq!(find(JournalFilter { until_us, ..any() }).await, [2, 3, 4]);
+    assert_eq!(find(JournalFilter { from_us, until_us, ..any() }).await, [2, 3]);
+    assert_eq!(find(JournalFilter { from_us: until_us, until_us, ..any() }).await, none);
+}
+
+pub async fn counters_and_totals_are_listed(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let seeds = ["a", "b", "c"].map(seed);
+    world.ledger.seed(open, world.node, &seeds).await.unwrap();
+    let all = world.ledger.counters(0, 100).await.unwrap();
+    assert_eq!(all.iter().map(|c| &*c.key).collect::<Vec<_>>(), ["a", "b", "c"]);
+    let rest = world.ledger.counters(all[0].counter_id, 1).await.unwrap();
+    assert_eq!(rest, all[1..2]);
+    let id = all[0].counter_id;
+    world.append(&[range(open, id, 1, 5)]).await;
+    world.ledger.append(world.node, &[entry(open, id, 5)]).await.unwrap();
+    world.ledger.reject(&entry(open, id, 6), "test").await.unwrap();
+    let totals = world.ledger.totals().await.unwrap();
+    assert_eq!((totals.journal, totals.gaps), (1, 0));
+    assert_eq!((totals.collisions, totals.rejected), (1, 1));
+}
+
+pub async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (id, ..) = world.seed(open, &seed("k")).await;
+    world.append(&[range(open, id, 1, 5)]).await;
+    assert_eq!(world.ledger.overlaps(id, 10).await.unwrap(), []);
+    // Only another hand can write this.
+    let gap = "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
+               noted_at_us) values ($1, 4, 9, 1, 'discarded', 1, 0)";
+    if let Some(path) = world.url.strip_prefix("sqlite:") {
+        let pool = sqlx::SqlitePool::connect(path).await.unwrap();
+        sqlx::query(gap).bind(id).execute(&pool).await.unwrap();
+    } else {
+        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+        sqlx::query(gap).bind(id).execute(&pool).await.unwrap();
+    }
+    let overlaps = world.ledger.overlaps(id, 10).await.unwrap();
+    assert_eq!(overlaps.iter().map(|s| (s.first, s.last)).collect::<Vec<_>>(), [(4, 5)]);
+}

@@ -1,0 +1,219 @@
+//! First touches, raises, and what a closed epoch leaves behind.
+
+use numerator::ledger::{Closing, Counter, LedgerError, PartitionState, Raise, Seed, SeedOutcome};
+use numerator::node::NodeId;
+
+use super::world::{World, at, entry, range, seed, stepped};
+
+pub async fn a_new_counter_starts_below_its_first_value(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let wanted = Seed { start: 1, step: 5, ..seed("k") };
+    let (counter_id, value, ceiling) = world.seed(open, &wanted).await;
+    assert_eq!((value, ceiling), (-4, 46));
+    let counter = world.ledger.counter(7, 0, "k").await.unwrap().unwrap();
+    let partition = open.partition;
+    assert_eq!(
+        counter,
+        Counter {
+            counter_id,
+            series_id: 7,
+            serial: 0,
+            key: "k".into(),
+            partition,
+            epoch: open.epoch,
+            origin: -4,
+            start: -4,
+            taken: -4,
+            ceiling: 46,
+            step: 5,
+            journaled: 0,
+        }
+    );
+    assert_eq!(world.ledger.counter(7, 0, "K").await.unwrap(), None);
+    assert_eq!(world.ledger.counter(7, 1, "k").await.unwrap(), None);
+}
+
+pub async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (_, value, ceiling) =
+        world.seed(open, &Seed { start: 1, step: 5, max: 10, ..seed("k") }).await;
+    assert_eq!((value, ceiling), (-4, 6));
+    let (_, value, ceiling) = world.seed(open, &Seed { start: 20, max: 10, ..seed("full") }).await;
+    assert_eq!((value, ceiling), (19, 19), "at least where it starts");
+}
+
+pub async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("b")).await;
+    world.append(&[range(open, counter_id, 1, 4)]).await;
+    let seeds = [seed("c"), seed("b"), seed("c")];
+    let outcomes = world.ledger.seed(open, NodeId::random(), &seeds).await.unwrap();
+    assert!(matches!(outcomes[0], SeedOutcome::Seeded { value: 0, ceiling: 10, .. }));
+    let seeder = world.node;
+    assert_eq!(outcomes[1], SeedOutcome::Already { counter_id, seeder, value: 0, ceiling: 10 });
+    assert!(matches!(outcomes[2], SeedOutcome::Already { .. }), "twice in one call");
+}
+
+pub async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let mut calls = Vec::new();
+    for _ in 0..4 {
+        let ledger = world.another().await;
+        calls.push(tokio::spawn(async move {
+            let seeds: Vec<Seed> = ["b", "a", "c"].map(seed).into();
+            ledger.seed(open, NodeId::random(), &seeds).await.unwrap()
+        }));
+    }
+    let mut seeded = [0; 3];
+    for call in calls {
+        for (index, outcome) in call.await.unwrap().iter().enumerate() {
+            seeded[index] += u32::from(matches!(outcome, SeedOutcome::Seeded { .. }));
+        }
+    }
+    assert_eq!(seeded, [1, 1, 1]);
+}
+
+pub async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
+    let (ledger, old) = (&world.ledger, world.redis_epoch(Closing::Exact).await);
+    world.seed(old, &seed("k")).await;
+    ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
+    let fenced = async |at, key| {
+        let error = ledger.seed(at, world.node, &[seed(key)]).await.expect_err("fenced");
+        let expected = matches!(error, LedgerError::Fenced { epoch, .. } if epoch == at.epoch);
+        assert!(expected, "{error}");
+    };
+    fenced(old, "new").await;
+    fenced(old, "k").await;
+    fenced(at(old.epoch + 1), "new").await;
+    assert_eq!(ledger.counter(7, 0, "new").await.unwrap(), None, "nothing is left of it");
+    assert!(
+        ledger.claim_open(at(2), world.node, Closing::Exact, &super::world::redis()).await.unwrap()
+    );
+    fenced(at(2), "new").await;
+    assert!(ledger.opened(at(2), world.node).await.unwrap());
+    world.seed(at(2), &seed("new")).await;
+    fenced(old, "new").await;
+}
+
+pub async fn a_raise_lifts_and_never_lowers(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (a, ..) = world.seed(open, &seed("a")).await;
+    let (b, ..) = world.seed(open, &seed("b")).await;
+    let raises = [(b, 30), (a, 5), (b, 20), (999, 1)];
+    let raises = raises.map(|(counter_id, ceiling)| Raise { counter_id, ceiling });
+    let ceilings = world.ledger.raise(open, &raises).await.unwrap();
+    assert_eq!(ceilings, [Some(30), Some(10), Some(30), None]);
+}
+
+pub async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let new = world.redis_epoch(Closing::Exact).await;
+    let raise = [Raise { counter_id, ceiling: 99 }];
+    assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [None], "not seeded yet");
+    world.seed(new, &seed("k")).await;
+    assert_eq!(world.ledger.raise(old, &raise).await.unwrap(), [None]);
+    assert_eq!(world.ledger.counter(7, 0, "k").await.unwrap().unwrap().ceiling, 10);
+    assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [Some(99)]);
+    let elsewhere = numerator::ledger::At { partition: 0, epoch: new.epoch };
+    assert_eq!(world.ledger.raise(elsewhere, &raise).await.unwrap(), [None]);
+}
+
+pub async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    // 1 and 4..5 were taken by flights that nobody handed out.
+    world.append(&[range(old, counter_id, 2, 3), entry(old, counter_id, 6)]).await;
+    let new = world.redis_epoch(Closing::Exact).await;
+    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 6, 16));
+    let lost = |first, last| (first, last, "Discarded".to_owned());
+    assert_eq!(world.gaps(counter_id).await, [lost(1, 1), lost(4, 5)]);
+    world.verify().await;
+
+    world.append(&[range(new, counter_id, 7, 9)]).await;
+    let third = world.redis_epoch(Closing::Exact).await;
+    assert_eq!(world.seed(third, &seed("k")).await, (counter_id, 9, 19));
+    assert_eq!(world.gaps(counter_id).await.len(), 2, "a complete epoch leaves none");
+}
+
+pub async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling(world: World) {
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    world.append(&[range(old, counter_id, 1, 3), entry(old, counter_id, 5)]).await;
+    let new = world.redis_epoch(Closing::Ceiling).await;
+    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 10, 20));
+    let lost = |first, last| (first, last, "Unaccounted".to_owned());
+    assert_eq!(world.gaps(counter_id).await, [lost(4, 4), lost(6, 10)]);
+    world.verify().await;
+}
+
+pub async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(world: World) {
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    world.append(&[range(old, counter_id, 1, 3)]).await;
+    world.redis_epoch(Closing::Ceiling).await;
+    world.redis_epoch(Closing::Exact).await;
+    let last = world.database_epoch().await;
+    assert_eq!(world.seed(last, &Seed { room: 0, ..seed("k") }).await, (counter_id, 10, 10));
+    assert_eq!(world.gaps(counter_id).await, [(4, 10, "Unaccounted".to_owned())]);
+}
+
+pub async fn a_step_leaves_no_false_holes(world: World) {
+    let by_five = Seed { start: 5, step: 5, room: 6, ..seed("k") };
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, value, ceiling) = world.seed(old, &by_five).await;
+    assert_eq!((value, ceiling), (0, 30));
+    world.append(&[stepped(old, counter_id, 5, 10, 5), stepped(old, counter_id, 20, 20, 5)]).await;
+    assert_eq!(world.holes(counter_id, 0, 20).await, [(15, 15)]);
+    assert_eq!(world.holes(counter_id, 0, 30).await, [(15, 15), (25, 30)]);
+    assert_eq!(world.holes(counter_id, 0, 24).await, [(15, 15)], "24 is no value");
+    // The next epoch counts by one: its values follow the old grid's last one.
+    let new = world.redis_epoch(Closing::Ceiling).await;
+    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 30, 40));
+    let lost = |first, last| (first, last, "Unaccounted".to_owned());
+    assert_eq!(world.gaps(counter_id).await, [lost(15, 15), lost(25, 30)]);
+    world.append(&[range(new, counter_id, 31, 33)]).await;
+    world.verify().await;
+    // And back to five, where nothing lies between 33 and 38.
+    let third = world.redis_epoch(Closing::Exact).await;
+    assert_eq!(world.seed(third, &by_five).await, (counter_id, 33, 63));
+    world.append(&[stepped(third, counter_id, 38, 43, 5)]).await;
+    world.verify().await;
+}
+
+pub async fn an_untouched_counter_is_settled_on_request(world: World) {
+    let ledger = &world.ledger;
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    world.append(&[entry(old, counter_id, 3)]).await;
+    ledger.settle(counter_id).await.unwrap();
+    assert_eq!(world.gaps(counter_id).await, [], "its epoch is the current one");
+    ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
+    ledger.settle(counter_id).await.unwrap();
+    assert_eq!(world.gaps(counter_id).await, [], "its epoch is not closed yet");
+    let owner = super::world::redis();
+    assert!(ledger.claim_open(at(2), world.node, Closing::Ceiling, &owner).await.unwrap());
+    assert!(ledger.opened(at(2), world.node).await.unwrap());
+    for _ in 0..2 {
+        ledger.settle(counter_id).await.unwrap();
+        let lost = |first, last| (first, last, "Unaccounted".to_owned());
+        assert_eq!(world.gaps(counter_id).await, [lost(1, 2), lost(4, 10)]);
+    }
+    world.verify().await;
+    assert_eq!(world.seed(at(2), &seed("k")).await, (counter_id, 10, 20), "still a first touch");
+    assert_eq!(world.gaps(counter_id).await.len(), 2);
+    let error = ledger.settle(999).await.expect_err("unknown");
+    assert!(matches!(error, LedgerError::Refused(_)), "{error}");
+}
+
+pub async fn more_holes_than_one_search_finds_are_all_registered(world: World) {
+    let wide = Seed { room: 6_000, ..seed("k") };
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &wide).await;
+    let odd: Vec<_> = (0..2_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
+    world.append(&odd).await;
+    let new = world.redis_epoch(Closing::Exact).await;
+    assert_eq!(world.seed(new, &wide).await.1, 4_999);
+    assert_eq!(world.ledger.totals().await.unwrap().gaps, 2_499);
+    world.verify().await;
+}

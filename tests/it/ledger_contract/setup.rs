@@ -1,0 +1,134 @@
+//! Deployment, series, nodes, events.
+
+use numerator::ledger::{Deployment, Event, LedgerError, SeriesChange};
+use numerator::number::SeriesDefinition;
+use serde_json::json;
+
+use super::world::{NOW_US, World, deployment};
+
+fn change(code: &str, template: &str) -> SeriesChange {
+    let definition: SeriesDefinition = serde_json::from_value(json!({
+        "code": code, "name": "n", "serves": {"types": ["T"]}, "template": template,
+        "serials": [{}],
+    }))
+    .unwrap();
+    let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
+    SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
+}
+
+pub async fn a_deployment_is_written_once_and_other_settings_are_refused(world: World) {
+    let first = world.ledger.deployment(&deployment()).await.unwrap();
+    let second = world.ledger.deployment(&deployment()).await.unwrap();
+    assert_eq!(first.deployment_id, second.deployment_id, "the first one's id stays");
+    let partitions = world.ledger.partitions().await.unwrap();
+    assert_eq!(partitions.iter().map(|p| p.partition).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    for (setting, wanted) in [
+        ("partitions", Deployment { partitions: 8, ..deployment() }),
+        ("redis.prefix", Deployment { prefix: "other".into(), ..deployment() }),
+    ] {
+        let error = world.ledger.deployment(&wanted).await.expect_err(setting);
+        let named = matches!(error, LedgerError::SettingsDiffer { setting: s, .. } if s == setting);
+        assert!(named, "{error}");
+    }
+}
+
+pub async fn series_need_a_deployment(world: World) {
+    let url = match world.ledger.engine() {
+        "sqlite" => format!("{}2", world.url),
+        // The same schema after the deployment is gone is as good as a new one.
+        _ => return postgres_without_deployment(world).await,
+    };
+    let empty = numerator::ledger::open(&url, 1, world.clock.clone()).await.unwrap();
+    let error = empty.apply_series(&[change("S", "{SEQ:3}")]).await.expect_err("no deployment");
+    assert!(error.to_string().contains("deployment"), "{error}");
+}
+
+async fn postgres_without_deployment(world: World) {
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    sqlx::query("delete from deployment").execute(&pool).await.unwrap();
+    let error =
+        world.ledger.apply_series(&[change("S", "{SEQ:3}")]).await.expect_err("no deployment");
+    assert!(error.to_string().contains("deployment"), "{error}");
+}
+
+pub async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_not(world: World) {
+    let ledger = &world.ledger;
+    assert_eq!(ledger.series_stamp().await.unwrap(), 0);
+    let first = ledger.apply_series(&[change("S", "A{SEQ:3}")]).await.unwrap().remove(0);
+    assert_eq!((first.version, first.is_new), (1, true));
+    assert!(first.partition < 4);
+    let stamp = ledger.series_stamp().await.unwrap();
+
+    let same = ledger.apply_series(&[change("S", "A{SEQ:3}")]).await.unwrap().remove(0);
+    assert_eq!((same.version, same.is_new, same.series_id), (1, false, first.series_id));
+    assert_eq!(ledger.series_stamp().await.unwrap(), stamp);
+
+    let second = ledger.apply_series(&[change("S", "B{SEQ:3}")]).await.unwrap().remove(0);
+    assert_eq!((second.version, second.is_new, second.series_id), (2, true, first.series_id));
+    assert_eq!(second.partition, first.partition, "a series stays where it is");
+    assert!(ledger.series_stamp().await.unwrap() > stamp);
+    let active = ledger.series().await.unwrap();
+    assert_eq!(active.len(), 1);
+    assert_eq!((active[0].version, &*active[0].definition.template), (2, "B{SEQ:3}"));
+    assert_eq!((&*active[0].saved_by, &*active[0].reason), ("me", "because"));
+}
+
+pub async fn series_are_applied_all_or_none(world: World) {
+    let mut broken = change("B", "{SEQ:3}");
+    broken.saved_by = "nul\0".into();
+    let changes = [change("A", "{SEQ:3}"), broken];
+    let result = world.ledger.apply_series(&changes).await;
+    if world.ledger.engine() == "postgres" {
+        assert!(matches!(result, Err(LedgerError::Refused(_))), "{result:?}");
+        assert_eq!(world.ledger.series().await.unwrap(), []);
+    }
+    let changes = [change("C", "{SEQ:3}"), change("D", "{SEQ:3}")];
+    let applied = world.ledger.apply_series(&changes).await.unwrap();
+    let codes: Vec<&str> = applied.iter().map(|version| &*version.definition.code).collect();
+    assert_eq!(codes, ["C", "D"], "answered in the order asked");
+}
+
+pub async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World) {
+    let ledger = &world.ledger;
+    world.join(world.node).await;
+    for _ in 0..3 {
+        assert_eq!(ledger.heartbeat(world.node).await.unwrap().len(), 4);
+    }
+    let nodes = ledger.nodes().await.unwrap();
+    assert_eq!(nodes.iter().map(|n| (n.node_id, n.beat)).collect::<Vec<_>>(), [(world.node, 3)]);
+    ledger.leave(world.node).await.unwrap();
+    let error = ledger.heartbeat(world.node).await.expect_err("left");
+    assert!(matches!(error, LedgerError::NodeGone(node) if node == world.node), "{error}");
+    assert_eq!(ledger.nodes().await.unwrap(), []);
+}
+
+pub async fn a_retired_node_is_gone(world: World) {
+    world.ledger.retire_node(world.node).await.unwrap();
+    world.ledger.retire_node(world.node).await.unwrap();
+    assert_eq!(world.ledger.nodes().await.unwrap(), []);
+    let error = world.ledger.heartbeat(world.node).await.expect_err("retired");
+    assert!(matches!(error, LedgerError::NodeGone(_)), "{error}");
+}
+
+pub async fn events_come_back_newest_first(world: World) {
+    let plain = Event {
+        at_us: NOW_US,
+        kind: "start".into(),
+        partition: None,
+        epoch: None,
+        node_id: None,
+        detail: json!({}),
+    };
+    let full = Event {
+        kind: "recovery".into(),
+        partition: Some(3),
+        epoch: Some(9),
+        node_id: Some(world.node),
+        detail: json!({"cause": "เลข"}),
+        ..plain.clone()
+    };
+    world.ledger.record_event(&plain).await.unwrap();
+    world.ledger.record_event(&full).await.unwrap();
+    assert_eq!(world.ledger.events(10).await.unwrap(), [full.clone(), plain]);
+    assert_eq!(world.ledger.events(1).await.unwrap(), [full]);
+}

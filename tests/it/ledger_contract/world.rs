@@ -1,0 +1,219 @@
+//! What a case stands on: an open ledger with four partitions and one registered node, and short
+//! ways to say what happens to it.
+
+use std::sync::Arc;
+
+use numerator::clock::ManualClock;
+use numerator::ledger::{
+    At, Closing, Deployment, Entry, IssuePath, NewNode, Owner, Partition, PartitionState, Question,
+    Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder, TakeOutcome, open,
+};
+use numerator::node::NodeId;
+use numerator::number::{NUMBER_MAX, Range, TakenRange};
+use uuid::Uuid;
+
+/// The time at which every case begins.
+pub const NOW_US: i64 = 1_700_000_000_000_000;
+/// The partition that cases use unless they need two.
+pub const PARTITION: u32 = 2;
+
+pub struct World {
+    pub ledger: SharedLedger,
+    pub url: String,
+    pub clock: Arc<ManualClock>,
+    pub node: NodeId,
+}
+
+impl World {
+    pub async fn open(url: &str) -> Self {
+        let clock = Arc::new(ManualClock::at(NOW_US));
+        let ledger = open(url, 6, clock.clone()).await.unwrap();
+        ledger.deployment(&deployment()).await.unwrap();
+        let world = World { ledger, url: url.to_owned(), clock, node: NodeId::random() };
+        world.join(world.node).await;
+        world
+    }
+
+    /// Another process on the same ledger.
+    pub async fn another(&self) -> SharedLedger {
+        open(&self.url, 2, self.clock.clone()).await.unwrap()
+    }
+
+    /// Registers a node.
+    pub async fn join(&self, node: NodeId) {
+        let label = "test".to_owned();
+        let new = NewNode { node_id: node, label, version: "0".into(), started_at_us: NOW_US };
+        self.ledger.register_node(&new).await.unwrap();
+    }
+
+    pub async fn partition(&self) -> Partition {
+        let mut partitions = self.ledger.partitions().await.unwrap();
+        partitions.remove(PARTITION as usize)
+    }
+
+    /// Ends the current epoch with a closing and opens the next for an owner.
+    pub async fn next_epoch(&self, closing: Closing, owner: Owner) -> At {
+        let epoch = self.partition().await.epoch;
+        let from = PartitionState::Open;
+        let next = self.ledger.bump(at(epoch), from, self.node, "test").await.unwrap().unwrap();
+        assert!(self.ledger.claim_open(at(next), self.node, closing, &owner).await.unwrap());
+        if owner != Owner::Database {
+            assert!(self.ledger.opened(at(next), self.node).await.unwrap());
+        }
+        at(next)
+    }
+
+    pub async fn redis_epoch(&self, closing: Closing) -> At {
+        self.next_epoch(closing, redis()).await
+    }
+
+    pub async fn database_epoch(&self) -> At {
+        self.next_epoch(Closing::Exact, Owner::Database).await
+    }
+
+    /// Seeds one counter; its id, the value it starts above, and its ceiling.
+    pub async fn seed(&self, at: At, seed: &Seed) -> (i64, i64, i64) {
+        let seeded = self.ledger.seed(at, self.node, std::slice::from_ref(seed)).await.unwrap();
+        match &seeded[..] {
+            [SeedOutcome::Seeded { counter_id, value, ceiling }] => (*counter_id, *value, *ceiling),
+            other => panic!("not seeded: {other:?}"),
+        }
+    }
+
+    /// Journals entries that must all be new and sound.
+    pub async fn append(&self, entries: &[Entry]) {
+        let appended = self.ledger.append(self.node, entries).await.unwrap();
+        assert_eq!((appended.known, appended.collisions.len()), (0, 0), "{appended:?}");
+    }
+
+    /// Takes one order that must get a number.
+    pub async fn take(&self, at: At, order: TakeOrder) -> Entry {
+        let taken = self.ledger.take(at, self.node, &[order]).await.unwrap();
+        match &taken.outcomes[..] {
+            [TakeOutcome::Taken(entry)] => entry.clone(),
+            other => panic!("not taken: {other:?}"),
+        }
+    }
+
+    /// The gaps of a counter as (first, last, reason), by value.
+    pub async fn gaps(&self, counter_id: i64) -> Vec<(u64, u64, String)> {
+        let filter = numerator::ledger::GapFilter { counter_id: Some(counter_id), limit: 10_000 };
+        let gaps = self.ledger.gaps(&filter).await.unwrap();
+        let mut gaps: Vec<_> = gaps
+            .into_iter()
+            .map(|gap| (gap.span.first, gap.span.last, format!("{:?}", gap.reason)))
+            .collect();
+        gaps.sort();
+        gaps
+    }
+
+    pub async fn holes(&self, counter_id: i64, after: i64, upto: i64) -> Vec<(u64, u64)> {
+        let holes = self.ledger.holes(counter_id, after, upto, 100).await.unwrap();
+        holes.into_iter().map(|Span { first, last }| (first, last)).collect()
+    }
+
+    /// Every value from the first to the highest is accounted for exactly once.
+    pub async fn verify(&self) {
+        for counter in self.ledger.counters(0, 1_000).await.unwrap() {
+            let id = counter.counter_id;
+            assert_eq!(self.holes(id, counter.origin, counter.taken).await, [], "{counter:?}");
+            assert_eq!(self.ledger.overlaps(id, 10).await.unwrap(), [], "{counter:?}");
+        }
+    }
+}
+
+pub fn deployment() -> Deployment {
+    Deployment { deployment_id: Uuid::new_v4(), partitions: 4, prefix: "nbr".into() }
+}
+
+pub fn at(epoch: u64) -> At {
+    At { partition: PARTITION, epoch }
+}
+
+pub fn redis() -> Owner {
+    Owner::Redis { incarnation: "a".repeat(40) }
+}
+
+/// A counter from 1 by 1 with room for 10.
+pub fn seed(key: &str) -> Seed {
+    let key = key.to_owned();
+    Seed { series_id: 7, serial: 0, key, start: 1, step: 1, max: NUMBER_MAX, room: 10 }
+}
+
+/// A record whose number is `<document>-<value>`.
+pub fn record(document: &str) -> Record {
+    Record {
+        allocation_id: Uuid::now_v7(),
+        series_id: 7,
+        version: 1,
+        type_code: "T".into(),
+        project: None,
+        scope: String::new(),
+        mask: format!("{document}-{{0:3}}"),
+        document_id: Some(document.into()),
+        document_date: "2026-01-02".into(),
+        context: [("REV".to_owned(), "A".to_owned())].into(),
+        counter_keys: vec!["k".into()],
+        user_id: "u".into(),
+        ip_address: Some("::1".into()),
+        idempotency_key: None,
+        payload_digest: "00ff".into(),
+        issued_at_us: NOW_US,
+    }
+}
+
+/// An entry of a single number from Redis.
+pub fn entry(at: At, counter_id: i64, value: u64) -> Entry {
+    range(at, counter_id, value, value)
+}
+
+/// An entry of a range of step 1 from Redis.
+pub fn range(at: At, counter_id: i64, first: u64, last: u64) -> Entry {
+    stepped(at, counter_id, first, last, 1)
+}
+
+/// An entry of a range from Redis.
+pub fn stepped(at: At, counter_id: i64, first: u64, last: u64, step: u64) -> Entry {
+    let document = format!("d{}", Uuid::new_v4().simple());
+    Entry {
+        number: format!("{document}-{first:03}"),
+        record: Arc::new(record(&document)),
+        taken: vec![TakenRange { counter_id, range: Range { first, last, step } }],
+        at,
+        retry_count: 1,
+        path: IssuePath::Redis,
+    }
+}
+
+/// The entry with another record.
+pub fn with(mut entry: Entry, change: impl FnOnce(&mut Record)) -> Entry {
+    change(Arc::make_mut(&mut entry.record));
+    entry
+}
+
+/// An order of one number for a document, on the counter `k`.
+pub fn order(document: &str) -> TakeOrder {
+    order_of(record(document))
+}
+
+/// An order of one number for a record, on the counter `k`.
+pub fn order_of(record: Record) -> TakeOrder {
+    TakeOrder {
+        question: question(&record),
+        record: Arc::new(record),
+        count: 1,
+        serials: vec![seed("k")],
+        retry_count: 0,
+    }
+}
+
+/// What a record's keys ask.
+pub fn question(record: &Record) -> Question {
+    Question {
+        series_id: record.series_id,
+        user_id: record.user_id.clone(),
+        idempotency_key: record.idempotency_key.clone(),
+        document_id: record.document_id.clone(),
+        since_us: 0,
+    }
+}
