@@ -141,7 +141,7 @@ async fn faults_an_outbox_is_deleted_issuing_resumes_by_itself_without_a_duplica
 
 #[tokio::test]
 async fn faults_redis_restarts_empty_issuing_resumes_by_itself_without_a_duplicate() {
-    redis_is_ruined(|redis| redis.restart()).await;
+    redis_is_ruined(super::harness::redis::Redis::restart).await;
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 64;
 /// How soon after the last answer the journal must hold every row.
 const JOURNAL_LIMIT: Duration = Duration::from_secs(1);
 
-pub async fn open(deployment: &Deployment) -> SharedLedger {
+pub(crate) async fn open(deployment: &Deployment) -> SharedLedger {
     ledger::open(deployment.database_url(), 2, std::sync::Arc::new(SystemClock)).await.unwrap()
 }
 

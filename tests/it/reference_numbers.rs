@@ -71,7 +71,7 @@ async fn reference_numbers_come_out_exactly_through_http_on_redis_and_postgres()
         assert_eq!(last["document_number"], number, "{request}");
     }
     assert!(service.terminate());
-    assert_eq!(deployment.verify().0, true);
+    assert!(deployment.verify().0);
 }
 
 #[test]
@@ -93,5 +93,5 @@ fn reference_numbers_come_out_exactly_through_next_on_sqlite() {
         assert_eq!(out.lines().count(), times, "stdout carries the numbers only");
         assert_eq!(out.lines().last(), Some(number), "{request}");
     }
-    assert_eq!(deployment.verify().0, true);
+    assert!(deployment.verify().0);
 }

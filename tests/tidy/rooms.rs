@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Tools that every room may name but `number`, which knows nobody.
-const TOOLS: [&str; 4] = ["clock", "node", "task", "metrics"];
+const TOOLS: [&str; 5] = ["backoff", "clock", "node", "task", "metrics"];
 
 /// Client libraries and the room that alone sees them.
 const LIBRARIES: [(&str, &str); 2] = [("fred", "counter"), ("sqlx", "ledger")];

@@ -17,7 +17,7 @@ const START_DEADLINE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A running server.
-pub struct Postgres {
+pub(crate) struct Postgres {
     process: Option<Process>,
     folder: TempDir,
     port: u16,
@@ -25,7 +25,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Starts a server with an empty database.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let template = template();
         let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
@@ -38,7 +38,7 @@ impl Postgres {
     }
 
     /// The URL of a schema of its own, which is created where it is missing.
-    pub fn url(&self, schema: &str) -> String {
+    pub(crate) fn url(&self, schema: &str) -> String {
         self.sql(&format!("create schema if not exists {schema}"));
         let port = self.port;
         format!(
@@ -48,7 +48,7 @@ impl Postgres {
     }
 
     /// Runs SQL as the superuser and returns what it prints.
-    pub fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         let output = self.psql(sql);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{sql}: {error}");
@@ -56,7 +56,7 @@ impl Postgres {
     }
 
     /// Ends the server at once, as a crash would, and waits until all its processes are gone.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let id = process.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
@@ -68,7 +68,7 @@ impl Postgres {
     }
 
     /// Starts the server again on the same data and port.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.kill();
         self.run();
     }

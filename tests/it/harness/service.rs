@@ -12,7 +12,7 @@ use super::process::{Process, free_port};
 const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Settings of one deployment: where its stores are. Services and commands share it.
-pub struct Deployment {
+pub(crate) struct Deployment {
     folder: tempfile::TempDir,
     database_url: String,
     redis_url: Option<String>,
@@ -22,7 +22,7 @@ pub struct Deployment {
 
 impl Deployment {
     /// On PostgreSQL and Redis.
-    pub fn new(database_url: &str, redis_url: Option<&str>) -> Self {
+    pub(crate) fn new(database_url: &str, redis_url: Option<&str>) -> Self {
         Deployment {
             folder: tempfile::tempdir().expect("temporary folder"),
             database_url: database_url.into(),
@@ -32,24 +32,24 @@ impl Deployment {
     }
 
     /// Embedded: SQLite in a folder of its own, no Redis.
-    pub fn embedded() -> Self {
+    pub(crate) fn embedded() -> Self {
         Self::sqlite(None)
     }
 
     /// SQLite in a folder of its own.
-    pub fn sqlite(redis_url: Option<&str>) -> Self {
+    pub(crate) fn sqlite(redis_url: Option<&str>) -> Self {
         let mut deployment = Self::new("", redis_url);
         deployment.database_url = format!("sqlite:{}", deployment.path("numerator.db").display());
         deployment
     }
 
     /// A path in the deployment's folder.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Where the ledger is.
-    pub fn database_url(&self) -> &str {
+    pub(crate) fn database_url(&self) -> &str {
         &self.database_url
     }
 
@@ -72,19 +72,19 @@ impl Deployment {
     }
 
     /// Runs a command of the program to its end.
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("numerator runs")
     }
 
     /// A command of the program, not started yet.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_numerator"));
         command.arg("--config").arg(self.settings(0)).args(arguments).stdin(Stdio::null());
         command
     }
 
     /// Runs a command that must succeed; its standard output.
-    pub fn ok(&self, arguments: &[&str]) -> String {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
@@ -93,14 +93,14 @@ impl Deployment {
     }
 
     /// Applies series files.
-    pub fn apply(&self, files: &[PathBuf]) {
+    pub(crate) fn apply(&self, files: &[PathBuf]) {
         let mut arguments = vec!["series".to_owned(), "apply".to_owned()];
         arguments.extend(files.iter().map(|file| file.display().to_string()));
         self.ok(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     /// Applies all example series.
-    pub fn apply_examples(&self) {
+    pub(crate) fn apply_examples(&self) {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/series");
         let mut files: Vec<PathBuf> =
             folder.read_dir().expect("examples").map(|entry| entry.unwrap().path()).collect();
@@ -109,7 +109,7 @@ impl Deployment {
     }
 
     /// Applies a series `LOAD` of eight digits that never resets: one counter.
-    pub fn apply_load_series(&self) {
+    pub(crate) fn apply_load_series(&self) {
         let file = self.path("load.toml");
         let text = "[[series]]\ncode = \"LOAD\"\nname = \"load\"\ntemplate = \"L-{SEQ:8}\"\n\
                     serves = { types = [\"LOAD\"] }\n[[series.serials]]\ncounter = [\"type\"]\n";
@@ -118,7 +118,7 @@ impl Deployment {
     }
 
     /// Runs `verify`; whether it exits 0, and what it prints.
-    pub fn verify(&self) -> (bool, Value) {
+    pub(crate) fn verify(&self) -> (bool, Value) {
         let output = self.run(&["verify", "--json"]);
         let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
             panic!(
@@ -131,7 +131,7 @@ impl Deployment {
     }
 
     /// Starts the service and waits until it is ready.
-    pub fn serve(&self) -> Service {
+    pub(crate) fn serve(&self) -> Service {
         let port = free_port();
         let log = self.path(&format!("serve-{port}.log"));
         let arguments =
@@ -145,7 +145,7 @@ impl Deployment {
 }
 
 /// A running `numerator serve`.
-pub struct Service {
+pub(crate) struct Service {
     process: Process,
     /// Where it listens.
     pub url: String,
@@ -176,17 +176,17 @@ impl Service {
     }
 
     /// What it wrote to its log.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Ends it at once, as a crash would.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process.kill();
     }
 
     /// Asks it to end, and waits until it has; true when it ended well.
-    pub fn terminate(mut self) -> bool {
+    pub(crate) fn terminate(mut self) -> bool {
         let id = self.process.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
         assert!(sent.success());

@@ -5,7 +5,7 @@ use numerator::node::NodeId;
 
 use super::world::{World, at, entry, redis, seed};
 
-pub async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
+pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
@@ -21,7 +21,7 @@ pub async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
     assert!(ledger.adopt(elsewhere, dead, &entries, true).await.is_err(), "another partition's");
 }
 
-pub async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled(world: World) {
+pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled(world: World) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
@@ -38,7 +38,7 @@ pub async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled
     assert_eq!(world.gaps(counter_id).await, [(3, 10, "Unaccounted".to_owned())]);
 }
 
-pub async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
+pub(super) async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("k")).await;
@@ -51,7 +51,7 @@ pub async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
     assert!(!ledger.participate(open, dead).await.unwrap());
 }
 
-pub async fn an_adopted_entry_that_its_node_journaled_too_is_known(world: World) {
+pub(super) async fn an_adopted_entry_that_its_node_journaled_too_is_known(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("k")).await;

@@ -21,7 +21,7 @@ async fn marks(world: &World) -> (i64, i64, u64) {
     (counter.taken, counter.ceiling, counter.journaled)
 }
 
-pub async fn entries_come_back_as_they_were_written(world: World) {
+pub(super) async fn entries_come_back_as_they_were_written(world: World) {
     let (open, counter_id) = counting(&world).await;
     let full = with(range(open, counter_id, 1, 20), |record| {
         record.project = Some("โครงการ".into());
@@ -46,7 +46,7 @@ pub async fn entries_come_back_as_they_were_written(world: World) {
     world.verify().await;
 }
 
-pub async fn a_repeated_batch_is_known_and_counts_nothing_twice(world: World) {
+pub(super) async fn a_repeated_batch_is_known_and_counts_nothing_twice(world: World) {
     let (open, counter_id) = counting(&world).await;
     let batch: Vec<Entry> = (1..=5).map(|value| entry(open, counter_id, value)).collect();
     world.append(&batch[..3]).await;
@@ -58,7 +58,7 @@ pub async fn a_repeated_batch_is_known_and_counts_nothing_twice(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 5);
 }
 
-pub async fn an_entry_twice_in_one_batch_is_known(world: World) {
+pub(super) async fn an_entry_twice_in_one_batch_is_known(world: World) {
     let (open, counter_id) = counting(&world).await;
     let one = entry(open, counter_id, 1);
     let batch = [one.clone(), entry(open, counter_id, 2), one];
@@ -68,7 +68,7 @@ pub async fn an_entry_twice_in_one_batch_is_known(world: World) {
     assert_eq!(marks(&world).await, (2, 1_000, 2));
 }
 
-pub async fn a_second_equal_value_is_a_collision(world: World) {
+pub(super) async fn a_second_equal_value_is_a_collision(world: World) {
     let (open, counter_id) = counting(&world).await;
     let first = entry(open, counter_id, 1);
     world.append(&[first.clone()]).await;
@@ -87,7 +87,7 @@ pub async fn a_second_equal_value_is_a_collision(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 2, "the rest of the batch stays");
 }
 
-pub async fn a_second_equal_number_in_its_scope_is_a_collision(world: World) {
+pub(super) async fn a_second_equal_number_in_its_scope_is_a_collision(world: World) {
     let (open, counter_id) = counting(&world).await;
     let numbered = |value, number: &str, scope: &str| {
         let mut entry = with(entry(open, counter_id, value), |r| r.scope = scope.into());
@@ -111,7 +111,7 @@ pub async fn a_second_equal_number_in_its_scope_is_a_collision(world: World) {
     assert_eq!(world.gaps(counter_id).await, [], "a recorded collision is no gap");
 }
 
-pub async fn a_range_that_overlaps_its_neighbour_is_a_collision(world: World) {
+pub(super) async fn a_range_that_overlaps_its_neighbour_is_a_collision(world: World) {
     let (open, counter_id) = counting(&world).await;
     world.append(&[range(open, counter_id, 10, 20), range(open, counter_id, 30, 40)]).await;
     for (first, last) in [(20, 20), (15, 16), (5, 10), (21, 30), (1, 100), (40, 41), (10, 20)] {
@@ -124,7 +124,7 @@ pub async fn a_range_that_overlaps_its_neighbour_is_a_collision(world: World) {
     world.append(&[range(open, counter_id, 41, 99)]).await;
 }
 
-pub async fn overlaps_within_one_batch_are_collisions(world: World) {
+pub(super) async fn overlaps_within_one_batch_are_collisions(world: World) {
     let (open, counter_id) = counting(&world).await;
     let whole = range(open, counter_id, 1, 9);
     let inside = [range(open, counter_id, 3, 4), range(open, counter_id, 9, 12)];
@@ -135,7 +135,7 @@ pub async fn overlaps_within_one_batch_are_collisions(world: World) {
     assert_eq!(found, inside.iter().map(|e| e.record.allocation_id).collect());
 }
 
-pub async fn random_ranges_collide_exactly_where_they_overlap(world: World) {
+pub(super) async fn random_ranges_collide_exactly_where_they_overlap(world: World) {
     let (open, counter_id) = counting(&world).await;
     let seed = std::env::var("NUMERATOR_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0);
@@ -179,7 +179,7 @@ pub async fn random_ranges_collide_exactly_where_they_overlap(world: World) {
     assert_eq!(world.ledger.overlaps(counter_id, 10).await.unwrap(), [], "seed {seed}");
 }
 
-pub async fn an_entry_above_the_ceiling_lifts_it(world: World) {
+pub(super) async fn an_entry_above_the_ceiling_lifts_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, _, ceiling) = world.seed(open, &seed("k")).await;
     assert_eq!(ceiling, 10);
@@ -187,7 +187,7 @@ pub async fn an_entry_above_the_ceiling_lifts_it(world: World) {
     assert_eq!(marks(&world).await, (12, 12, 1));
 }
 
-pub async fn an_entry_of_an_older_epoch_raises_nothing(world: World) {
+pub(super) async fn an_entry_of_an_older_epoch_raises_nothing(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
@@ -198,7 +198,7 @@ pub async fn an_entry_of_an_older_epoch_raises_nothing(world: World) {
     assert_eq!(marks(&world).await, (11, 20, 1));
 }
 
-pub async fn a_late_entry_shrinks_the_gap(world: World) {
+pub(super) async fn a_late_entry_shrinks_the_gap(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed("k") }).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
@@ -215,7 +215,7 @@ pub async fn a_late_entry_shrinks_the_gap(world: World) {
     world.verify().await;
 }
 
-pub async fn text_that_no_column_takes_is_refused_whole(world: World) {
+pub(super) async fn text_that_no_column_takes_is_refused_whole(world: World) {
     let (open, counter_id) = counting(&world).await;
     let bad = with(entry(open, counter_id, 2), |r| r.document_id = Some("a\0b".into()));
     let batch = [entry(open, counter_id, 1), bad];
@@ -235,7 +235,7 @@ pub async fn text_that_no_column_takes_is_refused_whole(world: World) {
     assert_eq!(marks(&world).await, (0, 1_000, 0));
 }
 
-pub async fn an_entry_of_an_unknown_counter_is_refused(world: World) {
+pub(super) async fn an_entry_of_an_unknown_counter_is_refused(world: World) {
     let (open, _) = counting(&world).await;
     let error = world.ledger.append(world.node, &[entry(open, 999, 1)]).await.expect_err("unknown");
     assert!(matches!(&error, LedgerError::Refused(why) if why.contains("999")), "{error}");
@@ -243,7 +243,7 @@ pub async fn an_entry_of_an_unknown_counter_is_refused(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().rejected, 1, "kept raw all the same");
 }
 
-pub async fn a_rejected_entry_is_accounted_for_once(world: World) {
+pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
     let (open, counter_id) = counting(&world).await;
     let bad = with(range(open, counter_id, 3, 4), |r| r.document_id = Some("a\0b".into()));
     world.append(&[range(open, counter_id, 1, 2)]).await;
@@ -268,7 +268,7 @@ pub async fn a_rejected_entry_is_accounted_for_once(world: World) {
     assert_eq!(world.gaps(counter_id).await, [(6, 14, "Unaccounted".to_owned())]);
 }
 
-pub async fn several_serials_are_written_together(world: World) {
+pub(super) async fn several_serials_are_written_together(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (a, ..) = world.seed(open, &seed("k")).await;
     let (b, ..) = world.seed(open, &Seed { serial: 1, ..seed("second") }).await;

@@ -6,7 +6,7 @@ use super::world::{NOW_US, World, entry, question, range, record, seed, with};
 
 const HOUR_US: i64 = 3_600_000_000;
 
-pub async fn the_newest_number_under_a_key_or_document_is_found(world: World) {
+pub(super) async fn the_newest_number_under_a_key_or_document_is_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("k")).await;
     let keyed = |value, document: &str, key: Option<&str>, user: &str, age_us: i64| {
@@ -50,7 +50,7 @@ pub async fn the_newest_number_under_a_key_or_document_is_found(world: World) {
     assert_eq!(world.ledger.replays(&[]).await.unwrap(), []);
 }
 
-pub async fn a_question_looks_no_further_back_than_it_says(world: World) {
+pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("k")).await;
     let written = with(entry(open, counter_id, 1), |r| r.idempotency_key = Some("key".into()));
@@ -61,7 +61,7 @@ pub async fn a_question_looks_no_further_back_than_it_says(world: World) {
     assert_eq!(found, [both, Found::default()]);
 }
 
-pub async fn keys_are_compared_byte_for_byte(world: World) {
+pub(super) async fn keys_are_compared_byte_for_byte(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let keys = ["Team", "TEAM", "team", "téam", "te\u{301}am", "team "];
     let seeds: Vec<Seed> = keys.map(seed).into();
@@ -87,7 +87,7 @@ pub async fn keys_are_compared_byte_for_byte(world: World) {
     }
 }
 
-pub async fn rows_are_found_by_number_document_user_and_time(world: World) {
+pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("k")).await;
     // From a minute to half a year ago: every reach of a look-up by time.
@@ -123,7 +123,7 @@ pub async fn rows_are_found_by_number_document_user_and_time(world: World) {
     assert_eq!(find(JournalFilter { from_us: until_us, until_us, ..any() }).await, none);
 }
 
-pub async fn counters_and_totals_are_listed(world: World) {
+pub(super) async fn counters_and_totals_are_listed(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let seeds = ["a", "b", "c"].map(seed);
     world.ledger.seed(open, world.node, &seeds).await.unwrap();
@@ -140,7 +140,7 @@ pub async fn counters_and_totals_are_listed(world: World) {
     assert_eq!((totals.collisions, totals.rejected), (1, 1));
 }
 
-pub async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
+pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (id, ..) = world.seed(open, &seed("k")).await;
     world.append(&[range(open, id, 1, 5)]).await;

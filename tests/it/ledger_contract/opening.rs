@@ -8,12 +8,12 @@ use numerator::ledger::{LedgerError, SharedLedger, open};
 use super::world::{World, deployment};
 
 /// Opens a ledger outside any runtime.
-pub fn open_alone(url: &str) -> Result<SharedLedger, LedgerError> {
+pub(super) fn open_alone(url: &str) -> Result<SharedLedger, LedgerError> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(open(url, 2, Arc::new(ManualClock::at(0))))
 }
 
-pub async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
+pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     let url = match world.ledger.engine() {
         "sqlite" => format!("{}-fresh", world.url),
         _ => {
@@ -39,7 +39,7 @@ pub async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     assert_eq!(ids.len(), 1, "one deployment");
 }
 
-pub async fn a_schema_newer_than_the_binary_is_refused(world: World) {
+pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
     let newer = "insert into _sqlx_migrations (version, description, success, checksum, \
                  execution_time) values (9999, 'later', true, ";
     if let Some(path) = world.url.strip_prefix("sqlite:") {

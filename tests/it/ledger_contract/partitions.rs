@@ -5,7 +5,7 @@ use numerator::node::NodeId;
 
 use super::world::{NOW_US, World, at, redis};
 
-pub async fn a_node_participates_only_while_the_epoch_is_open(world: World) {
+pub(super) async fn a_node_participates_only_while_the_epoch_is_open(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
     assert!(ledger.participate(open, world.node).await.unwrap());
@@ -21,7 +21,7 @@ pub async fn a_node_participates_only_while_the_epoch_is_open(world: World) {
     assert!(ledger.participate(at(next), world.node).await.unwrap());
 }
 
-pub async fn a_node_that_left_or_was_adopted_does_not_come_back(world: World) {
+pub(super) async fn a_node_that_left_or_was_adopted_does_not_come_back(world: World) {
     let (ledger, open) = (&world.ledger, world.redis_epoch(Closing::Exact).await);
     let [adopted, left, unknown] = [NodeId::random(), NodeId::random(), NodeId::random()];
     for node in [adopted, left] {
@@ -37,7 +37,7 @@ pub async fn a_node_that_left_or_was_adopted_does_not_come_back(world: World) {
     }
 }
 
-pub async fn a_bump_compares_epoch_and_state(world: World) {
+pub(super) async fn a_bump_compares_epoch_and_state(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
     let bump = |at, from| ledger.bump(at, from, node, "why");
     assert_eq!(bump(at(1), PartitionState::Open).await.unwrap(), None, "another epoch");
@@ -52,7 +52,7 @@ pub async fn a_bump_compares_epoch_and_state(world: World) {
     assert_eq!(untouched.epoch, 0, "other partitions stay");
 }
 
-pub async fn an_epoch_is_not_bumped_before_the_one_before_it_is_closed(world: World) {
+pub(super) async fn an_epoch_is_not_bumped_before_the_one_before_it_is_closed(world: World) {
     let ledger = &world.ledger;
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     for from in [PartitionState::Open, PartitionState::Recovering, PartitionState::Opening] {
@@ -60,7 +60,7 @@ pub async fn an_epoch_is_not_bumped_before_the_one_before_it_is_closed(world: Wo
     }
 }
 
-pub async fn of_many_openers_one_claims_the_epoch(world: World) {
+pub(super) async fn of_many_openers_one_claims_the_epoch(world: World) {
     world.ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     let mut claims = Vec::new();
     for _ in 0..4 {
@@ -78,7 +78,7 @@ pub async fn of_many_openers_one_claims_the_epoch(world: World) {
     assert_eq!(world.partition().await.actor, Some(winners[0]));
 }
 
-pub async fn only_who_claimed_the_opening_reports_it_done(world: World) {
+pub(super) async fn only_who_claimed_the_opening_reports_it_done(world: World) {
     let ledger = &world.ledger;
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     assert!(!ledger.opened(at(1), world.node).await.unwrap(), "not claimed yet");
@@ -93,7 +93,7 @@ pub async fn only_who_claimed_the_opening_reports_it_done(world: World) {
     assert_eq!(partition.owner, redis());
 }
 
-pub async fn an_opening_given_up_is_bumped(world: World) {
+pub(super) async fn an_opening_given_up_is_bumped(world: World) {
     let (ledger, other) = (&world.ledger, NodeId::random());
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     ledger.claim_open(at(1), world.node, Closing::Exact, &redis()).await.unwrap();
@@ -103,7 +103,7 @@ pub async fn an_opening_given_up_is_bumped(world: World) {
     assert_eq!(world.partition().await.state, PartitionState::Recovering);
 }
 
-pub async fn an_epoch_of_the_database_is_open_at_once(world: World) {
+pub(super) async fn an_epoch_of_the_database_is_open_at_once(world: World) {
     let ledger = &world.ledger;
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     let owner = Owner::Database;
@@ -114,7 +114,7 @@ pub async fn an_epoch_of_the_database_is_open_at_once(world: World) {
     assert!(!ledger.claim_open(at(1), world.node, Closing::Exact, &owner).await.unwrap());
 }
 
-pub async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: World) {
+pub(super) async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: World) {
     world.redis_epoch(Closing::Exact).await;
     assert_eq!(world.partition().await.last_ceiling_epoch, 0);
     let second = world.redis_epoch(Closing::Ceiling).await;
@@ -128,7 +128,7 @@ pub async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: World) {
     assert_eq!(closed, (Some(Closing::Exact), 1), "later exact closings do not forget it");
 }
 
-pub async fn a_held_partition_is_not_bumped(world: World) {
+pub(super) async fn a_held_partition_is_not_bumped(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
     ledger.hold(open.partition, "the ledger went back").await.unwrap();

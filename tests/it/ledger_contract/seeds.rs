@@ -5,7 +5,7 @@ use numerator::node::NodeId;
 
 use super::world::{World, at, entry, range, seed, stepped};
 
-pub async fn a_new_counter_starts_below_its_first_value(world: World) {
+pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let wanted = Seed { start: 1, step: 5, ..seed("k") };
     let (counter_id, value, ceiling) = world.seed(open, &wanted).await;
@@ -33,7 +33,7 @@ pub async fn a_new_counter_starts_below_its_first_value(world: World) {
     assert_eq!(world.ledger.counter(7, 1, "k").await.unwrap(), None);
 }
 
-pub async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
+pub(super) async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (_, value, ceiling) =
         world.seed(open, &Seed { start: 1, step: 5, max: 10, ..seed("k") }).await;
@@ -42,7 +42,7 @@ pub async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
     assert_eq!((value, ceiling), (19, 19), "at least where it starts");
 }
 
-pub async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: World) {
+pub(super) async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(open, &seed("b")).await;
     world.append(&[range(open, counter_id, 1, 4)]).await;
@@ -54,7 +54,7 @@ pub async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: World) {
     assert!(matches!(outcomes[2], SeedOutcome::Already { .. }), "twice in one call");
 }
 
-pub async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
+pub(super) async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let mut calls = Vec::new();
     for _ in 0..4 {
@@ -73,7 +73,7 @@ pub async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) {
     assert_eq!(seeded, [1, 1, 1]);
 }
 
-pub async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
+pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     let (ledger, old) = (&world.ledger, world.redis_epoch(Closing::Exact).await);
     world.seed(old, &seed("k")).await;
     ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
@@ -95,7 +95,7 @@ pub async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     fenced(old, "new").await;
 }
 
-pub async fn a_raise_lifts_and_never_lowers(world: World) {
+pub(super) async fn a_raise_lifts_and_never_lowers(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (a, ..) = world.seed(open, &seed("a")).await;
     let (b, ..) = world.seed(open, &seed("b")).await;
@@ -105,7 +105,7 @@ pub async fn a_raise_lifts_and_never_lowers(world: World) {
     assert_eq!(ceilings, [Some(30), Some(10), Some(30), None]);
 }
 
-pub async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
+pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     let new = world.redis_epoch(Closing::Exact).await;
@@ -119,7 +119,7 @@ pub async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     assert_eq!(world.ledger.raise(elsewhere, &raise).await.unwrap(), [None]);
 }
 
-pub async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
+pub(super) async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     // 1 and 4..5 were taken by flights that nobody handed out.
@@ -136,7 +136,7 @@ pub async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
     assert_eq!(world.gaps(counter_id).await.len(), 2, "a complete epoch leaves none");
 }
 
-pub async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling(world: World) {
+pub(super) async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     world.append(&[range(old, counter_id, 1, 3), entry(old, counter_id, 5)]).await;
@@ -147,7 +147,7 @@ pub async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling(wo
     world.verify().await;
 }
 
-pub async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(world: World) {
+pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     world.append(&[range(old, counter_id, 1, 3)]).await;
@@ -158,7 +158,7 @@ pub async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(
     assert_eq!(world.gaps(counter_id).await, [(4, 10, "Unaccounted".to_owned())]);
 }
 
-pub async fn a_step_leaves_no_false_holes(world: World) {
+pub(super) async fn a_step_leaves_no_false_holes(world: World) {
     let by_five = Seed { start: 5, step: 5, room: 6, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, value, ceiling) = world.seed(old, &by_five).await;
@@ -181,7 +181,7 @@ pub async fn a_step_leaves_no_false_holes(world: World) {
     world.verify().await;
 }
 
-pub async fn an_untouched_counter_is_settled_on_request(world: World) {
+pub(super) async fn an_untouched_counter_is_settled_on_request(world: World) {
     let ledger = &world.ledger;
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
@@ -206,7 +206,7 @@ pub async fn an_untouched_counter_is_settled_on_request(world: World) {
     assert!(matches!(error, LedgerError::Refused(_)), "{error}");
 }
 
-pub async fn more_holes_than_one_search_finds_are_all_registered(world: World) {
+pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: World) {
     let wide = Seed { room: 6_000, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;

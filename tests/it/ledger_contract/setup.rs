@@ -16,7 +16,7 @@ fn change(code: &str, template: &str) -> SeriesChange {
     SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
 }
 
-pub async fn a_deployment_is_written_once_and_other_settings_are_refused(world: World) {
+pub(super) async fn a_deployment_is_written_once_and_other_settings_are_refused(world: World) {
     let first = world.ledger.deployment(&deployment()).await.unwrap();
     let second = world.ledger.deployment(&deployment()).await.unwrap();
     assert_eq!(first.deployment_id, second.deployment_id, "the first one's id stays");
@@ -32,7 +32,7 @@ pub async fn a_deployment_is_written_once_and_other_settings_are_refused(world: 
     }
 }
 
-pub async fn series_need_a_deployment(world: World) {
+pub(super) async fn series_need_a_deployment(world: World) {
     let url = match world.ledger.engine() {
         "sqlite" => format!("{}2", world.url),
         // The same schema after the deployment is gone is as good as a new one.
@@ -51,7 +51,7 @@ async fn postgres_without_deployment(world: World) {
     assert!(error.to_string().contains("deployment"), "{error}");
 }
 
-pub async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_not(world: World) {
+pub(super) async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_not(world: World) {
     let ledger = &world.ledger;
     assert_eq!(ledger.series_stamp().await.unwrap(), 0);
     let first = ledger.apply_series(&[change("S", "A{SEQ:3}")]).await.unwrap().remove(0);
@@ -73,7 +73,7 @@ pub async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_not(world
     assert_eq!((&*active[0].saved_by, &*active[0].reason), ("me", "because"));
 }
 
-pub async fn series_are_applied_all_or_none(world: World) {
+pub(super) async fn series_are_applied_all_or_none(world: World) {
     let mut broken = change("B", "{SEQ:3}");
     broken.saved_by = "nul\0".into();
     let changes = [change("A", "{SEQ:3}"), broken];
@@ -88,7 +88,7 @@ pub async fn series_are_applied_all_or_none(world: World) {
     assert_eq!(codes, ["C", "D"], "answered in the order asked");
 }
 
-pub async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World) {
+pub(super) async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World) {
     let ledger = &world.ledger;
     world.join(world.node).await;
     for _ in 0..3 {
@@ -102,7 +102,7 @@ pub async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World) {
     assert_eq!(ledger.nodes().await.unwrap(), []);
 }
 
-pub async fn a_retired_node_is_gone(world: World) {
+pub(super) async fn a_retired_node_is_gone(world: World) {
     world.ledger.retire_node(world.node).await.unwrap();
     world.ledger.retire_node(world.node).await.unwrap();
     assert_eq!(world.ledger.nodes().await.unwrap(), []);
@@ -110,7 +110,7 @@ pub async fn a_retired_node_is_gone(world: World) {
     assert!(matches!(error, LedgerError::NodeGone(_)), "{error}");
 }
 
-pub async fn events_come_back_newest_first(world: World) {
+pub(super) async fn events_come_back_newest_first(world: World) {
     let plain = Event {
         at_us: NOW_US,
         kind: "start".into(),

@@ -12,7 +12,7 @@ fn first(entry: &Entry) -> u64 {
     entry.taken[0].range.first
 }
 
-pub async fn numbers_follow_each_other_across_calls(world: World) {
+pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
     let at = world.database_epoch().await;
     let orders = [order("a"), order("b")];
     let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
@@ -30,7 +30,7 @@ pub async fn numbers_follow_each_other_across_calls(world: World) {
     world.verify().await;
 }
 
-pub async fn a_range_is_taken_whole(world: World) {
+pub(super) async fn a_range_is_taken_whole(world: World) {
     let at = world.database_epoch().await;
     let wide = Seed { start: 10, step: 5, ..seed("k") };
     let order = TakeOrder { count: 1_000, serials: vec![wide], ..order("a") };
@@ -44,7 +44,7 @@ pub async fn a_range_is_taken_whole(world: World) {
     world.verify().await;
 }
 
-pub async fn several_serials_are_taken_together_or_not_at_all(world: World) {
+pub(super) async fn several_serials_are_taken_together_or_not_at_all(world: World) {
     let at = world.database_epoch().await;
     let both = |document: &str| {
         let mut record = record(document);
@@ -62,7 +62,7 @@ pub async fn several_serials_are_taken_together_or_not_at_all(world: World) {
     world.verify().await;
 }
 
-pub async fn a_document_is_numbered_once(world: World) {
+pub(super) async fn a_document_is_numbered_once(world: World) {
     let at = world.database_epoch().await;
     let mut keyed = record("a");
     keyed.idempotency_key = Some("key".into());
@@ -77,7 +77,7 @@ pub async fn a_document_is_numbered_once(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
 }
 
-pub async fn orders_of_one_batch_under_one_key_get_one_number(world: World) {
+pub(super) async fn orders_of_one_batch_under_one_key_get_one_number(world: World) {
     let at = world.database_epoch().await;
     let orders = [order("a"), order("b"), order("a")];
     let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
@@ -87,7 +87,7 @@ pub async fn orders_of_one_batch_under_one_key_get_one_number(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 2);
 }
 
-pub async fn again_gives_a_document_another_number(world: World) {
+pub(super) async fn again_gives_a_document_another_number(world: World) {
     let at = world.database_epoch().await;
     let again = || {
         let mut order = order("a");
@@ -104,7 +104,7 @@ pub async fn again_gives_a_document_another_number(world: World) {
     assert!(matches!(&taken.outcomes[1], TakeOutcome::Found(_)), "{taken:?}");
 }
 
-pub async fn two_takers_of_one_document_get_one_number(world: World) {
+pub(super) async fn two_takers_of_one_document_get_one_number(world: World) {
     let at = world.database_epoch().await;
     for round in 0..10 {
         let document = format!("d{round}");
@@ -132,7 +132,7 @@ pub async fn two_takers_of_one_document_get_one_number(world: World) {
     world.verify().await;
 }
 
-pub async fn many_takers_of_one_counter_get_a_run_without_holes(world: World) {
+pub(super) async fn many_takers_of_one_counter_get_a_run_without_holes(world: World) {
     let at = world.database_epoch().await;
     let mut calls = Vec::new();
     for taker in 0..4 {
@@ -158,7 +158,7 @@ pub async fn many_takers_of_one_counter_get_a_run_without_holes(world: World) {
     world.verify().await;
 }
 
-pub async fn an_exhausted_serial_takes_nothing(world: World) {
+pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     let at = world.database_epoch().await;
     let limited = |document: &str, count| TakeOrder {
         count,
@@ -179,7 +179,7 @@ pub async fn an_exhausted_serial_takes_nothing(world: World) {
     world.verify().await;
 }
 
-pub async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(world: World) {
+pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (other, ..) = world.seed(old, &seed("other")).await;
     let mut taken_already = entry(old, other, 1);
@@ -203,7 +203,7 @@ pub async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(world: Wor
     assert_eq!(world.gaps(counter_id).await.len(), 1, "registered once");
 }
 
-pub async fn a_repeated_take_finds_its_own_numbers(world: World) {
+pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
     let old = world.database_epoch().await;
     let unnamed = with(entry(old, 0, 1), |r| r.document_id = None);
     let orders = [order_of((*unnamed.record).clone()), order("b")];
@@ -215,7 +215,7 @@ pub async fn a_repeated_take_finds_its_own_numbers(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 3);
 }
 
-pub async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
+pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     let old = world.database_epoch().await;
     world.take(old, order("a")).await;
     let new = world.redis_epoch(Closing::Exact).await;
@@ -230,7 +230,7 @@ pub async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     assert_eq!(world.ledger.totals().await.unwrap().journal, 2);
 }
 
-pub async fn a_first_touch_needs_an_open_epoch_of_the_database(world: World) {
+pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: World) {
     let redis = world.redis_epoch(Closing::Exact).await;
     let refused = async |at| {
         let error = world.ledger.take(at, world.node, &[order("a")]).await.expect_err("fenced");
@@ -247,7 +247,7 @@ pub async fn a_first_touch_needs_an_open_epoch_of_the_database(world: World) {
     assert!(matches!(error, Err(LedgerError::Fenced { .. })), "{error:?}");
 }
 
-pub async fn a_database_epoch_closes_without_a_gap(world: World) {
+pub(super) async fn a_database_epoch_closes_without_a_gap(world: World) {
     let first_epoch = world.database_epoch().await;
     let entry = world.take(first_epoch, order("a")).await;
     let second = world.database_epoch().await;

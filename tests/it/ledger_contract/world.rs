@@ -13,11 +13,11 @@ use numerator::number::{NUMBER_MAX, Range, TakenRange};
 use uuid::Uuid;
 
 /// The time at which every case begins.
-pub const NOW_US: i64 = 1_700_000_000_000_000;
+pub(super) const NOW_US: i64 = 1_700_000_000_000_000;
 /// The partition that cases use unless they need two.
-pub const PARTITION: u32 = 2;
+pub(super) const PARTITION: u32 = 2;
 
-pub struct World {
+pub(super) struct World {
     pub ledger: SharedLedger,
     pub url: String,
     pub clock: Arc<ManualClock>,
@@ -25,7 +25,7 @@ pub struct World {
 }
 
 impl World {
-    pub async fn open(url: &str) -> Self {
+    pub(super) async fn open(url: &str) -> Self {
         let clock = Arc::new(ManualClock::at(NOW_US));
         let ledger = open(url, 6, clock.clone()).await.unwrap();
         ledger.deployment(&deployment()).await.unwrap();
@@ -35,24 +35,24 @@ impl World {
     }
 
     /// Another process on the same ledger.
-    pub async fn another(&self) -> SharedLedger {
+    pub(super) async fn another(&self) -> SharedLedger {
         open(&self.url, 2, self.clock.clone()).await.unwrap()
     }
 
     /// Registers a node.
-    pub async fn join(&self, node: NodeId) {
+    pub(super) async fn join(&self, node: NodeId) {
         let label = "test".to_owned();
         let new = NewNode { node_id: node, label, version: "0".into(), started_at_us: NOW_US };
         self.ledger.register_node(&new).await.unwrap();
     }
 
-    pub async fn partition(&self) -> Partition {
+    pub(super) async fn partition(&self) -> Partition {
         let mut partitions = self.ledger.partitions().await.unwrap();
         partitions.remove(PARTITION as usize)
     }
 
     /// Ends the current epoch with a closing and opens the next for an owner.
-    pub async fn next_epoch(&self, closing: Closing, owner: Owner) -> At {
+    pub(super) async fn next_epoch(&self, closing: Closing, owner: Owner) -> At {
         let epoch = self.partition().await.epoch;
         let from = PartitionState::Open;
         let next = self.ledger.bump(at(epoch), from, self.node, "test").await.unwrap().unwrap();
@@ -63,16 +63,16 @@ impl World {
         at(next)
     }
 
-    pub async fn redis_epoch(&self, closing: Closing) -> At {
+    pub(super) async fn redis_epoch(&self, closing: Closing) -> At {
         self.next_epoch(closing, redis()).await
     }
 
-    pub async fn database_epoch(&self) -> At {
+    pub(super) async fn database_epoch(&self) -> At {
         self.next_epoch(Closing::Exact, Owner::Database).await
     }
 
     /// Seeds one counter; its id, the value it starts above, and its ceiling.
-    pub async fn seed(&self, at: At, seed: &Seed) -> (i64, i64, i64) {
+    pub(super) async fn seed(&self, at: At, seed: &Seed) -> (i64, i64, i64) {
         let seeded = self.ledger.seed(at, self.node, std::slice::from_ref(seed)).await.unwrap();
         match &seeded[..] {
             [SeedOutcome::Seeded { counter_id, value, ceiling }] => (*counter_id, *value, *ceiling),
@@ -81,13 +81,13 @@ impl World {
     }
 
     /// Journals entries that must all be new and sound.
-    pub async fn append(&self, entries: &[Entry]) {
+    pub(super) async fn append(&self, entries: &[Entry]) {
         let appended = self.ledger.append(self.node, entries).await.unwrap();
         assert_eq!((appended.known, appended.collisions.len()), (0, 0), "{appended:?}");
     }
 
     /// Takes one order that must get a number.
-    pub async fn take(&self, at: At, order: TakeOrder) -> Entry {
+    pub(super) async fn take(&self, at: At, order: TakeOrder) -> Entry {
         let taken = self.ledger.take(at, self.node, &[order]).await.unwrap();
         match &taken.outcomes[..] {
             [TakeOutcome::Taken(entry)] => entry.clone(),
@@ -96,7 +96,7 @@ impl World {
     }
 
     /// The gaps of a counter as (first, last, reason), by value.
-    pub async fn gaps(&self, counter_id: i64) -> Vec<(u64, u64, String)> {
+    pub(super) async fn gaps(&self, counter_id: i64) -> Vec<(u64, u64, String)> {
         let filter = numerator::ledger::GapFilter { counter_id: Some(counter_id), limit: 10_000 };
         let gaps = self.ledger.gaps(&filter).await.unwrap();
         let mut gaps: Vec<_> = gaps
@@ -107,13 +107,13 @@ impl World {
         gaps
     }
 
-    pub async fn holes(&self, counter_id: i64, after: i64, upto: i64) -> Vec<(u64, u64)> {
+    pub(super) async fn holes(&self, counter_id: i64, after: i64, upto: i64) -> Vec<(u64, u64)> {
         let holes = self.ledger.holes(counter_id, after, upto, 100).await.unwrap();
         holes.into_iter().map(|Span { first, last }| (first, last)).collect()
     }
 
     /// Every value from the first to the highest is accounted for exactly once.
-    pub async fn verify(&self) {
+    pub(super) async fn verify(&self) {
         for counter in self.ledger.counters(0, 1_000).await.unwrap() {
             let id = counter.counter_id;
             assert_eq!(self.holes(id, counter.origin, counter.taken).await, [], "{counter:?}");
@@ -122,26 +122,26 @@ impl World {
     }
 }
 
-pub fn deployment() -> Deployment {
+pub(super) fn deployment() -> Deployment {
     Deployment { deployment_id: Uuid::new_v4(), partitions: 4, prefix: "nbr".into() }
 }
 
-pub fn at(epoch: u64) -> At {
+pub(super) fn at(epoch: u64) -> At {
     At { partition: PARTITION, epoch }
 }
 
-pub fn redis() -> Owner {
+pub(super) fn redis() -> Owner {
     Owner::Redis { incarnation: "a".repeat(40) }
 }
 
 /// A counter from 1 by 1 with room for 10.
-pub fn seed(key: &str) -> Seed {
+pub(super) fn seed(key: &str) -> Seed {
     let key = key.to_owned();
     Seed { series_id: 7, serial: 0, key, start: 1, step: 1, max: NUMBER_MAX, room: 10 }
 }
 
 /// A record whose number is `<document>-<value>`.
-pub fn record(document: &str) -> Record {
+pub(super) fn record(document: &str) -> Record {
     Record {
         allocation_id: Uuid::now_v7(),
         series_id: 7,
@@ -163,17 +163,17 @@ pub fn record(document: &str) -> Record {
 }
 
 /// An entry of a single number from Redis.
-pub fn entry(at: At, counter_id: i64, value: u64) -> Entry {
+pub(super) fn entry(at: At, counter_id: i64, value: u64) -> Entry {
     range(at, counter_id, value, value)
 }
 
 /// An entry of a range of step 1 from Redis.
-pub fn range(at: At, counter_id: i64, first: u64, last: u64) -> Entry {
+pub(super) fn range(at: At, counter_id: i64, first: u64, last: u64) -> Entry {
     stepped(at, counter_id, first, last, 1)
 }
 
 /// An entry of a range from Redis.
-pub fn stepped(at: At, counter_id: i64, first: u64, last: u64, step: u64) -> Entry {
+pub(super) fn stepped(at: At, counter_id: i64, first: u64, last: u64, step: u64) -> Entry {
     let document = format!("d{}", Uuid::new_v4().simple());
     Entry {
         number: format!("{document}-{first:03}"),
@@ -186,18 +186,18 @@ pub fn stepped(at: At, counter_id: i64, first: u64, last: u64, step: u64) -> Ent
 }
 
 /// The entry with another record.
-pub fn with(mut entry: Entry, change: impl FnOnce(&mut Record)) -> Entry {
+pub(super) fn with(mut entry: Entry, change: impl FnOnce(&mut Record)) -> Entry {
     change(Arc::make_mut(&mut entry.record));
     entry
 }
 
 /// An order of one number for a document, on the counter `k`.
-pub fn order(document: &str) -> TakeOrder {
+pub(super) fn order(document: &str) -> TakeOrder {
     order_of(record(document))
 }
 
 /// An order of one number for a record, on the counter `k`.
-pub fn order_of(record: Record) -> TakeOrder {
+pub(super) fn order_of(record: Record) -> TakeOrder {
     TakeOrder {
         question: question(&record),
         record: Arc::new(record),
@@ -208,8 +208,10 @@ pub fn order_of(record: Record) -> TakeOrder {
 }
 
 /// What a record's keys ask.
-pub fn question(record: &Record) -> Question {
+pub(super) fn question(record: &Record) -> Question {
     Question {
+        payload_digest: record.payload_digest.clone(),
+        again: false,
         series_id: record.series_id,
         user_id: record.user_id.clone(),
         idempotency_key: record.idempotency_key.clone(),
