@@ -7,7 +7,7 @@ use super::*;
 fn sources(flags: &[(&str, &str)]) -> Sources {
     Sources {
         file: None,
-        environment: vec![("HOME".into(), "/home/clerk".into())],
+        environment: vec![("HOME".into(), "/users/clerk".into())],
         flags: flags.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
     }
 }
@@ -30,7 +30,7 @@ fn nothing_has_to_be_set() {
     assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.http.body_max_bytes, 65_536);
     assert_eq!(settings.http.batch_body_max_bytes, 1_048_576);
-    assert_eq!(settings.database_url, "sqlite:/home/clerk/.local/share/numerator/numerator.db");
+    assert_eq!(settings.database_url, "sqlite:/users/clerk/.local/share/numerator/numerator.db");
     assert_eq!(settings.redis_prefix, "nbr");
     assert_eq!(settings.partitions, 8);
     assert_eq!(settings.allocator.time_limit, Duration::from_secs(40));
@@ -46,7 +46,7 @@ fn the_data_folder_follows_xdg() {
     // The specification says that a relative path is to be ignored.
     sources.environment.last_mut().expect("variable").1 = "data".into();
     let settings = Settings::load(&sources).expect("settings");
-    assert_eq!(settings.data_dir, PathBuf::from("/home/clerk/.local/share/numerator"));
+    assert_eq!(settings.data_dir, PathBuf::from("/users/clerk/.local/share/numerator"));
 }
 
 #[test]
