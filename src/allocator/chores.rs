@@ -88,7 +88,10 @@ impl Chores {
                     result => break result,
                 }
             };
-            let other_seeds = |outcome: &SeedOutcome| matches!(outcome, SeedOutcome::Already { seeder, .. } if *seeder != node);
+            let other_seeds = |outcome: &SeedOutcome| match outcome {
+                SeedOutcome::Already { seeder, .. } => *seeder != node,
+                SeedOutcome::Seeded { .. } => false,
+            };
             if result.as_ref().is_ok_and(|outcomes| outcomes.iter().any(other_seeds)) {
                 tokio::time::sleep(SEEDER_AHEAD_DELAY).await;
             }

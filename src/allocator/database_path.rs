@@ -1,8 +1,8 @@
 //! The database path of a lane: waiting requests share one transaction of the ledger.
 //!
 //! What a transaction took is journaled with it, so a number is handed out only after its row is
-//! committed. A transaction of unknown outcome is run again with the same allocation ids: the ledger
-//! looks for them first (F10).
+//! committed. A transaction of unknown outcome is run again with the same allocation ids: the
+//! ledger looks for them first (F10).
 
 use std::sync::Arc;
 

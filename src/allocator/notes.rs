@@ -86,8 +86,8 @@ impl Note {
     }
 
     /// The ceiling to ask for: about `ceiling.horizon` of this counter's traffic above its value,
-    /// at least `need` numbers, growing fourfold at most, and sparing small serials: no more than an
-    /// eighth of what is left, so that one close at the ceiling cannot use a counter up.
+    /// at least `need` numbers, growing fourfold at most, and sparing small serials: no more than
+    /// an eighth of what is left, so that one close at the ceiling cannot use a counter up.
     #[must_use]
     pub(super) fn next_ceiling(
         &self,

@@ -23,7 +23,7 @@ async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
         let rows = ledger.find(&filter).await.unwrap();
         let documents: Vec<_> =
             rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
-        assert_eq!(documents, [document.clone()], "rows of {number}");
+        assert_eq!(documents, std::slice::from_ref(document), "rows of {number}");
     }
 }
 
@@ -141,7 +141,7 @@ async fn faults_an_outbox_is_deleted_issuing_resumes_by_itself_without_a_duplica
 
 #[tokio::test]
 async fn faults_redis_restarts_empty_issuing_resumes_by_itself_without_a_duplicate() {
-    redis_is_ruined(super::harness::redis::Redis::restart).await;
+    redis_is_ruined(Redis::restart).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,9 @@ pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World)
     assert!(ledger.adopt(elsewhere, dead, &entries, true).await.is_err(), "another partition's");
 }
 
-pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled(world: World) {
+pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled(
+    world: World,
+) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;

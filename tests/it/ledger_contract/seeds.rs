@@ -147,7 +147,9 @@ pub(super) async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_cei
     world.verify().await;
 }
 
-pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(world: World) {
+pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(
+    world: World,
+) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     world.append(&[range(old, counter_id, 1, 3)]).await;
