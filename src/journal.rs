@@ -6,9 +6,9 @@
 //!                              now it is handed out      refused: halve, then journal_rejected
 //! ```
 //!
-//! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue makes
-//! the lane refuse new requests (`outbox-full`). Batches commit in order, so that `progress` of a
-//! partition names a flight before which everything is committed (F16).
+//! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue
+//! makes the lane refuse new requests (`outbox-full`). Batches commit in order, so that `progress`
+//! of a partition names a flight before which everything is committed (F16).
 //!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
@@ -203,7 +203,7 @@ impl Writer {
     /// Puts one refused entry aside, raw, and raises the alarm (F13).
     async fn reject(&mut self, entry: &Entry, reason: &str) {
         let number = &entry.number;
-        tracing::error!(%number, reason, "the ledger refuses a record; it goes to journal_rejected");
+        tracing::error!(%number, reason, "record refused; it goes to journal_rejected");
         self.metrics.rejected.increment(1);
         while let Err(error) = self.ledger.reject(entry, reason).await {
             tracing::error!(%error, %number, "cannot put a refused record aside; trying again");

@@ -1,5 +1,5 @@
-//! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes it
-//! down again in the opposite order. Decides nothing about numbers.
+//! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes
+//! it down again in the opposite order. Decides nothing about numbers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -156,7 +156,7 @@ pub async fn open_ledger(
     Ok((ledger, deployment))
 }
 
-/// An embedded ledger that has no series gets the built-in ones; another gets them by `series apply`.
+/// An embedded ledger that has no series gets the built-in ones; others by `series apply`.
 async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyhow::Result<()> {
     if ledger.engine() != "sqlite" || ledger.series_stamp().await? != 0 {
         return Ok(());

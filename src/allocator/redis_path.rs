@@ -198,8 +198,8 @@ impl Lane {
         (*self.progress.borrow() > seat.trimmed).then(|| seat.trimmed_at + TRIM_PERIOD)
     }
 
-    /// Removes committed entries from this node's outbox. A refusal shows itself again, and is dealt
-    /// with, at the next flight.
+    /// Removes committed entries from this node's outbox. A refusal shows itself again, and is
+    /// dealt with, at the next flight.
     pub(super) async fn trim(&mut self, seat: &mut Seat) {
         let Some(redis) = &self.context.redis else { return };
         let upto = *self.progress.borrow();

@@ -115,8 +115,8 @@ impl Seat {
         self.air.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
     }
 
-    /// Ends the participation: gives back every request, in the order in which they came. What their
-    /// flight may have taken is discarded: it was never handed out and never will be.
+    /// Ends the participation: gives back every request, in the order in which they came. What
+    /// their flight may have taken is discarded: it was never handed out and never will be.
     #[must_use]
     pub(super) fn discard(mut self) -> Vec<Ticket> {
         let mut tickets = match self.air.take() {

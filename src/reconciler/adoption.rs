@@ -1,8 +1,8 @@
 //! Adopts the outboxes of nodes that fell silent: bar, read, journal, remove.
 //!
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
-//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). The node may only be
-//! paused, so it is barred before its outbox is read (F7); when it wakes it is told so.
+//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). The node may only
+//! be paused, so it is barred before its outbox is read (F7); when it wakes it is told so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
