@@ -3,4 +3,4 @@
 //! Never relies on a server that was running before; never ends a process it did not start.
 
 pub mod process;
-pub mod redis;
+pub(crate) mod redis;
