@@ -70,7 +70,7 @@ impl Lane {
         let lost = self.start_seeds(seat, cold);
         self.start_raises(seat, full);
         match alarm.or(lost) {
-            Some(cause) => leave(seat, cause, None),
+            Some(cause) => leave(seat, cause),
             None => Course::Stay,
         }
     }
@@ -167,9 +167,9 @@ impl Lane {
                 Raised::Ceiling(ceiling) => {
                     seat.notes.of(counter, counters_max).grant(*ceiling, *step);
                 }
-                Raised::Cold => return leave(seat, format!("counter {counter} was lost"), None),
+                Raised::Cold => return leave(seat, format!("counter {counter} was lost")),
                 Raised::Regressed => {
-                    return leave(seat, format!("counter {counter} was written to"), None);
+                    return leave(seat, format!("counter {counter} was written to"));
                 }
             }
             self.waiting.extend(seat.parked.remove(counter).unwrap_or_default());

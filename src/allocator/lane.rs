@@ -38,6 +38,23 @@ pub(super) struct Suspicion {
     pub cause: String,
     /// The epoch that Redis showed, where it showed one.
     pub redis_epoch: Option<u64>,
+    /// Whether the epoch itself is in doubt; a node that was merely barred joins it again.
+    pub epoch_in_doubt: bool,
+    /// Whether the node's identity is spent: barred, or its outbox does not take entries any more.
+    pub identity_spent: bool,
+}
+
+impl Suspicion {
+    /// The epoch must end.
+    pub(super) fn of_epoch(at: At, cause: String) -> Self {
+        Suspicion { at, cause, redis_epoch: None, epoch_in_doubt: true, identity_spent: false }
+    }
+
+    /// Others have barred this node: it takes a new identity and joins again (F14).
+    pub(super) fn barred(at: At) -> Self {
+        let cause = "barred".to_owned();
+        Suspicion { at, cause, redis_epoch: None, epoch_in_doubt: false, identity_spent: true }
+    }
 }
 
 /// Where a lane stands.

@@ -13,6 +13,7 @@ use crate::counter::{
     CounterError, Flight, IssueOutcome, IssueRequest, Landing, Raised, Redis, SeedPlace, SeedState,
     Take, Trimmed,
 };
+use crate::ledger::At;
 
 /// The outbox is trimmed at the latest when so many flights are committed…
 const TRIM_FLIGHTS: u64 = 64;
@@ -62,11 +63,12 @@ impl Lane {
         self.context.metrics.fenced.increment(1);
         let (at, node) = (seat.at, seat.node);
         self.wait_again(seat.discard());
-        if suspicion.cause == BARRED {
-            if let Err(error) = self.context.membership.renew(node).await {
-                self.trouble(Unavailable::Ledger, &error).await;
-                return Standing::Away(suspicion);
-            }
+        if suspicion.identity_spent
+            && let Err(error) = self.context.membership.renew(node).await
+        {
+            self.trouble(Unavailable::Ledger, &error).await;
+        }
+        if !suspicion.epoch_in_doubt {
             return Standing::Nowhere;
         }
         let detail = serde_json::json!({ "cause": suspicion.cause });
@@ -148,7 +150,10 @@ impl Lane {
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
                 seat.air = Some(in_air);
-                leave(seat, error.to_string(), None)
+                // An outbox that refuses entries would break the next epoch too: with a new
+                // identity comes a new one.
+                let suspicion = Suspicion::of_epoch(seat.at, error.to_string());
+                Course::Leave(Suspicion { identity_spent: true, ..suspicion })
             }
         }
     }
@@ -156,7 +161,8 @@ impl Lane {
     /// Sorts a landing by what was flown and what Redis said of the ownership.
     fn land(&mut self, seat: &mut Seat, in_air: InAir, answer: Answer) -> Course {
         let number = in_air.number;
-        let (cargo, refusal) = match (in_air.cargo, answer) {
+        let at = seat.at;
+        let (cargo, suspicion) = match (in_air.cargo, answer) {
             (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(outcomes))) => {
                 self.confirm(seat, number);
                 return self.land_tickets(seat, number, tickets, room, outcomes);
@@ -170,13 +176,12 @@ impl Lane {
                 self.confirm(seat, number);
                 return self.land_raises(seat, &raises, &raised);
             }
-            (cargo, Answer::Issue(landing)) => (cargo, refusal(landing)),
-            (cargo, Answer::Seed(landing)) => (cargo, refusal(landing)),
-            (cargo, Answer::Raise(landing)) => (cargo, refusal(landing)),
+            (cargo, Answer::Issue(landing)) => (cargo, refusal(at, landing)),
+            (cargo, Answer::Seed(landing)) => (cargo, refusal(at, landing)),
+            (cargo, Answer::Raise(landing)) => (cargo, refusal(at, landing)),
         };
         seat.air = Some(InAir { flight: in_air.flight, number, cargo });
-        let (cause, redis_epoch) = refusal;
-        leave(seat, cause, redis_epoch)
+        Course::Leave(suspicion)
     }
 
     fn confirm(&mut self, seat: &mut Seat, number: u64) {
@@ -223,14 +228,17 @@ enum Answer {
     Raise(Landing<Vec<Raised>>),
 }
 
-/// What a landing that did nothing says: the cause, and the epoch that Redis shows.
-fn refusal<T>(landing: Landing<T>) -> (String, Option<u64>) {
+/// What a landing that did nothing says.
+fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
+    let of_epoch = |cause: &str| Suspicion::of_epoch(at, cause.to_owned());
     match landing {
         Landing::Landed(_) => unreachable!("landings are sorted before"),
-        Landing::Fenced { epoch, reason } => (format!("fenced: {reason}"), epoch),
-        Landing::Barred => (BARRED.into(), None),
-        Landing::Late => ("a later flight was executed before this one".into(), None),
-        Landing::Miscounted => ("the outbox has lost entries".into(), None),
+        Landing::Fenced { epoch, reason } => {
+            Suspicion { redis_epoch: epoch, ..of_epoch(&format!("fenced: {reason}")) }
+        }
+        Landing::Barred => Suspicion::barred(at),
+        Landing::Late => of_epoch("a later flight was executed before this one"),
+        Landing::Miscounted => of_epoch("the outbox has lost entries"),
         Landing::Mismatch => {
             // Two processes fly under one identity: nothing that this one does is safe (F10).
             tracing::error!("another process flies under this node's identity; aborting");
@@ -265,9 +273,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
     }
 }
 
-const BARRED: &str = "barred";
-
 /// The course of a seat whose epoch must end.
-pub(super) fn leave(seat: &Seat, cause: String, redis_epoch: Option<u64>) -> Course {
-    Course::Leave(Suspicion { at: seat.at, cause, redis_epoch })
+pub(super) fn leave(seat: &Seat, cause: String) -> Course {
+    Course::Leave(Suspicion::of_epoch(seat.at, cause))
 }

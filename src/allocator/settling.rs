@@ -75,7 +75,7 @@ impl Lane {
     ) -> Course {
         let outcomes = match result {
             Ok(outcomes) => outcomes,
-            Err(LedgerError::Fenced { .. }) => return leave(seat, "seed refused".into(), None),
+            Err(LedgerError::Fenced { .. }) => return leave(seat, "seed refused".into()),
             Err(error) => {
                 let names = counters.iter().map(|(counter, _)| counter);
                 self.refuse_parked(seat, names, Unavailable::Ledger, &error);
@@ -94,7 +94,7 @@ impl Lane {
                     note.counter_id = Some(counter_id);
                     let since = *note.cold_since.get_or_insert_with(tokio::time::Instant::now);
                     if seeder == seat.node || since.elapsed() > settings.seed_grace {
-                        return leave(seat, format!("counter {counter} was lost"), None);
+                        return leave(seat, format!("counter {counter} was lost"));
                     }
                     let tickets = seat.parked.remove(&counter).unwrap_or_default();
                     self.waiting.extend(tickets);
@@ -112,7 +112,7 @@ impl Lane {
     ) -> Course {
         let ceilings = match result {
             Ok(ceilings) => ceilings,
-            Err(LedgerError::Fenced { .. }) => return leave(seat, "raise refused".into(), None),
+            Err(LedgerError::Fenced { .. }) => return leave(seat, "raise refused".into()),
             Err(error) => {
                 for wish in &wishes {
                     let max = self.context.settings.counters_max;
@@ -125,7 +125,7 @@ impl Lane {
         };
         for (RaiseWish { counter, serial, .. }, ceiling) in wishes.into_iter().zip(ceilings) {
             let Some(ceiling) = ceiling else {
-                return leave(seat, format!("counter {counter} has left the epoch"), None);
+                return leave(seat, format!("counter {counter} has left the epoch"));
             };
             seat.raises.push(RaisePlace { counter, ceiling, step: serial.step });
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token};
 use crate::allocator::AllocatorSettings;
-use crate::counter::RedisSettings;
+use crate::counter::{Flight, RedisSettings};
 
 /// A setting that is refused.
 pub(super) struct Wrong {
@@ -237,7 +237,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let ttl_min = DurationText(heartbeat * 4);
     Ok(AllocatorSettings {
         queue_max,
-        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=1_000)?,
+        flight_max: within("allocator.flight_max", allocator.flight_max, 1..=Flight::REQUESTS_MAX)?,
         counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
         ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
         ceiling_horizon: wait("ceiling.horizon", ceiling.horizon, millis(100)..=secs(3_600))?,

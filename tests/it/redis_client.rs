@@ -89,7 +89,7 @@ async fn a_silent_server_gives_an_unknown_outcome_within_the_command_timeout() {
     let start = Instant::now();
     let outcome = probe(&redis).await;
     assert!(matches!(outcome, Err(CounterError::Unknown(_))), "{outcome:?}");
-    assert!(start.elapsed() >= timeout && start.elapsed() < timeout * 4, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= timeout && start.elapsed() < timeout * 10, "{:?}", start.elapsed());
     assert_eq!(fake.executed(), 1);
     // The silent connection is given up, and the call is not repeated on the next one.
     until_served(&redis).await;

@@ -60,6 +60,20 @@ impl Redis {
         replica
     }
 
+    /// Waits until a replica has everything that was written here before.
+    pub(crate) fn wait_for_copy(&self, replica: &Redis) {
+        let offset = |server: &Redis, field: &str| -> u64 {
+            let info = server.cli(&["info", "replication"]);
+            let line = info.lines().find_map(|line| line.strip_prefix(field));
+            line.and_then(|value| value.trim().parse().ok()).expect("offset of replication")
+        };
+        let written = offset(self, "master_repl_offset:");
+        let deadline = Instant::now() + START_LIMIT;
+        while offset(replica, "slave_repl_offset:") < written {
+            assert!(Instant::now() < deadline, "replica lags: {}", replica.log());
+        }
+    }
+
     /// Where clients connect.
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
@@ -136,7 +150,19 @@ fn spawn(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Process {
     let program = find_program("redis-server", &[]);
     let dir = folder.path().to_string_lossy().into_owned();
     let port = port.to_string();
-    let fixed = ["--port", &port, "--bind", "127.0.0.1", "--dir", &dir, "--save", ""];
+    // Else a master lets its first replica wait for others, 5 s long.
+    let fixed = [
+        "--repl-diskless-sync-delay",
+        "0",
+        "--port",
+        &port,
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        &dir,
+        "--save",
+        "",
+    ];
     let args: Vec<String> =
         fixed.iter().map(|&arg| arg.to_owned()).chain(options.iter().cloned()).collect();
     Process::start(&program, &args, &folder.path().join("redis.log"))

@@ -81,8 +81,7 @@ async fn a_writable_replica_is_fenced_although_it_shows_its_masters_incarnation(
     bench.guard.incarnation = bench.redis.probe(&bench.keys, 7).await.unwrap().incarnation;
     bench.next_epoch(true, NOW_MS).await;
     bench.seed("c", 0, 1_000).await;
-    // WAIT returns when the replica has what was written.
-    assert_eq!(bench.server.cli(&["wait", "1", "5000"]), "1");
+    bench.server.wait_for_copy(&replica);
     let redis = connect(&replica);
     let probe = redis.probe(&bench.keys, 7).await.unwrap();
     assert_eq!((probe.is_master, &probe.incarnation), (false, &bench.guard.incarnation));

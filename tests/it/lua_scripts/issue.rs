@@ -1,6 +1,6 @@
 //! Taking numbers: ranges, ceilings, last values, damaged counters, several takes.
 
-use numerator::counter::{CounterError, IssueOutcome, IssueRequest};
+use numerator::counter::{CounterError, Flight, IssueOutcome, IssueRequest};
 
 use super::bench::{Bench, NUMBER_MAX, plain, range, take, taken};
 
@@ -158,7 +158,7 @@ async fn a_flight_that_asks_for_nothing_is_the_callers_mistake_and_writes_nothin
     let none = IssueRequest { takes: vec![], ..plain("c") };
     let zero = IssueRequest { takes: vec![take("c", 0, 1)], ..plain("c") };
     let still = IssueRequest { takes: vec![take("c", 1, 0)], ..plain("c") };
-    let too_many = vec![plain("c"); 1_001];
+    let too_many = vec![plain("c"); Flight::REQUESTS_MAX + 1];
     for requests in [vec![plain("c"), none], vec![plain("c"), zero], vec![still], too_many] {
         let guard = bench.next();
         let flight = bench.flight(&guard, &requests);
@@ -172,7 +172,7 @@ async fn a_flight_that_asks_for_nothing_is_the_callers_mistake_and_writes_nothin
 async fn the_largest_flight_fits_one_outbox_entry() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 10_000).await;
-    let outcomes = bench.issue(&vec![plain("c"); 1_000]).await;
+    let outcomes = bench.issue(&vec![plain("c"); Flight::REQUESTS_MAX]).await;
     assert_eq!(outcomes.last(), Some(&taken(1_000)));
     assert_eq!(bench.server.cli(&["xlen", &bench.outbox_key()]), "1");
 }
