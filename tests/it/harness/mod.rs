@@ -2,8 +2,8 @@
 //!
 //! Never relies on a server that was running before; never ends a process it did not start.
 
-pub mod load;
-pub mod postgres;
-pub mod process;
-pub mod redis;
-pub mod service;
+pub(crate) mod load;
+pub(crate) mod postgres;
+pub(crate) mod process;
+pub(crate) mod redis;
+pub(crate) mod service;
