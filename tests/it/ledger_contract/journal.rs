@@ -71,7 +71,7 @@ pub async fn an_entry_twice_in_one_batch_is_known(world: World) {
 pub async fn a_second_equal_value_is_a_collision(world: World) {
     let (open, counter_id) = counting(&world).await;
     let first = entry(open, counter_id, 1);
-    world.append(&[first.clone()]).await;
+    world.append(std::slice::from_ref(&first)).await;
     let second = entry(open, counter_id, 1);
     let batch = [second.clone(), entry(open, counter_id, 2)];
     for _ in 0..2 {
@@ -96,7 +96,7 @@ pub async fn a_second_equal_number_in_its_scope_is_a_collision(world: World) {
     };
     let (first, second) = (numbered(1, "N-1", "s"), numbered(2, "N-1", "s"));
     world.append(&[first.clone(), numbered(3, "N-1", "t"), numbered(4, "n-1", "s")]).await;
-    let appended = world.ledger.append(world.node, &[second.clone()]).await.unwrap();
+    let appended = world.ledger.append(world.node, std::slice::from_ref(&second)).await.unwrap();
     assert_eq!(appended.collisions, [second.record.allocation_id]);
     let collision = world.ledger.collisions(10).await.unwrap().remove(0);
     assert_eq!(collision.other_allocation_id, Some(first.record.allocation_id));
@@ -116,7 +116,8 @@ pub async fn a_range_that_overlaps_its_neighbour_is_a_collision(world: World) {
     world.append(&[range(open, counter_id, 10, 20), range(open, counter_id, 30, 40)]).await;
     for (first, last) in [(20, 20), (15, 16), (5, 10), (21, 30), (1, 100), (40, 41), (10, 20)] {
         let overlapping = range(open, counter_id, first, last);
-        let appended = world.ledger.append(world.node, &[overlapping.clone()]).await.unwrap();
+        let appended =
+            world.ledger.append(world.node, std::slice::from_ref(&overlapping)).await.unwrap();
         let collisions = [overlapping.record.allocation_id];
         assert_eq!(appended.collisions, collisions, "{first}..={last}");
     }
@@ -161,7 +162,7 @@ pub async fn random_ranges_collide_exactly_where_they_overlap(world: World) {
         };
         let repeated = known.contains(&fresh);
         let values: BTreeSet<u64> = fresh.taken[0].range.values().collect();
-        let appended = world.ledger.append(world.node, &[fresh.clone()]).await.unwrap();
+        let appended = world.ledger.append(world.node, std::slice::from_ref(&fresh)).await.unwrap();
         let free = values.is_disjoint(&taken);
         let outcome = (appended.written, appended.known, appended.collisions.len());
         let expected = match (repeated, free) {
@@ -286,7 +287,7 @@ pub async fn several_serials_are_written_together(world: World) {
     assert_eq!((known.written, known.known), (0, 1));
 
     let clash = both(3, 2);
-    let appended = world.ledger.append(world.node, &[clash.clone()]).await.unwrap();
+    let appended = world.ledger.append(world.node, std::slice::from_ref(&clash)).await.unwrap();
     assert_eq!(appended.collisions, [clash.record.allocation_id]);
     assert_eq!(world.ledger.totals().await.unwrap().journal, 4, "none of its serials");
     let mut numbered_twice = both(4, 3);
