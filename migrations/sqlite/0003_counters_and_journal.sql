@@ -69,10 +69,12 @@ create table journal (
     constraint journal_number_has_scope
         check ((number is null) = (scope is null) and (number is null) = (mask is null))
 ) strict;
--- `documents/{id}/numbers`, and the replay of a document's number (R1.8).
-create index journal_document on journal (document_id) where document_id is not null;
--- The replay of a caller's key once Redis does not know it (F1).
-create index journal_key on journal (idempotency_key) where idempotency_key is not null;
+-- `documents/{id}/numbers`, and the replay of a document's number (R1.8). All columns of the
+-- question: while there are no statistics the planner must not think another index better.
+create index journal_document on journal (document_id, series_id) where document_id is not null;
+-- The replay of a caller's key once Redis does not know it (F1); likewise.
+create index journal_key on journal (idempotency_key, user_id, series_id)
+    where idempotency_key is not null;
 -- "Who took what" (R5.3): a rare user's rows cannot be found by time without reading them all.
 create index journal_user on journal (user_id, issued_at_us);
 -- A database transaction looks for its own earlier attempt (F10); rows of Redis pay nothing.

@@ -16,6 +16,26 @@ pub(super) struct Neighbour {
     pub(super) allocation_id: Option<Vec<u8>>,
 }
 
+/// Under which key an earlier number may stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// The caller's own.
+    CallerKey,
+    /// The document's.
+    Document,
+}
+
+/// One key to look for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Earlier<'a> {
+    pub(super) series_id: i64,
+    /// The caller; only its own keys are its own.
+    pub(super) user_id: &'a str,
+    /// The caller's key, or the document.
+    pub(super) value: &'a str,
+    pub(super) since_us: i64,
+}
+
 /// New values of a counter's row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advance {

@@ -98,13 +98,21 @@ pub(super) fn read_owner(word: &str, incarnation: Option<String>) -> Result<Owne
 /// A column that holds what this binary never wrote.
 pub(super) fn unreadable(column: &str, content: &str) -> LedgerError {
     LedgerError::Refused(format!(
-        "{column} holds `{content}`, which this version does not know; run the version that wrote it"
+        "{column} holds `{content}`, unknown to this version; run the version that wrote it"
     ))
 }
 
 /// A count or value on its way into a column.
 pub(super) fn signed(value: u64, field: &str) -> Result<i64, LedgerError> {
     i64::try_from(value).map_err(|_| too_large(field, value))
+}
+
+/// A step on its way into a column: at least 1, or a counter would stand still.
+pub(super) fn step(value: u64) -> Result<i64, LedgerError> {
+    if value == 0 {
+        return Err(LedgerError::Refused("step is 0; use at least 1".into()));
+    }
+    signed(value, "step")
 }
 
 /// A small number on its way into a column.

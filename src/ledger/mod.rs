@@ -84,9 +84,10 @@ pub trait Ledger: Send + Sync + 'static {
     async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
     /// Begins the next epoch: `open` (or an `opening` that its author or `recovery.open_timeout`
-    /// gave up) becomes `recovering` at `at.epoch + 1`. Compare-and-set on the epoch and state under the row
-    /// lock; `None` when the partition stands elsewhere by now. An epoch is not bumped again before
-    /// the one before it was closed, so a `recovering` partition is never bumped.
+    /// gave up) becomes `recovering` at `at.epoch + 1`. Compare-and-set on the epoch and state
+    /// under the row lock; `None` when the partition stands elsewhere by now. An epoch is not
+    /// bumped again before the one before it was closed, so a `recovering` partition is never
+    /// bumped.
     async fn bump(
         &self,
         at: At,
@@ -95,9 +96,10 @@ pub trait Ledger: Send + Sync + 'static {
         cause: &str,
     ) -> Result<Option<u64>, LedgerError>;
 
-    /// Closes the epoch before `at.epoch` and claims the opening of `at.epoch`: `recovering` → `opening`
-    /// for an owner in Redis, straight to `open` for the database (F6). Only whoever got `true` may
-    /// send `open`, once.
+    /// Closes the epoch before `at.epoch` and claims the opening of `at.epoch`: `recovering` →
+    /// `opening` for an owner in Redis, straight to `open` for the database (F6). Only whoever got
+    /// `true` may send `open`, once. Not safe to repeat: after an unknown outcome a repeat says
+    /// `false`, and the epoch is given up like any `opening` that nobody reports done.
     async fn claim_open(
         &self,
         at: At,
@@ -109,15 +111,16 @@ pub trait Ledger: Send + Sync + 'static {
     /// `opening` → `open` by the node that claimed it.
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
-    /// Puts the partition on `held`: the ledger itself went back (F9). Only the runbook's command ends it.
+    /// Puts the partition on `held`: the ledger itself went back (F9). Only the runbook's command
+    /// ends it.
     async fn hold(&self, partition: u32, cause: &str) -> Result<(), LedgerError>;
 
     // --- counters --------------------------------------------------------------------------
 
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
-    /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than the last
-    /// epoch closed at the ceiling, else after `taken`), registers the gaps of the closed epoch, and
-    /// writes start, `taken` and ceiling under this epoch.
+    /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than
+    /// the last epoch closed at the ceiling, else after `taken`), registers the gaps of the closed
+    /// epoch, and writes start, `taken` and ceiling under this epoch.
     async fn seed(
         &self,
         at: At,
@@ -140,24 +143,27 @@ pub trait Ledger: Send + Sync + 'static {
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
-    /// Settles a counter whose epoch is closed as its next first touch would (gaps registered, start moved), so
-    /// that `verify` and `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch.
+    /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
+    /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
+    /// a counter of the current epoch.
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
 
     // --- the journal -----------------------------------------------------------------------
 
     /// Writes issued records: one row per range, in one transaction. Idempotent by allocation id.
-    /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row fills.
-    /// A record whose (counter, value) or number belongs to another allocation goes to the
+    /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row
+    /// fills. A record whose (counter, value) or number belongs to another allocation goes to the
     /// collisions instead; it counts as written.
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
 
-    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a journal row (F13).
+    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
+    /// journal row (F13).
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError>;
 
-    /// The database path: looks for earlier numbers under each order's keys, then takes and journals the rest, in
-    /// one transaction. Counters are locked in key order; the counter's own row is the fence (F4). Safe to repeat
-    /// with the same allocation ids after an unknown outcome (F10).
+    /// The database path: looks for earlier numbers under each order's keys, then takes and
+    /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
+    /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
+    /// (F10).
     async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError>;
 
     /// What the journal knows under these keys since `since_us`; per question what was found (F1).
@@ -166,8 +172,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// Journal rows by number, document, user or time, newest first.
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError>;
 
-    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the gap register,
-    /// at most `limit` of them.
+    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
+    /// gap register, at most `limit` of them.
     async fn holes(
         &self,
         counter_id: i64,
@@ -176,8 +182,8 @@ pub trait Ledger: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<Span>, LedgerError>;
 
-    /// Values of a counter that stand in the journal more than once or both in the journal and in the gap
-    /// register, at most `limit`.
+    /// Values of a counter that stand in the journal more than once or both in the journal and in
+    /// the gap register, at most `limit`.
     async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError>;
 
     /// Gaps, newest first.
@@ -191,9 +197,10 @@ pub trait Ledger: Send + Sync + 'static {
 
     // --- adoption and events ---------------------------------------------------------------
 
-    /// Journals a dead node's outbox entries and marks the node as adopted for this epoch, in one transaction
-    /// under a share lock of the partition row. Entries of an epoch closed exact are discarded in that same transaction.
-    /// `complete` says whether the outbox held as many entries as its count: only then is the node accounted for (F7).
+    /// Journals a dead node's outbox entries and marks the node as adopted for this epoch, in one
+    /// transaction under a share lock of the partition row. Entries of an epoch closed exact are
+    /// discarded in that same transaction. `complete` says whether the outbox held as many entries
+    /// as its count: only then is the node accounted for (F7).
     async fn adopt(
         &self,
         at: At,

@@ -113,6 +113,7 @@ impl Reconciler {
                     sum.written += adopted.written;
                     sum.known += adopted.known;
                     sum.discarded += adopted.discarded;
+                    sum.collided += adopted.collided;
                 }
                 Ok(None) => rest += 1,
                 Err(error) => {
@@ -156,9 +157,14 @@ impl Reconciler {
             redis.drop_outbox(&self.context.keys, &guard, dead, upto).await?;
         }
         self.context.metrics.adopted.increment(adopted.written);
+        self.context.metrics.duplicates.increment(adopted.collided);
+        if adopted.collided > 0 {
+            tracing::error!(%dead, partition, count = adopted.collided, "DUPLICATE numbers adopted");
+        }
         let detail = serde_json::json!({
             "dead": dead.to_string(), "complete": complete, "written": adopted.written,
             "known": adopted.known, "discarded": adopted.discarded,
+            "collided": adopted.collided,
         });
         self.context.event("adoption", at, node, detail).await;
         Ok(Some(adopted))

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use sqlx::Row as _;
 
-use super::Conn;
+use super::{Conn, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Advance, Neighbour, Table};
+use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
 
@@ -14,8 +14,8 @@ use crate::node::NodeId;
 /// document at the same time.
 pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
     sqlx::query(
-        "select pg_advisory_xact_lock(name) from (select name from unnest($1::bigint[]) as n (name) \
-         order by name) as sorted",
+        "select pg_advisory_xact_lock(name) \
+         from (select name from unnest($1::bigint[]) as n (name) order by name) as sorted",
     )
     .bind(sorted)
     .fetch_all(conn)
@@ -33,14 +33,16 @@ pub(super) async fn neighbours(
     let statement = match table {
         Table::Journal => {
             "select e.place, n.first_value, n.last_value, n.allocation_id \
-             from unnest($1::bigint[], $2::bigint[]) with ordinality as e (counter_id, last, place) \
+             from unnest($1::bigint[], $2::bigint[]) \
+             with ordinality as e (counter_id, last, place) \
              cross join lateral (select first_value, last_value, allocation_id from journal j \
              where j.counter_id = e.counter_id and j.first_value <= e.last \
              order by first_value desc limit 1) as n"
         }
         Table::Gap => {
             "select e.place, n.first_value, n.last_value, null::bytea as allocation_id \
-             from unnest($1::bigint[], $2::bigint[]) with ordinality as e (counter_id, last, place) \
+             from unnest($1::bigint[], $2::bigint[]) \
+             with ordinality as e (counter_id, last, place) \
              cross join lateral (select first_value, last_value from gap g \
              where g.counter_id = e.counter_id and g.first_value <= e.last \
              order by first_value desc limit 1) as n"
@@ -49,17 +51,63 @@ pub(super) async fn neighbours(
     let counters: Vec<i64> = extents.iter().map(|extent| extent.counter_id).collect();
     let lasts: Vec<i64> = extents.iter().map(|extent| extent.last).collect();
     let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(conn).await?;
-    let mut found = vec![None; extents.len()];
-    for row in rows {
-        let place: i64 = row.try_get("place")?;
-        let slot = usize::try_from(place - 1).ok().and_then(|index| found.get_mut(index));
-        *slot.expect("an ordinality within the batch") = Some(Neighbour {
+    let neighbour = |row: Row| {
+        Ok(Neighbour {
             first: row.try_get("first_value")?,
             last: row.try_get("last_value")?,
             allocation_id: row.try_get("allocation_id")?,
-        });
+        })
+    };
+    let placed = in_place(rows, extents.len())?;
+    placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
+}
+
+/// For each key its newest journal row, with the key of the row's counter.
+pub(super) async fn newest(
+    conn: &mut Conn,
+    wanted: Wanted,
+    keys: &[Earlier<'_>],
+) -> Result<Vec<Option<Row>>, LedgerError> {
+    let statement = match wanted {
+        Wanted::CallerKey => {
+            "select q.place, j.*, c.key \
+             from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
+             with ordinality as q (series_id, user_id, value, since_us, place) \
+             cross join lateral (select * from journal where idempotency_key = q.value \
+             and user_id = q.user_id and series_id = q.series_id and issued_at_us >= q.since_us \
+             order by issued_at_us desc, first_value desc limit 1) as j \
+             join counter c on c.counter_id = j.counter_id"
+        }
+        // A document is numbered once, whoever asks.
+        Wanted::Document => {
+            "select q.place, j.*, c.key \
+             from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
+             with ordinality as q (series_id, user_id, value, since_us, place) \
+             cross join lateral (select * from journal where document_id = q.value \
+             and series_id = q.series_id and issued_at_us >= q.since_us \
+             order by issued_at_us desc, first_value desc limit 1) as j \
+             join counter c on c.counter_id = j.counter_id"
+        }
+    };
+    let rows = sqlx::query(statement)
+        .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
+        .bind(keys.iter().map(|key| key.user_id).collect::<Vec<_>>())
+        .bind(keys.iter().map(|key| key.value).collect::<Vec<_>>())
+        .bind(keys.iter().map(|key| key.since_us).collect::<Vec<_>>())
+        .fetch_all(conn)
+        .await?;
+    in_place(rows, keys.len())
+}
+
+/// Rows put where their column `place`, an ordinality, says.
+fn in_place(rows: Vec<Row>, count: usize) -> Result<Vec<Option<Row>>, LedgerError> {
+    let mut placed: Vec<Option<Row>> = (0..count).map(|_| None).collect();
+    for row in rows {
+        let place: i64 = row.try_get("place")?;
+        let slot = usize::try_from(place - 1).ok().and_then(|index| placed.get_mut(index));
+        *slot.expect("an ordinality within the batch") = Some(row);
     }
-    Ok(found)
+    Ok(placed)
 }
 
 /// Inserts lines; returns the (counter, first value) of those that no unique key kept out.

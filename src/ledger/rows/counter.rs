@@ -102,7 +102,8 @@ pub struct Span {
 pub enum GapReason {
     /// Taken by a flight whose result was never handed out.
     Discarded,
-    /// Below a ceiling at which an epoch closed: one of them may have been handed out and its record lost.
+    /// Below a ceiling at which an epoch closed: one of them may have been handed out and its
+    /// record lost.
     Unaccounted,
     /// Refused by the ledger's unique key before it was handed out.
     Collided,

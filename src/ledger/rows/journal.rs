@@ -125,7 +125,8 @@ pub enum TakeOutcome {
         /// Index of the serial.
         serial: u16,
     },
-    /// Another allocation has that number already: the value is spent, registered as a gap, never handed out.
+    /// Another allocation has that number already: the value is spent, registered as a gap, never
+    /// handed out.
     Collided {
         /// The number.
         number: String,
@@ -225,4 +226,6 @@ pub struct Adopted {
     pub known: u64,
     /// Entries of an epoch closed exact, never handed out.
     pub discarded: u64,
+    /// Entries that collided with another allocation: duplicates. Must stay 0.
+    pub collided: u64,
 }

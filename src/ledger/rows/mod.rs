@@ -1,4 +1,5 @@
-//! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of UTC.
+//! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of
+//! UTC.
 
 mod counter;
 mod journal;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use sqlx::Row as _;
 
-use super::Conn;
+use super::{Conn, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Advance, Neighbour, Table};
+use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
 
@@ -48,6 +48,37 @@ pub(super) async fn neighbours(
                 allocation_id: row.try_get("allocation_id")?,
             }),
         });
+    }
+    Ok(found)
+}
+
+/// For each key its newest journal row, with the key of the row's counter.
+pub(super) async fn newest(
+    conn: &mut Conn,
+    wanted: Wanted,
+    keys: &[Earlier<'_>],
+) -> Result<Vec<Option<Row>>, LedgerError> {
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let query = match wanted {
+            Wanted::CallerKey => sqlx::query(
+                "select j.*, c.key from journal j join counter c on c.counter_id = j.counter_id \
+                 where j.idempotency_key = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
+                 and j.user_id = $4 order by j.issued_at_us desc, j.first_value desc limit 1",
+            ),
+            // A document is numbered once, whoever asks.
+            Wanted::Document => sqlx::query(
+                "select j.*, c.key from journal j join counter c on c.counter_id = j.counter_id \
+                 where j.document_id = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
+                 order by j.issued_at_us desc, j.first_value desc limit 1",
+            ),
+        };
+        let query = query.bind(key.value).bind(key.series_id).bind(key.since_us);
+        let query = match wanted {
+            Wanted::CallerKey => query.bind(key.user_id),
+            Wanted::Document => query,
+        };
+        found.push(query.fetch_optional(&mut *conn).await?);
     }
     Ok(found)
 }

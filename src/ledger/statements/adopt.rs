@@ -55,5 +55,6 @@ pub(super) async fn adopt(
         written: appended.written,
         known: appended.known,
         discarded: (entries.len() - handed_out.len()) as u64,
+        collided: appended.collisions.len() as u64,
     })
 }

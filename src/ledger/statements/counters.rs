@@ -3,7 +3,7 @@
 use sqlx::{QueryBuilder, Row as _};
 
 use super::{Conn, Db, FOR_UPDATE, Row, Store, bytes, commit, partitions};
-use crate::ledger::columns::{signed, small, unsigned, unsigned_small};
+use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
 
@@ -101,10 +101,10 @@ pub(super) async fn lock_or_create(
     seed: &Seed,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
+    let step = columns::step(seed.step)?;
     if let Some(resolved) = lock(conn, seed).await? {
         return Ok(resolved);
     }
-    let step = signed(seed.step, "step")?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -145,7 +145,7 @@ fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
         counter_id: row.try_get("counter_id")?,
         series_id: row.try_get("series_id")?,
         serial: u16::try_from(serial)
-            .map_err(|_| crate::ledger::columns::unreadable("serial", &serial.to_string()))?,
+            .map_err(|_| columns::unreadable("serial", &serial.to_string()))?,
         key: row.try_get("key")?,
         partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
         epoch: unsigned(row.try_get("epoch")?, "counter.epoch")?,

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
-use super::{Conn, Db, Row, Store};
+use super::{Conn, Db, Row, Store, bulk};
+use crate::ledger::batch::{Earlier, Wanted};
 use crate::ledger::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
@@ -38,66 +39,47 @@ pub(super) async fn replays(
     answers(&mut conn, questions).await
 }
 
-/// Answers questions, two statements however many there are.
+/// Answers questions, two statements however many there are (F1).
 pub(super) async fn answers(
     conn: &mut Conn,
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
-    let since_us = questions.iter().map(|question| question.since_us).min().unwrap_or(i64::MAX);
-    let keys: Vec<&str> = questions.iter().filter_map(|q| q.idempotency_key.as_deref()).collect();
-    let documents: Vec<&str> = questions.iter().filter_map(|q| q.document_id.as_deref()).collect();
-    let mut by_key = HashMap::new();
-    for entry in newest(conn, "idempotency_key", "user_id", &keys, since_us).await? {
-        let record = &entry.record;
-        let key = record.idempotency_key.clone().unwrap_or_default();
-        by_key.insert((record.series_id, record.user_id.clone(), key), entry);
-    }
-    let mut by_document = HashMap::new();
-    for entry in newest(conn, "document_id", "series_id", &documents, since_us).await? {
-        let document = entry.record.document_id.clone().unwrap_or_default();
-        by_document.insert((entry.record.series_id, document), entry);
-    }
-    let answer = |question: &Question| {
-        let fresh = |entry: &&Entry| entry.record.issued_at_us >= question.since_us;
-        let key = question.idempotency_key.clone();
-        let key = key.map(|key| (question.series_id, question.user_id.clone(), key));
-        let document = question.document_id.clone().map(|document| (question.series_id, document));
-        Found {
-            by_key: key.and_then(|key| by_key.get(&key)).filter(fresh).cloned(),
-            by_document: document
-                .and_then(|key| by_document.get(&key))
-                .filter(fresh)
-                .filter(|entry| question.is_answered_by(entry))
-                .cloned(),
-        }
+    let by_key = newest(conn, Wanted::CallerKey, questions).await?;
+    let by_document = newest(conn, Wanted::Document, questions).await?;
+    let answer = |((by_key, by_document), question): ((_, Option<Entry>), &Question)| Found {
+        by_key,
+        by_document: by_document.filter(|entry| question.is_answered_by(entry)),
     };
-    Ok(questions.iter().map(answer).collect())
+    Ok(by_key.into_iter().zip(by_document).zip(questions).map(answer).collect())
 }
 
-/// The newest row of each series and `scope` among rows whose `column` is one of `values`.
+/// The newest entry under one kind of key of each question.
 async fn newest(
     conn: &mut Conn,
-    column: &'static str,
-    scope: &'static str,
-    values: &[&str],
-    since_us: i64,
-) -> Result<Vec<Entry>, LedgerError> {
-    if values.is_empty() {
-        return Ok(Vec::new());
+    wanted: Wanted,
+    questions: &[Question],
+) -> Result<Vec<Option<Entry>>, LedgerError> {
+    let mut entries: Vec<Option<Entry>> = vec![None; questions.len()];
+    let (mut places, mut keys) = (Vec::new(), Vec::new());
+    for (place, question) in questions.iter().enumerate() {
+        let value = match wanted {
+            Wanted::CallerKey => &question.idempotency_key,
+            Wanted::Document => &question.document_id,
+        };
+        if let Some(value) = value {
+            let Question { series_id, user_id, since_us, .. } = question;
+            places.push(place);
+            keys.push(Earlier { series_id: *series_id, user_id, value, since_us: *since_us });
+        }
     }
-    let mut query = QueryBuilder::<Db>::new("select ");
-    query.push(ENTRY).push(" from (select *, row_number() over (partition by series_id, ");
-    query.push(scope).push(", ").push(column);
-    query.push(" order by issued_at_us desc, first_value desc) as place from journal where ");
-    query.push(column).push(" in (");
-    let mut list = query.separated(", ");
-    for value in values {
-        list.push_bind((*value).to_owned());
+    if keys.is_empty() {
+        return Ok(entries);
     }
-    query.push(") and issued_at_us >= ").push_bind(since_us);
-    query.push(") as j join counter c on c.counter_id = j.counter_id where j.place = 1");
-    let rows = query.build().persistent(false).fetch_all(conn).await?;
-    rows.iter().map(entry_of).collect()
+    let rows = bulk::newest(conn, wanted, &keys).await?;
+    for (place, row) in places.into_iter().zip(rows) {
+        entries[place] = row.as_ref().map(entry_of).transpose()?;
+    }
+    Ok(entries)
 }
 
 /// What earlier attempts of these allocations wrote on the database path (F10).

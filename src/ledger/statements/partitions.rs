@@ -116,7 +116,7 @@ pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<b
     .fetch_one(&mut *tx)
     .await?;
     commit(tx).await?;
-    Ok(state == "joined")
+    Ok(matches!(&*state, "joined" | "acknowledged"))
 }
 
 /// See [`crate::ledger::Ledger::bump`].

@@ -3,7 +3,7 @@
 use super::counters::{Resolved, lock_all, lock_or_create};
 use super::gaps::{self, Loss};
 use super::{Conn, Store, allow_long_search, bytes, commit, partitions};
-use crate::ledger::columns::{read_node, signed};
+use crate::ledger::columns::{self, read_node, signed};
 use crate::ledger::{
     At, Counter, GapReason, LedgerError, Owner, Partition, PartitionState, Seed, SeedOutcome, grid,
 };
@@ -100,7 +100,7 @@ impl Toucher {
             return Err(fenced(self.at));
         }
         let base = close(conn, counter, &partition, self.now_us).await?;
-        let step = signed(seed.step, "step")?;
+        let step = columns::step(seed.step)?;
         let ceiling = grid::ceiling(base, step, seed.room, seed.max);
         let moved = sqlx::query(
             "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \

@@ -11,7 +11,7 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::seed::{Toucher, fenced, name};
 use super::{Conn, Store, bulk, commit, lookup, partitions};
-use crate::ledger::columns::{hash64, signed, unsigned};
+use crate::ledger::columns::{self, hash64, signed, unsigned};
 use crate::ledger::{
     At, Counter, Entry, Found, GapReason, IssuePath, LedgerError, Owner, Seed, TakeOrder,
     TakeOutcome, Taken, grid,
@@ -239,7 +239,7 @@ impl Plan {
                 btree_map::Entry::Vacant(empty) => empty.insert(working.value),
                 btree_map::Entry::Occupied(known) => known.into_mut(),
             };
-            let step = signed(seed.step, "step")?;
+            let step = columns::step(seed.step)?;
             let Some((first, last)) = grid::next(*value, step, order.count, seed.max) else {
                 return Ok(Err(u16::try_from(index).unwrap_or(u16::MAX)));
             };

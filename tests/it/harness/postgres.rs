@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::process::{Process, find_program, free_port};
 
 const START_DEADLINE: Duration = Duration::from_secs(60);
+const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A running server.
@@ -90,6 +91,8 @@ impl Postgres {
             "shared_buffers=16MB".to_owned(),
             "max_connections=50".to_owned(),
             "fsync=on".to_owned(),
+            // Within the data folder: a killed server leaves nothing in the machine's memory.
+            "dynamic_shared_memory_type=mmap".to_owned(),
         ];
         for setting in settings {
             args.extend(["-c".to_owned(), setting]);
@@ -116,6 +119,15 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        // An immediate shutdown gives the machine's shared memory back, a kill would not.
+        if let Some(process) = &self.process {
+            let _ = Command::new("kill").args(["-QUIT", &process.id().to_string()]).output();
+            let running = self.folder.path().join("data/postmaster.pid");
+            let asked = Instant::now();
+            while running.exists() && asked.elapsed() < STOP_DEADLINE {
+                std::thread::park_timeout(POLL);
+            }
+        }
         self.kill();
     }
 }
@@ -156,7 +168,8 @@ fn template() -> PathBuf {
             Command::new(installed("initdb"))
         };
         initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
-        run(initdb.args(["--username=postgres", "-D"]).arg(&data));
+        initdb.args(["--wal-segsize=1", "--username=postgres", "-D"]).arg(&data);
+        run(&mut initdb);
         let partial = home.join("postgres-template.partial");
         let _ = fs::remove_dir_all(&partial);
         run(Command::new("cp").arg("-a").arg(&data).arg(&partial));

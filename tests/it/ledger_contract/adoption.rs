@@ -13,7 +13,7 @@ pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World)
     world.seed(new, &seed("k")).await;
     let entries = [entry(old, counter_id, 1), entry(new, counter_id, 2), entry(old, counter_id, 3)];
     let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
-    assert_eq!(adopted, Adopted { written: 1, known: 0, discarded: 2 });
+    assert_eq!(adopted, Adopted { written: 1, discarded: 2, ..Adopted::default() });
     let rows = ledger.find(&Default::default()).await.unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!((&rows[0].entry, rows[0].node_id), (&entries[1], dead));
@@ -60,8 +60,11 @@ pub(super) async fn an_adopted_entry_that_its_node_journaled_too_is_known(world:
     let entries = [entry(open, counter_id, 1), entry(open, counter_id, 2)];
     world.append(&entries[..1]).await;
     let adopted = ledger.adopt(open, world.node, &entries, true).await.unwrap();
-    assert_eq!(adopted, Adopted { written: 1, known: 1, discarded: 0 });
+    assert_eq!(adopted, Adopted { written: 1, known: 1, ..Adopted::default() });
     let appended = ledger.append(world.node, &entries).await.unwrap();
     assert_eq!((appended.written, appended.known), (0, 2));
+    let second = entry(open, counter_id, 2);
+    let adopted = ledger.adopt(open, NodeId::random(), &[second], true).await.unwrap();
+    assert_eq!(adopted, Adopted { collided: 1, ..Adopted::default() });
     world.verify().await;
 }

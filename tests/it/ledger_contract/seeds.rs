@@ -38,6 +38,11 @@ pub(super) async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: W
     let (_, value, ceiling) =
         world.seed(open, &Seed { start: 1, step: 5, max: 10, ..seed("k") }).await;
     assert_eq!((value, ceiling), (-4, 6));
+    let still = Seed { step: 0, ..seed("k") };
+    for refused in [still, Seed { start: u64::MAX, ..seed("huge") }] {
+        let error = world.ledger.seed(open, world.node, &[refused]).await.expect_err("refused");
+        assert!(matches!(error, LedgerError::Refused(_)), "{error}");
+    }
     let (_, value, ceiling) = world.seed(open, &Seed { start: 20, max: 10, ..seed("full") }).await;
     assert_eq!((value, ceiling), (19, 19), "at least where it starts");
 }
