@@ -5,19 +5,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use crate::allocator::{Allocator, AllocatorSettings, Catalog, Context, ContextParts, Membership};
+use crate::allocator::{Allocator, AllocatorSettings, Catalog, Context, FlightNumbers, Membership};
 use crate::clock::SharedClock;
 use crate::config::Settings;
-use crate::counter::Redis;
+use crate::counter::{Keys, Redis};
 use crate::journal;
 use crate::ledger::{self, Deployment, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::number;
 use crate::reconciler::Reconciler;
-use crate::task::{Stop, Task};
+use crate::task::{Task, Ticks};
 
 /// A running service, for `serve` and for commands that take numbers.
 pub struct Service {
@@ -75,7 +74,8 @@ impl Service {
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;
-        let context = Arc::new(Context::new(ContextParts {
+        let context = Arc::new(Context {
+            keys: Keys::new(&deployment.prefix),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -85,7 +85,8 @@ impl Service {
             membership: Arc::clone(&membership),
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
-        }));
+            flights: FlightNumbers::default(),
+        });
         let mut tasks = vec![journal, membership.start(bounds.node_heartbeat)];
         let allocator = Allocator::start(Arc::clone(&context), catalog);
         if mode == Mode::Serve {
@@ -180,14 +181,9 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
 /// Reloads the catalog when a series has changed, within a second.
 fn watch_series(allocator: Allocator, ledger: SharedLedger, bounds: &AllocatorSettings) -> Task {
     let period = bounds.node_heartbeat.min(Duration::from_millis(500));
-    Task::start("series", move |mut stop: Stop| async move {
-        let mut ticks = tokio::time::interval(period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = stop.requested() => return,
-            }
+    Task::start("series", move |stop| async move {
+        let mut ticks = Ticks::every(period, stop);
+        while ticks.next().await {
             match ledger.series_stamp().await {
                 Ok(stamp) if stamp == allocator.catalog().stamp() => {}
                 Ok(_) => match Catalog::load(&ledger).await {

@@ -4,9 +4,11 @@
 //! leaves transactions and flights in the air. It sees the signal between two units of work.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 
 /// A running loop.
 #[derive(Debug)]
@@ -14,6 +16,31 @@ pub struct Task {
     name: &'static str,
     stop: watch::Sender<bool>,
     handle: JoinHandle<()>,
+}
+
+/// The pace of a loop that looks at something again and again.
+#[derive(Debug)]
+pub struct Ticks {
+    interval: tokio::time::Interval,
+    stop: Stop,
+}
+
+impl Ticks {
+    /// One tick at once, then one per period; a late tick delays those after it.
+    #[must_use]
+    pub fn every(period: Duration, stop: Stop) -> Self {
+        let mut interval = tokio::time::interval(period);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ticks { interval, stop }
+    }
+
+    /// Waits for the next tick; false when the loop should end. Safe to drop.
+    pub async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.interval.tick() => !self.stop.is_requested(),
+            () = self.stop.requested() => false,
+        }
+    }
 }
 
 /// The loop's side of the stop signal.

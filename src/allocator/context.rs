@@ -32,59 +32,26 @@ pub struct Context {
     pub membership: Arc<Membership>,
     /// The gauges and counters.
     pub metrics: Metrics,
-    /// Whether lanes open their partition before the first request (a service does, a command not).
+    /// Whether lanes open their partition before the first request (a service does, a command
+    /// not).
     pub eager: bool,
-    flights: AtomicU64,
+    /// Numbers the flights.
+    pub flights: FlightNumbers,
 }
 
-/// The parts of a context that are decided before it is built.
-pub struct ContextParts {
-    /// See [`Context`].
-    pub ledger: SharedLedger,
-    /// See [`Context`].
-    pub redis: Option<Redis>,
-    /// See [`Context`].
-    pub clock: SharedClock,
-    /// See [`Context`].
-    pub settings: AllocatorSettings,
-    /// See [`Context`].
-    pub deployment: Deployment,
-    /// See [`Context`].
-    pub journal: JournalQueue,
-    /// See [`Context`].
-    pub membership: Arc<Membership>,
-    /// See [`Context`].
-    pub metrics: Metrics,
-    /// See [`Context`].
-    pub eager: bool,
+/// Flight numbers: they rise for the life of the process, over all partitions and epochs (F10).
+#[derive(Debug, Default)]
+pub struct FlightNumbers(AtomicU64);
+
+impl FlightNumbers {
+    /// The next number.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 impl Context {
-    /// Puts the parts together.
-    #[must_use]
-    pub fn new(parts: ContextParts) -> Self {
-        Context {
-            keys: Keys::new(&parts.deployment.prefix),
-            ledger: parts.ledger,
-            redis: parts.redis,
-            clock: parts.clock,
-            settings: parts.settings,
-            deployment: parts.deployment,
-            journal: parts.journal,
-            membership: parts.membership,
-            metrics: parts.metrics,
-            eager: parts.eager,
-            flights: AtomicU64::new(0),
-        }
-    }
-
-    /// The next flight number: rises for the life of the process, over all partitions and epochs
-    /// (F10).
-    #[must_use]
-    pub fn next_flight(&self) -> u64 {
-        self.flights.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).
     #[must_use]
     pub fn guard(&self, at: At, incarnation: &str, node: NodeId) -> Guard {

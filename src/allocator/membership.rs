@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
 
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, NewNode, Partition, SharedLedger};
 use crate::node::NodeId;
-use crate::task::{Stop, Task};
+use crate::task::{Task, Ticks};
 
 /// What the last heartbeat brought: the partitions as the ledger shows them.
 pub type News = Arc<Vec<Partition>>;
@@ -79,17 +78,11 @@ impl Membership {
     #[must_use]
     pub fn start(self: &Arc<Self>, period: Duration) -> Task {
         let membership = Arc::clone(self);
-        Task::start("heartbeat", move |stop| membership.beat(period, stop))
+        Task::start("heartbeat", move |stop| membership.beat(Ticks::every(period, stop)))
     }
 
-    async fn beat(self: Arc<Self>, period: Duration, mut stop: Stop) {
-        let mut ticks = tokio::time::interval(period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = stop.requested() => return,
-            }
+    async fn beat(self: Arc<Self>, mut ticks: Ticks) {
+        while ticks.next().await {
             let node = self.node();
             match self.ledger.heartbeat(node).await {
                 Ok(partitions) => self.publish(partitions),

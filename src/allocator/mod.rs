@@ -23,7 +23,7 @@ mod settling;
 mod ticket;
 
 pub use catalog::{Catalog, CatalogError, ServedSeries};
-pub use context::{Context, ContextParts};
+pub use context::{Context, FlightNumbers};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use membership::{Membership, News};
 pub use order::{Issued, Preview, Request};

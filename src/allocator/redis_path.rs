@@ -79,7 +79,7 @@ impl Lane {
     /// The next call: seeds and raises first, for requests are parked behind them.
     fn load(&mut self, seat: &mut Seat) -> Option<InAir> {
         let context = Arc::clone(&self.context);
-        let number = context.next_flight();
+        let number = context.flights.next();
         let (keys, guard) = (&context.keys, seat.guard(number));
         if !seat.seeds.is_empty() {
             let places = std::mem::take(&mut seat.seeds);

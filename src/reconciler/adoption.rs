@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::Instant;
 
 use crate::allocator::{Context, News};
 use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis};
@@ -16,7 +16,7 @@ use crate::ledger::{
 };
 use crate::node::NodeId;
 use crate::number::{Mask, TakenRange};
-use crate::task::{Stop, Task};
+use crate::task::{Task, Ticks};
 
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;
@@ -51,18 +51,15 @@ impl Reconciler {
     /// Starts the watch, one look per heartbeat.
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
+        let period = context.settings.node_heartbeat;
         let mut reconciler = Reconciler { context, observed: HashMap::new(), last_look: None };
-        Task::start("reconciler", |stop| async move { reconciler.run(stop).await })
+        Task::start("reconciler", move |stop| async move {
+            reconciler.run(Ticks::every(period, stop)).await;
+        })
     }
 
-    async fn run(&mut self, mut stop: Stop) {
-        let mut ticks = tokio::time::interval(self.context.settings.node_heartbeat);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = stop.requested() => return,
-            }
+    async fn run(&mut self, mut ticks: Ticks) {
+        while ticks.next().await {
             match self.context.ledger.nodes().await {
                 Ok(nodes) => {
                     for silent in self.silent(&nodes) {
