@@ -6,6 +6,7 @@ use numerator::ledger::{GapFilter, JournalFilter, SharedLedger};
 
 use crate::harness::load::{self, Running, Seen};
 use crate::harness::postgres::Postgres;
+use crate::harness::proxy::Proxy;
 use crate::harness::redis::Redis;
 use crate::harness::service::Deployment;
 use crate::load::open;
@@ -90,6 +91,12 @@ async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     let asked = load.asked();
     load.reach(asked + 1_500).await;
     let seen = load.finish().await;
+    // A retry finds its number although Redis has lost it: the journal is asked (F1).
+    let client = reqwest::Client::new();
+    for (document, number) in seen.numbers.iter().step_by(seen.numbers.len() / 50) {
+        let (status, body) = load::take(&client, &service.url, document).await;
+        assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
+    }
     seen.assert_no_duplicate();
     assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
     assert!(seen.longest_stall < RESUME_LIMIT, "stalled for {:?}", seen.longest_stall);
@@ -159,6 +166,120 @@ async fn faults_ledger_restarts_everything_is_journaled_when_it_returns() {
     seen.assert_no_duplicate();
     assert!(service.terminate(), "the journal is drained");
     let ledger = open(&deployment).await;
+    assert_all_journaled(&ledger, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+#[tokio::test]
+async fn faults_answers_of_redis_are_lost_flights_fly_again_and_there_is_not_even_a_gap() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let proxy = Proxy::start(redis.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port());
+    let deployment = Deployment::new(&postgres.url("swallowed"), Some(&url));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    for round in 1..=3 {
+        load.reach(round * 700).await;
+        proxy.swallow_answers();
+        // Requests go on until every caller waits for an answer that will not come.
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        loop {
+            let asked = load.asked();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if load.asked() == asked {
+                break;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "answers still arrive");
+        }
+        proxy.forward();
+    }
+    load.reach(3_000).await;
+    proxy.cut();
+    load.reach(3_700).await;
+    let seen = load.finish().await;
+    assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
+    seen.assert_contiguous(seen.numbers.len());
+    assert!(service.terminate());
+    assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    assert_eq!(
+        report["totals"]["gaps"], 0,
+        "an unknown outcome is resolved, not given up: {report}"
+    );
+}
+
+#[tokio::test]
+async fn faults_ledger_is_away_issuing_goes_on_to_its_bound_then_refuses_and_nothing_is_lost() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
+    deployment.extra = "[journal]\nqueue_max = 300\nbatch_rows_max = 100\n\
+                        [ceiling]\nstep_min = 5000\n"
+        .into();
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(500).await;
+    postgres.kill();
+    let client = reqwest::Client::new();
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    let mut attempt = 0;
+    let problem = loop {
+        attempt += 1;
+        let (status, body) = load::take(&client, &service.url, &format!("probe-{attempt}")).await;
+        if status == 503 {
+            break body;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "never refused: {status} {body}");
+    };
+    let kind = problem["type"].as_str().unwrap();
+    assert!(kind.ends_with("outbox-full") || kind.ends_with("ceiling-reached"), "{problem}");
+    assert_eq!(problem["retryable"], true, "{problem}");
+    assert!(problem["retry_after_ms"].as_u64().is_some_and(|wait| wait > 0), "{problem}");
+    postgres.restart();
+    let asked = load.asked();
+    load.reach(asked + 500).await;
+    let seen = load.finish().await;
+    assert!(seen.failures.keys().all(|status| *status == 503), "{:?}", seen.failures);
+    seen.assert_no_duplicate();
+    assert!(service.terminate(), "the journal is drained");
+    assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+#[tokio::test]
+async fn faults_a_node_is_paused_past_its_time_to_live_then_woken_no_duplicate_and_nothing_lost() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("paused"), Some(&redis.url()));
+    deployment.extra = "[node]\nheartbeat = \"100ms\"\nttl = \"1s\"\n".into();
+    deployment.apply_load_series();
+    let (paused, other) = (deployment.serve(), deployment.serve());
+    let ledger = open(&deployment).await;
+    let first = Running::start_as(&paused.url, CONNECTIONS, "first");
+    let second = Running::start_as(&other.url, CONNECTIONS, "second");
+    first.reach(500).await;
+    second.reach(500).await;
+    paused.signal("STOP");
+    let adopted = async {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        while ledger.nodes().await.unwrap().len() > 1 {
+            assert!(tokio::time::Instant::now() < deadline, "not adopted: {}", other.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    adopted.await;
+    paused.signal("CONT");
+    for load in [&first, &second] {
+        let asked = load.asked();
+        load.reach(asked + 500).await;
+    }
+    let (mut seen, more) = (first.finish().await, second.finish().await);
+    seen.numbers.extend(more.numbers);
+    seen.assert_no_duplicate();
+    assert!(paused.terminate() && other.terminate());
     assert_all_journaled(&ledger, &seen).await;
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");

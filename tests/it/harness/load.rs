@@ -59,7 +59,7 @@ pub(crate) async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (
 pub(crate) async fn documents(url: &str, connections: usize, count: u64) -> Seen {
     let next = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
-    run(url, connections, next, Some(count), stop).await
+    run(url, connections, "doc", next, Some(count), stop).await
 }
 
 /// A load that goes on until told to stop.
@@ -72,10 +72,16 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the callers; each new document is asked for once, and again while it fails.
     pub(crate) fn start(url: &str, connections: usize) -> Self {
+        Self::start_as(url, connections, "doc")
+    }
+
+    /// Starts callers whose documents begin with `name`.
+    pub(crate) fn start_as(url: &str, connections: usize, name: &'static str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let given = Arc::new(AtomicU64::new(0));
         let (url, flag, counter) = (url.to_owned(), Arc::clone(&stop), Arc::clone(&given));
-        let task = tokio::spawn(async move { run(&url, connections, counter, None, flag).await });
+        let task =
+            tokio::spawn(async move { run(&url, connections, name, counter, None, flag).await });
         Running { stop, given, task }
     }
 
@@ -103,6 +109,7 @@ impl Running {
 async fn run(
     url: &str,
     connections: usize,
+    name: &'static str,
     next: Arc<AtomicU64>,
     count: Option<u64>,
     stop: Arc<AtomicBool>,
@@ -122,7 +129,7 @@ async fn run(
                 if count.is_some_and(|count| index >= count) {
                     break;
                 }
-                let document = format!("doc-{index}");
+                let document = format!("{name}-{index}");
                 if let Some(number) = insist(&client, &url, &document, &stop, &mut seen).await {
                     seen.numbers.insert(document, number);
                     let now_us = u64::try_from(started.elapsed().as_micros()).unwrap();

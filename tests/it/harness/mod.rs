@@ -5,5 +5,6 @@
 pub(crate) mod load;
 pub(crate) mod postgres;
 pub(crate) mod process;
+pub(crate) mod proxy;
 pub(crate) mod redis;
 pub(crate) mod service;

@@ -79,6 +79,11 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// The port that it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Runs one command and gives what redis-cli prints, without the last line feed.
     pub(crate) fn cli(&self, arguments: &[&str]) -> String {
         let output = Command::new(find_program("redis-cli", &[]))

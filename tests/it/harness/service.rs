@@ -185,11 +185,16 @@ impl Service {
         self.process.kill();
     }
 
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
     /// Asks it to end, and waits until it has; true when it ended well.
     pub(crate) fn terminate(mut self) -> bool {
-        let id = self.process.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
-        assert!(sent.success());
+        self.signal("TERM");
         self.process.wait(START_LIMIT).is_some_and(|status| status.success())
     }
 }
