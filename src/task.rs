@@ -13,7 +13,6 @@ use tokio::time::MissedTickBehavior;
 /// A running loop.
 #[derive(Debug)]
 pub struct Task {
-    name: &'static str,
     stop: watch::Sender<bool>,
     handle: JoinHandle<()>,
 }
@@ -48,13 +47,22 @@ impl Ticks {
 pub struct Stop(watch::Receiver<bool>);
 
 impl Task {
-    /// Starts a loop.
+    /// Starts a loop. One that panics takes the process with it: an assertion of ours has failed,
+    /// and without the loop the process would go on half alive. What it handed out is in the
+    /// outbox or committed.
     pub fn start<F>(name: &'static str, body: impl FnOnce(Stop) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, signal) = watch::channel(false);
-        Task { name, stop, handle: tokio::spawn(body(Stop(signal))) }
+        let body = tokio::spawn(body(Stop(signal)));
+        let handle = tokio::spawn(async move {
+            if body.await.is_err_and(|error| error.is_panic()) {
+                tracing::error!(task = name, "background loop failed; aborting");
+                std::process::abort();
+            }
+        });
+        Task { stop, handle }
     }
 
     /// Asks the loop to end, without waiting.
@@ -62,12 +70,11 @@ impl Task {
         self.stop.send_replace(true);
     }
 
-    /// Asks the loop to end and waits until it has. A loop that panicked is reported, not hidden.
+    /// Asks the loop to end and waits until it has.
     pub async fn stop(self) {
         self.request_stop();
-        if let Err(error) = self.handle.await {
-            tracing::error!(task = self.name, %error, "background loop failed");
-        }
+        // It neither panics nor is aborted; when the runtime is gone, the loop has ended as well.
+        let _ = self.handle.await;
     }
 }
 

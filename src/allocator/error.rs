@@ -30,6 +30,8 @@ pub enum Unavailable {
     Held,
     /// The partition belongs to Redis, and this process knows none (slug `redis-unavailable`).
     NoRedis,
+    /// The configured Redis counts for another ledger (slug `redis-unavailable`).
+    ForeignRedis,
     /// The process is stopping (slug `stopping`).
     Stopping,
 }

@@ -113,6 +113,10 @@ impl Lane {
                 self.trouble(Unavailable::Redis, &error).await;
                 away(suspicion)
             }
+            Err(error @ Trouble::Foreign { .. }) => {
+                self.refuse(Unavailable::ForeignRedis, &error.to_string()).await;
+                away(suspicion)
+            }
         }
     }
 

@@ -35,8 +35,11 @@ impl Lane {
             self.wait_again(seat.discard());
             return Standing::Nowhere;
         }
-        for done in std::mem::take(&mut self.done) {
+        let mut reports = std::mem::take(&mut self.done).into_iter();
+        while let Some(done) = reports.next() {
             if let Course::Leave(suspicion) = self.settle_chore(&mut seat, done) {
+                // Requests may wait in the others: they are taken back before the next epoch.
+                self.done.extend(reports);
                 return self.leave(*seat, suspicion).await;
             }
         }

@@ -43,6 +43,8 @@ pub struct Probe {
     pub is_master: bool,
     /// Its `master_replid`.
     pub incarnation: String,
+    /// The ledger that the partition's owner record belongs to; `None` where there is no record.
+    pub deployment: Option<String>,
 }
 
 /// A connection to the Redis that owns the fast path. Cheap to clone.
@@ -95,13 +97,18 @@ impl Redis {
     /// See [`CounterError`].
     pub async fn probe(&self, keys: &Keys, partition: u32) -> Result<Probe, CounterError> {
         let echo = format!("probe {partition}");
-        let call = Call::new(Verb::Probe, echo, vec![keys.probe(partition)], vec![]);
+        let keys = vec![keys.probe(partition), keys.owner(partition)];
+        let call = Call::new(Verb::Probe, echo, keys, vec![]);
         self.ask(&call, |call, value| {
             let (word, mut parts) = answer(call, value)?;
             if word != call.verb.word() {
                 return Err(garbled(&format!("unexpected word {word:?}")));
             }
-            let probe = Probe { is_master: parts.text()? == "master", incarnation: parts.text()? };
+            let probe = Probe {
+                is_master: parts.text()? == "master",
+                incarnation: parts.text()?,
+                deployment: Some(parts.text()?).filter(|deployment| !deployment.is_empty()),
+            };
             parts.end()?;
             Ok(probe)
         })

@@ -319,6 +319,11 @@ fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         Unavailable::NoRedis => {
             (Slug::RedisUnavailable, "the partition belongs to Redis; set redis.url")
         }
+        Unavailable::ForeignRedis => (
+            Slug::RedisUnavailable,
+            "the Redis of redis.url counts for another ledger; use another one, or another \
+             redis.prefix",
+        ),
         Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")

@@ -156,7 +156,8 @@ impl Reconciler {
         self.context.metrics.adopted.increment(adopted.written);
         self.context.metrics.duplicates.increment(adopted.collided);
         if adopted.collided > 0 {
-            tracing::error!(%dead, partition, count = adopted.collided, "DUPLICATE numbers adopted");
+            let count = adopted.collided;
+            tracing::error!(%dead, partition, count, "DUPLICATE numbers adopted");
         }
         let detail = serde_json::json!({
             "dead": dead.to_string(), "complete": complete, "written": adopted.written,

@@ -29,6 +29,12 @@ pub enum Trouble {
     /// Redis. An epoch whose `open` has an unknown outcome is given up for the next.
     #[error(transparent)]
     Redis(#[from] CounterError),
+    /// Nobody can wait for this: another ledger's numbers are counted in that Redis (F8).
+    #[error("redis counts for the ledger {deployment}: use another Redis or redis.prefix")]
+    Foreign {
+        /// That ledger's deployment id.
+        deployment: String,
+    },
 }
 
 /// Takes a partition from where its row stands to an open epoch, if nobody else does.
@@ -83,13 +89,17 @@ pub async fn recover(
 }
 
 /// Redis where one is configured: whoever answers as master now. Else the ledger.
-async fn next_owner(context: &Context, partition: u32) -> Result<Owner, CounterError> {
+async fn next_owner(context: &Context, partition: u32) -> Result<Owner, Trouble> {
     let Some(redis) = &context.redis else { return Ok(Owner::Database) };
     let probe = redis.probe(&context.keys, partition).await?;
     if !probe.is_master {
-        return Err(CounterError::NotExecuted("the Redis server is not a master".into()));
+        return Err(CounterError::NotExecuted("the Redis server is not a master".into()).into());
     }
-    Ok(Owner::Redis { incarnation: probe.incarnation })
+    let mine = context.deployment.deployment_id.to_string();
+    match probe.deployment {
+        Some(deployment) if deployment != mine => Err(Trouble::Foreign { deployment }),
+        _ => Ok(Owner::Redis { incarnation: probe.incarnation }),
+    }
 }
 
 /// How the epoch before may be closed. An epoch that never was open, or that the ledger owned, has
@@ -123,11 +133,9 @@ async fn open(
         OpenOutcome::Unfit { reason } => {
             return Err(CounterError::NotExecuted(format!("not opened: {reason}")).into());
         }
+        OpenOutcome::Foreign { deployment } => return Err(Trouble::Foreign { deployment }),
         OpenOutcome::Newer { epoch } => {
             format!("redis shows epoch {epoch}, the ledger {}: the ledger went back", at.epoch)
-        }
-        OpenOutcome::Foreign { deployment } => {
-            format!("redis belongs to deployment {deployment}: choose another redis.prefix")
         }
     };
     tracing::error!(partition = at.partition, cause, "partition held");

@@ -298,6 +298,8 @@ async fn faults_a_second_ledger_on_the_same_redis_is_refused_and_takes_nothing()
     let output = other.run(&["next", "LOAD"]);
     assert!(!output.status.success(), "a foreign Redis must not be used");
     assert!(output.stdout.is_empty());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("redis.prefix"), "the remedy is named: {error}");
     let more = load::documents(&service.url, 4, 80).await;
     more.assert_contiguous(80);
 }

@@ -71,6 +71,8 @@ async fn another_ledgers_partition_is_not_opened() {
     let bench = Bench::new().await;
     let opening =
         Opening { epoch: EPOCH + 1, deployment: "deployment-b".into(), ..bench.opening() };
+    let probe = bench.redis.probe(&bench.keys, opening.partition).await.unwrap();
+    assert_eq!(probe.deployment.as_deref(), Some(DEPLOYMENT), "whoever asks first is told");
     let foreign = OpenOutcome::Foreign { deployment: DEPLOYMENT.into() };
     assert_eq!(bench.open(&opening).await, foreign);
 }
