@@ -107,7 +107,7 @@ impl Service {
         let ready = standings.iter().any(|standing| issues(standing) && standing.1.is_none());
         let say = |(word, trouble): (&str, Option<_>)| match trouble {
             None => word.to_owned(),
-            Some(why) => format!("{word} ({why:?})"),
+            Some(why) => format!("{word}: {why}"),
         };
         Readiness { ready, partitions: standings.into_iter().map(say).collect() }
     }

@@ -1,5 +1,7 @@
 //! Why no number was handed out, whether a retry is useful, and whether one may have been taken.
 
+use std::fmt;
+
 use thiserror::Error;
 
 use crate::number::{InputError, RuleError};
@@ -34,6 +36,22 @@ pub enum Unavailable {
     ForeignRedis,
     /// The process is stopping (slug `stopping`).
     Stopping,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unavailable::CeilingReached => "ceiling reached",
+            Unavailable::OutboxFull => "outbox full",
+            Unavailable::QueueFull => "queue full",
+            Unavailable::Redis => "redis does not answer",
+            Unavailable::Ledger => "ledger does not answer",
+            Unavailable::Held => "held until an operator acts",
+            Unavailable::NoRedis => "owned by redis, and redis.url is not set",
+            Unavailable::ForeignRedis => "redis counts for another ledger",
+            Unavailable::Stopping => "stopping",
+        })
+    }
 }
 
 /// Why a request got no number.
@@ -77,7 +95,7 @@ pub enum AllocError {
         number: String,
     },
     /// Not now.
-    #[error("unavailable: {why:?}")]
+    #[error("unavailable: {why}")]
     Unavailable {
         /// What is missing.
         why: Unavailable,

@@ -199,7 +199,7 @@ impl Lane {
     /// Waits for anything to happen. Each branch is safe to drop.
     async fn idle(&mut self, stop: &mut Stop) {
         let trim_at = match &self.standing {
-            Standing::Redis(seat) => self.next_trim(seat),
+            Standing::Redis(seat) => Some(self.next_trim(seat)),
             _ => None,
         };
         tokio::select! {
@@ -269,7 +269,8 @@ impl Lane {
         let journaled = tokio::time::timeout(limit, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {
             Standing::Redis(mut seat) => {
-                self.trim(&mut seat).await;
+                // Whatever the answer, the lane ends here: `trimmed` tells whether it is empty.
+                let _ = self.trim(&mut seat).await;
                 let resolved = seat.air.is_none();
                 let trimmed = seat.trimmed >= handed;
                 for ticket in seat.discard() {
@@ -317,8 +318,16 @@ impl Lane {
         why: Unavailable,
         error: &(dyn std::fmt::Display + Sync),
     ) {
-        tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
-        self.status.lock().expect("no holder of this lock panics").trouble = Some(why);
+        let before = {
+            let mut status = self.status.lock().expect("no holder of this lock panics");
+            status.trouble.replace(why)
+        };
+        // Said once, not at each try.
+        if before == Some(why) {
+            tracing::debug!(partition = self.partition, ?why, %error, "still cannot issue");
+        } else {
+            tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
+        }
         self.waiting.retain(|ticket| !ticket.stage.is_given_up());
         self.backoff.wait().await;
     }

@@ -21,6 +21,7 @@ mod seat;
 mod settings;
 mod settling;
 mod ticket;
+mod trimming;
 
 pub use catalog::{Catalog, CatalogError, ServedSeries};
 pub use context::{Context, FlightNumbers};

@@ -1,7 +1,6 @@
 //! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -11,14 +10,9 @@ use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
     CounterError, Flight, IssueOutcome, IssueRequest, Landing, Raised, Redis, SeedPlace, SeedState,
-    Take, Trimmed,
+    Take,
 };
 use crate::ledger::At;
-
-/// The outbox is trimmed at the latest when so many flights are committed…
-const TRIM_FLIGHTS: u64 = 64;
-/// …or so long after the last trim.
-const TRIM_PERIOD: Duration = Duration::from_millis(100);
 
 /// What a call's answer means for the seat.
 pub(super) enum Course {
@@ -46,8 +40,11 @@ impl Lane {
         let Some(redis) = self.context.redis.clone() else {
             unreachable!("a seat is only taken where Redis is configured");
         };
-        if self.trim_is_due(&seat) && seat.air.is_none() {
-            self.trim(&mut seat).await;
+        if self.trim_is_due(&seat)
+            && seat.air.is_none()
+            && let Course::Leave(suspicion) = self.trim(&mut seat).await
+        {
+            return self.leave(*seat, suspicion).await;
         }
         if seat.air.is_none() {
             seat.air = self.load(&mut seat);
@@ -191,36 +188,6 @@ impl Lane {
         assert!(number > seat.confirmed, "flight {number} landed after {}", seat.confirmed);
         seat.confirmed = number;
         self.well();
-    }
-
-    /// Whether enough is committed, or long enough ago, to trim the outbox.
-    pub(super) fn trim_is_due(&self, seat: &Seat) -> bool {
-        let behind = self.progress.borrow().saturating_sub(seat.trimmed);
-        let quiet = self.waiting.is_empty()
-            && self.next_trim(seat).is_some_and(|moment| moment <= Instant::now());
-        behind >= TRIM_FLIGHTS || quiet
-    }
-
-    /// When a quiet lane should trim; `None` while there is nothing to trim.
-    pub(super) fn next_trim(&self, seat: &Seat) -> Option<Instant> {
-        (*self.progress.borrow() > seat.trimmed).then(|| seat.trimmed_at + TRIM_PERIOD)
-    }
-
-    /// Removes committed entries from this node's outbox. A refusal shows itself again, and is
-    /// dealt with, at the next flight.
-    pub(super) async fn trim(&mut self, seat: &mut Seat) {
-        let Some(redis) = &self.context.redis else { return };
-        let upto = *self.progress.borrow();
-        if upto <= seat.trimmed {
-            return;
-        }
-        let guard = seat.guard(0);
-        seat.trimmed_at = Instant::now();
-        match redis.trim(&self.context.keys, &guard, upto).await {
-            Ok(Trimmed::Removed(_)) => seat.trimmed = upto,
-            Ok(refused) => tracing::debug!(?refused, "outbox not trimmed"),
-            Err(error) => tracing::debug!(%error, "outbox not trimmed"),
-        }
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) struct Seat {
     pub raises: Vec<RaisePlace>,
     /// Last flight trimmed from the outbox.
     pub trimmed: u64,
-    /// When the outbox was last trimmed.
+    /// When the outbox was last trimmed, or the ownership last looked at in doing so.
     pub trimmed_at: Instant,
 }
 

@@ -165,8 +165,8 @@ fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AllocError>
 /// for another number is part of it, so that such a request is safe to retry too.
 fn digest(request: &Request) -> String {
     let Inputs { type_code, project, date, context } = &request.inputs;
-    let Request { count, again, .. } = request;
-    let payload = serde_json::json!([type_code, project, date, context, count, again]);
+    let Request { document_id, count, again, .. } = request;
+    let payload = serde_json::json!([document_id, type_code, project, date, context, count, again]);
     let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }

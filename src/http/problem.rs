@@ -321,8 +321,8 @@ fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         }
         Unavailable::ForeignRedis => (
             Slug::RedisUnavailable,
-            "the Redis of redis.url counts for another ledger; use another one, or another \
-             redis.prefix",
+            "the Redis of redis.url counts for another ledger; name another one, or another \
+             database of it (redis://host/1)",
         ),
         Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
         Unavailable::Held => {

@@ -4,7 +4,7 @@
 //! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). The node may only
 //! be paused, so it is barred before its outbox is read (F7); when it wakes it is told so.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -25,6 +25,8 @@ const PAGE_ENTRIES: u32 = 200;
 pub struct Reconciler {
     context: Arc<Context>,
     observed: HashMap<NodeId, Observed>,
+    /// Partitions of silent nodes that are done with, until the node is retired.
+    done: HashSet<(NodeId, u32)>,
     last_look: Option<Instant>,
 }
 
@@ -52,7 +54,8 @@ impl Reconciler {
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat;
-        let mut reconciler = Reconciler { context, observed: HashMap::new(), last_look: None };
+        let mut reconciler =
+            Reconciler { context, observed: HashMap::new(), done: HashSet::new(), last_look: None };
         Task::start("reconciler", move |stop| async move {
             reconciler.run(Ticks::every(period, stop)).await;
         })
@@ -100,13 +103,17 @@ impl Reconciler {
     }
 
     /// Adopts what a silent node left in each partition that it flew in, then retires it.
-    async fn adopt_node(&self, dead: &Node) {
+    async fn adopt_node(&mut self, dead: &Node) {
         let news = self.context.membership.news().borrow().clone();
         let mut sum = Adopted::default();
         let mut rest = 0;
         for partition in &dead.partitions {
+            if self.done.contains(&(dead.node_id, *partition)) {
+                continue;
+            }
             match self.adopt(&news, *partition, dead.node_id).await {
                 Ok(Some(adopted)) => {
+                    self.done.insert((dead.node_id, *partition));
                     sum.written += adopted.written;
                     sum.known += adopted.known;
                     sum.discarded += adopted.discarded;
@@ -114,7 +121,8 @@ impl Reconciler {
                 }
                 Ok(None) => rest += 1,
                 Err(error) => {
-                    tracing::warn!(node = %dead.node_id, partition, %error, "not adopted yet");
+                    // Tried again at the next look; the lanes see to what stands in its way.
+                    tracing::info!(node = %dead.node_id, partition, %error, "not adopted yet");
                     rest += 1;
                 }
             }
@@ -123,7 +131,10 @@ impl Reconciler {
             return;
         }
         match self.context.ledger.retire_node(dead.node_id).await {
-            Ok(()) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
+            Ok(()) => {
+                tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted");
+                self.done.retain(|(node, _)| *node != dead.node_id);
+            }
             Err(error) => tracing::warn!(node = %dead.node_id, %error, "not retired yet"),
         }
     }

@@ -30,7 +30,7 @@ pub enum Trouble {
     #[error(transparent)]
     Redis(#[from] CounterError),
     /// Nobody can wait for this: another ledger's numbers are counted in that Redis (F8).
-    #[error("redis counts for the ledger {deployment}: use another Redis or redis.prefix")]
+    #[error("redis counts for the ledger {deployment}: use another one in redis.url")]
     Foreign {
         /// That ledger's deployment id.
         deployment: String,
@@ -151,8 +151,9 @@ async fn report(
     closing: Closing,
     took: std::time::Duration,
 ) {
-    context.metrics.recoveries.increment(1);
+    let kind = if at.epoch > 1 { "recovery" } else { "opening" };
     if at.epoch > 1 {
+        context.metrics.recoveries.increment(1);
         tracing::warn!(
             partition = at.partition,
             epoch = at.epoch,
@@ -167,5 +168,5 @@ async fn report(
         "closing": match closing { Closing::Exact => "exact", Closing::Ceiling => "ceiling" },
         "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
     });
-    context.event("recovery", at, node, detail).await;
+    context.event(kind, at, node, detail).await;
 }

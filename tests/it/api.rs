@@ -92,6 +92,8 @@ async fn an_idempotency_key_is_for_one_payload_only() {
         let (status, problem) = with_key(&generate(&service, "d2"), "key-1", &other).await;
         assert_eq!(status, 422);
         assert!(problem["type"].as_str().unwrap().ends_with("idempotency-key-reused"));
+        let (status, _) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
+        assert_eq!(status, 422, "the document belongs to what the key stands for");
         // The refusal took nothing: the next number is the next number.
         let (_, next) = post(&Client::new(), &generate(&service, "d3"), &spo()).await;
         assert_eq!(next["document_number"], "SPO-20240122-002");

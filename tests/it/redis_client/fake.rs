@@ -141,14 +141,15 @@ async fn run(command: &[String], state: &State) -> Option<String> {
         Some(Act::ExecuteAndHangUp) => None,
         Some(Act::ExecuteAndKeepSilent) => std::future::pending().await,
         Some(Act::AnswerAnother) => Some(answer("another call")),
-        _ => Some(answer(&command[4])),
+        // Behind the script, the number of keys and the keys.
+        _ => Some(answer(&command[3 + command[2].parse::<usize>().unwrap()])),
     }
 }
 
 /// What `probe` answers to an echo.
 fn answer(echo: &str) -> String {
-    let texts = ["server", echo, "master", "feed"].map(bulk);
-    format!("*4\r\n{}", texts.concat())
+    let texts = ["server", echo, "master", "feed", ""].map(bulk);
+    format!("*5\r\n{}", texts.concat())
 }
 
 fn bulk(text: &str) -> String {
