@@ -52,9 +52,14 @@ impl JournalQueue {
     /// Reserves room for up to `wanted` records; `None` when there is none at all.
     #[must_use]
     pub fn reserve(&self, wanted: usize) -> Option<OwnedSemaphorePermit> {
-        let granted = wanted.min(self.permits.available_permits()).max(1);
-        let granted = u32::try_from(granted).unwrap_or(u32::MAX);
-        Arc::clone(&self.permits).try_acquire_many_owned(granted).ok()
+        loop {
+            let granted = wanted.min(self.permits.available_permits());
+            let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
+            // Another lane may have been faster: then there is less, or none.
+            if let Ok(room) = Arc::clone(&self.permits).try_acquire_many_owned(room) {
+                return Some(room);
+            }
+        }
     }
 
     /// Takes over a flight's records: from here on they are handed out (F11).

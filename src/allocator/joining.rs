@@ -1,5 +1,7 @@
 //! How a lane comes into an epoch: joins one that is open, or brings the next one about.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::Unavailable;
@@ -7,6 +9,9 @@ use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
 use crate::ledger::{At, LedgerError, Owner, Partition, PartitionState};
 use crate::reconciler::{self, Recovered, Trouble};
+
+/// How long a recovery after which nothing was handed out slows the next one down.
+const BRAKE_MEMORY: Duration = Duration::from_secs(60);
 
 impl Lane {
     /// Finds the epoch to serve in, or brings it about.
@@ -28,7 +33,8 @@ impl Lane {
         let has_redis = self.context.redis.is_some();
         match (row.state, &row.owner) {
             (PartitionState::Held, _) => Standing::Held,
-            (PartitionState::Open, Owner::Redis { .. }) if !has_redis => {
+            // A process without Redis never moves a partition that Redis owns (F22).
+            (_, Owner::Redis { .. }) if !has_redis => {
                 self.refuse(Unavailable::NoRedis, "redis owns the partition; set redis.url").await;
                 Standing::Nowhere
             }
@@ -61,7 +67,10 @@ impl Lane {
                 self.well();
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
             }
-            Ok(false) => Standing::Nowhere,
+            Ok(false) => {
+                self.backoff.wait().await;
+                Standing::Nowhere
+            }
             Err(error) => {
                 self.trouble(Unavailable::Ledger, &error).await;
                 Standing::Nowhere
@@ -96,14 +105,25 @@ impl Lane {
         cause: &str,
         suspicion: Option<Suspicion>,
     ) -> Standing {
+        if self.fruitless.is_some_and(|opened| opened.elapsed() < BRAKE_MEMORY) {
+            // The recovery before helped nobody: whatever is wrong will not go away by speed (F6).
+            self.brake.wait().await;
+        } else {
+            self.brake.reset();
+        }
+        let lost_data = suspicion.is_some();
         let handed = self.handed;
         let mut progress = self.progress.clone();
         let settled = async move {
             // An error means that the journal is gone: then nothing more will be committed.
             let _ = progress.wait_for(|committed| *committed >= handed).await;
         };
-        match reconciler::recover(&self.context, row, cause, settled).await {
-            Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
+        match reconciler::recover(&self.context, row, cause, lost_data, settled).await {
+            Ok(Recovered::Opened) => {
+                self.fruitless = Some(Instant::now());
+                Standing::Nowhere
+            }
+            Ok(Recovered::Elsewhere) => Standing::Nowhere,
             Ok(Recovered::Held) => Standing::Held,
             Err(Trouble::Ledger(error)) => {
                 self.trouble(Unavailable::Ledger, &error).await;
@@ -122,10 +142,15 @@ impl Lane {
 
     /// The ledger shows less than this node or Redis has seen: it went back (F9).
     async fn hold(&mut self, suspicion: &Suspicion) -> Standing {
+        let epoch = suspicion.at.epoch.max(suspicion.redis_epoch.unwrap_or(0));
+        let seen = At { epoch, ..suspicion.at };
         let cause = format!("the ledger went back: {}", suspicion.cause);
-        tracing::error!(partition = self.partition, cause, "partition held");
-        match self.context.ledger.hold(self.partition, &cause).await {
-            Ok(()) => Standing::Held,
+        match self.context.ledger.hold(seen, &cause).await {
+            Ok(true) => {
+                tracing::error!(partition = self.partition, cause, "partition held");
+                Standing::Held
+            }
+            Ok(false) => Standing::Nowhere,
             Err(error) => {
                 self.trouble(Unavailable::Ledger, &error).await;
                 Standing::Away(suspicion.clone())

@@ -105,6 +105,10 @@ pub(super) struct Lane {
     pub(super) handed: u64,
     pub(super) progress: watch::Receiver<u64>,
     pub(super) backoff: Backoff,
+    /// Keeps recoveries that do not help apart.
+    pub(super) brake: Backoff,
+    /// When the last recovery ended, unless a number was handed out since.
+    pub(super) fruitless: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Ticket>,
     reports: mpsc::UnboundedReceiver<Done>,
     news: watch::Receiver<News>,
@@ -134,6 +138,8 @@ impl Lane {
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
+            brake: Backoff::new(settings.recovery_delay_min, settings.recovery_delay_max),
+            fruitless: None,
             inbox,
             reports,
             news: context.membership.news(),
@@ -291,8 +297,9 @@ impl Lane {
 
     /// Whether the ledger has left an epoch.
     pub(super) fn epoch_is_over(&self, at: At) -> bool {
-        let is_later = |row: &Partition| row.partition == at.partition && row.epoch > at.epoch;
-        self.news.borrow().iter().any(is_later)
+        let is_over = |row: &&Partition| row.epoch > at.epoch || row.state == PartitionState::Held;
+        let rows = self.news.borrow();
+        rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
 
     /// Requests that were at the journal when their epoch ended wait again.

@@ -25,7 +25,9 @@ pub(super) enum Course {
 impl Lane {
     /// One call to Redis: the one in the air again, or the next.
     pub(super) async fn serve_redis(&mut self, mut seat: Box<Seat>) -> Standing {
-        if self.epoch_is_over(seat.at) {
+        // Under an identity that was given up nothing more is flown: nobody would adopt it.
+        let spent = seat.node != self.context.membership.node() && seat.air.is_none();
+        if spent || self.epoch_is_over(seat.at) {
             self.wait_again(seat.discard());
             return Standing::Nowhere;
         }
@@ -208,7 +210,11 @@ fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
         }
         Landing::Barred => Suspicion::barred(at),
         Landing::Late => of_epoch("a later flight was executed before this one"),
-        Landing::Miscounted => of_epoch("the outbox has lost entries"),
+        // A new identity brings a new outbox: the key may be of another type for good.
+        Landing::Miscounted => Suspicion {
+            identity_spent: true,
+            ..of_epoch("the outbox does not hold what it should")
+        },
         Landing::Mismatch => {
             // Two processes fly under one identity: nothing that this one does is safe (F10).
             tracing::error!("another process flies under this node's identity; aborting");

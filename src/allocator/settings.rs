@@ -19,6 +19,11 @@ pub struct AllocatorSettings {
     pub seed_grace: Duration,
     /// `recovery.open_timeout`: an `opening` older than this is given up (F6).
     pub recovery_open_timeout: Duration,
+    /// `recovery.delay_min`: wait between two recoveries of a partition that did not help; doubles
+    /// each time (F6).
+    pub recovery_delay_min: Duration,
+    /// `recovery.delay_max`: longest such wait.
+    pub recovery_delay_max: Duration,
     /// `recovery.barrier_max`: longest wait for journal and nodes before an epoch closes (F14).
     pub recovery_barrier_max: Duration,
     /// `node.heartbeat`: time between two heartbeats.
@@ -53,6 +58,8 @@ impl Default for AllocatorSettings {
             ceiling_horizon: Duration::from_secs(30),
             seed_grace: Duration::from_secs(1),
             recovery_open_timeout: Duration::from_secs(1),
+            recovery_delay_min: Duration::from_millis(50),
+            recovery_delay_max: Duration::from_secs(20),
             recovery_barrier_max: Duration::from_secs(2),
             node_heartbeat: Duration::from_millis(250),
             node_ttl: Duration::from_secs(3),

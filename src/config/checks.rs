@@ -233,6 +233,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
     let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
+    let recovery_delay = wait("recovery.delay_min", recovery.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
     Ok(AllocatorSettings {
@@ -251,6 +252,12 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
             "recovery.barrier_max",
             recovery.barrier_max,
             millis(10)..=secs(60),
+        )?,
+        recovery_delay_min: recovery_delay,
+        recovery_delay_max: wait(
+            "recovery.delay_max",
+            recovery.delay_max,
+            DurationText(recovery_delay)..=secs(3_600),
         )?,
         node_heartbeat: heartbeat,
         node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,

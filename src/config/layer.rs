@@ -189,6 +189,8 @@ section! {
     Recovery {
         open_timeout: DurationText = DurationText(issuing().recovery_open_timeout),
         barrier_max: DurationText = DurationText(issuing().recovery_barrier_max),
+        delay_min: DurationText = DurationText(issuing().recovery_delay_min),
+        delay_max: DurationText = DurationText(issuing().recovery_delay_max),
     }
 }
 

@@ -73,8 +73,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// Nodes that have not left and are not fully adopted.
     async fn nodes(&self) -> Result<Vec<Node>, LedgerError>;
 
-    /// Marks a silent node as adopted once no partition holds an outbox of it.
-    async fn retire_node(&self, node: NodeId) -> Result<(), LedgerError>;
+    /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,
+    /// true only while its heartbeat still stands at `beat`.
+    async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError>;
 
     /// All partitions.
     async fn partitions(&self) -> Result<Vec<Partition>, LedgerError>;
@@ -111,9 +112,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// `opening` → `open` by the node that claimed it.
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
-    /// Puts the partition on `held`: the ledger itself went back (F9). Only the runbook's command
-    /// ends it.
-    async fn hold(&self, partition: u32, cause: &str) -> Result<(), LedgerError>;
+    /// Puts the partition on `held` where the ledger itself went back (F9): compare-and-set, true
+    /// only while the ledger shows an epoch below the one that was `seen`. An operator ends it.
+    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError>;
 
     // --- counters --------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::allocator::{Context, News};
-use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis};
+use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis, Trimmed};
 use crate::ledger::{
     Adopted, At, Entry, IssuePath, LedgerError, Node, Owner, PartitionState, Record,
 };
@@ -88,18 +88,25 @@ impl Reconciler {
             self.observed.clear();
         }
         self.observed.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
-        let myself = self.context.membership.node();
-        let mut silent = Vec::new();
-        for node in nodes.iter().filter(|node| node.node_id != myself) {
+        for node in nodes {
             let fresh = Observed { beat: node.beat, since: now };
             let seen = self.observed.entry(node.node_id).or_insert(fresh);
             if seen.beat != node.beat {
                 *seen = Observed { beat: node.beat, since: now };
-            } else if now - seen.since >= ttl {
-                silent.push(node.clone());
             }
         }
-        silent
+        // A ledger that can be read but not written lets every beat stand still, ours too: then
+        // nobody's silence means anything.
+        let myself = self.context.membership.node();
+        let stands_still = |id: &NodeId, limit| {
+            self.observed.get(id).is_none_or(|observed| now - observed.since >= limit)
+        };
+        if stands_still(&myself, ttl / 2) {
+            self.observed.clear();
+            return Vec::new();
+        }
+        let is_silent = |node: &&Node| node.node_id != myself && stands_still(&node.node_id, ttl);
+        nodes.iter().filter(is_silent).cloned().collect()
     }
 
     /// Adopts what a silent node left in each partition that it flew in, then retires it.
@@ -114,10 +121,7 @@ impl Reconciler {
             match self.adopt(&news, *partition, dead.node_id).await {
                 Ok(Some(adopted)) => {
                     self.done.insert((dead.node_id, *partition));
-                    sum.written += adopted.written;
-                    sum.known += adopted.known;
-                    sum.discarded += adopted.discarded;
-                    sum.collided += adopted.collided;
+                    sum.add(adopted);
                 }
                 Ok(None) => rest += 1,
                 Err(error) => {
@@ -130,13 +134,16 @@ impl Reconciler {
         if rest > 0 {
             return;
         }
-        match self.context.ledger.retire_node(dead.node_id).await {
-            Ok(()) => {
-                tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted");
-                self.done.retain(|(node, _)| *node != dead.node_id);
+        match self.context.ledger.retire_node(dead.node_id, dead.beat).await {
+            Ok(true) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
+            // It beats again: where it was barred it is told so and takes a new identity.
+            Ok(false) => tracing::info!(node = %dead.node_id, "woke up while it was adopted"),
+            Err(error) => {
+                tracing::warn!(node = %dead.node_id, %error, "not retired yet");
+                return;
             }
-            Err(error) => tracing::warn!(node = %dead.node_id, %error, "not retired yet"),
         }
+        self.done.retain(|(node, _)| *node != dead.node_id);
     }
 
     /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.
@@ -160,9 +167,17 @@ impl Reconciler {
         let (entries, complete) = self.read(redis, &guard, dead).await?;
         let last_flight = entries.last().map(|entry| entry.flight);
         let records = self.to_records(&entries, partition)?;
-        let adopted = self.context.ledger.adopt(at, dead, &records, complete).await?;
-        if let Some(upto) = last_flight {
-            redis.drop_outbox(&self.context.keys, &guard, dead, upto).await?;
+        let adopted = self.write(at, dead, &records, complete).await?;
+        match last_flight {
+            // What is not whole stays where it is, for whoever looks into it.
+            Some(flight) if !complete => {
+                tracing::error!(%dead, partition, flight, "outbox is not whole; it is kept");
+            }
+            Some(upto) => match redis.drop_outbox(&self.context.keys, &guard, dead, upto).await? {
+                Trimmed::Removed(_) => {}
+                Trimmed::Fenced | Trimmed::Barred => return Err(AdoptionError::MovedOn),
+            },
+            None => {}
         }
         self.context.metrics.adopted.increment(adopted.written);
         self.context.metrics.duplicates.increment(adopted.collided);
@@ -177,6 +192,40 @@ impl Reconciler {
         });
         self.context.event("adoption", at, node, detail).await;
         Ok(Some(adopted))
+    }
+
+    /// Journals a dead node's records in batches, and marks it as accounted for with the last one.
+    /// A batch that the ledger refuses for its content is halved; a record that it refuses alone
+    /// goes to `journal_rejected` (F13).
+    async fn write(
+        &self,
+        at: At,
+        dead: NodeId,
+        records: &[Entry],
+        complete: bool,
+    ) -> Result<Adopted, AdoptionError> {
+        let ledger = &self.context.ledger;
+        let rows_max = self.context.settings.journal_batch_rows_max;
+        let mut parts: Vec<&[Entry]> = records.chunks(rows_max).rev().collect();
+        let mut sum = Adopted::default();
+        while let Some(part) = parts.pop() {
+            match ledger.adopt(at, dead, part, false).await {
+                Ok(adopted) => sum.add(adopted),
+                Err(LedgerError::Refused(reason)) if part.len() == 1 => {
+                    let number = &part[0].number;
+                    tracing::error!(%number, reason, "adopted record goes to journal_rejected");
+                    self.context.metrics.rejected.increment(1);
+                    ledger.reject(&part[0], &reason).await?;
+                }
+                Err(LedgerError::Refused(_)) => {
+                    let (left, right) = part.split_at(part.len() / 2);
+                    parts.extend([right, left]);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        ledger.adopt(at, dead, &[], complete).await?;
+        Ok(sum)
     }
 
     /// Reads a barred node's whole outbox. The outbox is bounded by that node's journal queue.

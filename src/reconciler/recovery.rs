@@ -41,7 +41,8 @@ pub enum Trouble {
 ///
 /// `settled` ends when everything that this node handed out in the partition is committed; it is
 /// waited for at most `recovery.barrier_max`. Closing an epoch of Redis at its ceilings is right
-/// whatever `settled` has reached (late rows shrink the gaps).
+/// whatever `settled` has reached (late rows shrink the gaps). `lost_data` says that something was
+/// missing or changed in Redis.
 ///
 /// # Errors
 /// See [`Trouble`]: safe to call again with the row as it stands then.
@@ -49,6 +50,7 @@ pub async fn recover(
     context: &Context,
     row: &Partition,
     cause: &str,
+    lost_data: bool,
     settled: impl Future<Output = ()>,
 ) -> Result<Recovered, Trouble> {
     let started = tokio::time::Instant::now();
@@ -78,7 +80,7 @@ pub async fn recover(
     }
     let pristine = epoch == 1 && row.owner == Owner::None;
     if let (Owner::Redis { incarnation }, Some(redis)) = (&owner, &context.redis) {
-        match open(context, redis, at, incarnation, pristine).await? {
+        match open(context, redis, at, incarnation, pristine, lost_data).await? {
             Recovered::Opened if context.ledger.opened(at, node).await? => {}
             Recovered::Opened | Recovered::Elsewhere => return Ok(Recovered::Elsewhere),
             Recovered::Held => return Ok(Recovered::Held),
@@ -118,28 +120,34 @@ async fn open(
     at: At,
     incarnation: &str,
     pristine: bool,
+    lost_data: bool,
 ) -> Result<Recovered, Trouble> {
     let opening = Opening {
         partition: at.partition,
         epoch: at.epoch,
         incarnation: incarnation.to_owned(),
         deployment: context.deployment.deployment_id.to_string(),
-        closed_epoch: at.epoch - 1,
+        // Whoever lost data may have lost idempotency records with it: they are carried over into
+        // the next epoch only by a recovery that nothing forced (F1).
+        closed_epoch: if lost_data { 0 } else { at.epoch - 1 },
         now_ms: context.clock.now_ms(),
         pristine,
     };
-    let cause = match redis.open(&context.keys, &opening).await? {
+    let (newer, cause) = match redis.open(&context.keys, &opening).await? {
         OpenOutcome::Opened => return Ok(Recovered::Opened),
         OpenOutcome::Unfit { reason } => {
             return Err(CounterError::NotExecuted(format!("not opened: {reason}")).into());
         }
         OpenOutcome::Foreign { deployment } => return Err(Trouble::Foreign { deployment }),
         OpenOutcome::Newer { epoch } => {
-            format!("redis shows epoch {epoch}, the ledger {}: the ledger went back", at.epoch)
+            (epoch, format!("redis shows epoch {epoch}, above the ledger's: it went back"))
         }
     };
+    // Another node may be ahead while this one was slow: then the ledger shows that epoch too.
+    if !context.ledger.hold(At { epoch: newer, ..at }, &cause).await? {
+        return Ok(Recovered::Elsewhere);
+    }
     tracing::error!(partition = at.partition, cause, "partition held");
-    context.ledger.hold(at.partition, &cause).await?;
     Ok(Recovered::Held)
 }
 

@@ -229,3 +229,13 @@ pub struct Adopted {
     /// Entries that collided with another allocation: duplicates. Must stay 0.
     pub collided: u64,
 }
+
+impl Adopted {
+    /// Adds what became of further entries.
+    pub fn add(&mut self, more: Adopted) {
+        self.written += more.written;
+        self.known += more.known;
+        self.discarded += more.discarded;
+        self.collided += more.collided;
+    }
+}

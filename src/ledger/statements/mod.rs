@@ -78,8 +78,8 @@ impl Ledger for Store {
         nodes::list(self).await
     }
 
-    async fn retire_node(&self, node: NodeId) -> Result<(), LedgerError> {
-        nodes::retire(self, node).await
+    async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
+        nodes::retire(self, node, beat).await
     }
 
     async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
@@ -114,8 +114,8 @@ impl Ledger for Store {
         partitions::opened(self, at, node).await
     }
 
-    async fn hold(&self, partition: u32, cause: &str) -> Result<(), LedgerError> {
-        partitions::hold(self, partition, cause).await
+    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
+        partitions::hold(self, seen, cause).await
     }
 
     async fn seed(

@@ -105,12 +105,16 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
 }
 
 /// See [`crate::ledger::Ledger::retire_node`].
-pub(super) async fn retire(store: &Store, node: NodeId) -> Result<(), LedgerError> {
-    sqlx::query("update node set adopted_at_us = $2 where node_id = $1 and adopted_at_us is null")
-        .bind(bytes(&node))
-        .bind(store.clock.now_us())
-        .execute(&store.writer)
-        .await
-        .map_err(LedgerError::at_commit)?;
-    Ok(())
+pub(super) async fn retire(store: &Store, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
+    let retired = sqlx::query(
+        "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
+         where node_id = $1 and beat = $2",
+    )
+    .bind(bytes(&node))
+    .bind(beat)
+    .bind(store.clock.now_us())
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(retired.rows_affected() == 1)
 }

@@ -221,18 +221,20 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
 }
 
 /// See [`crate::ledger::Ledger::hold`].
-pub(super) async fn hold(store: &Store, partition: u32, cause: &str) -> Result<(), LedgerError> {
+pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
+    let (partition, epoch) = columns(seen)?;
     let held = sqlx::query(
-        "update partition set state = 'held', actor = null, cause = $2, changed_at_us = $3 \
-         where partition_id = $1",
+        "update partition set state = 'held', actor = null, cause = $3, changed_at_us = $4 \
+         where partition_id = $1 and epoch < $2",
     )
-    .bind(small(partition, "partition")?)
+    .bind(partition)
+    .bind(epoch)
     .bind(cause)
     .bind(store.clock.now_us())
     .execute(&store.writer)
     .await
     .map_err(LedgerError::at_commit)?;
-    if held.rows_affected() == 0 { Err(no_such(partition)) } else { Ok(()) }
+    Ok(held.rows_affected() == 1)
 }
 
 /// The columns of an ownership.

@@ -149,10 +149,14 @@ async fn close(
     };
     let step = signed(counter.step, "counter.step")?;
     let journaled = signed(counter.journaled, "counter.journaled")?;
-    if step.checked_mul(journaled) != Some(base - counter.start) {
+    // Where the count says that nothing is missing up to `taken`, only what lies above is looked
+    // at: the epoch may have been long.
+    let whole = step.checked_mul(journaled) == Some(counter.taken - counter.start);
+    let after = if whole { counter.taken } else { counter.start };
+    if after < base {
         let (counter_id, epoch) = (counter.counter_id, counter.epoch);
-        let loss = Loss { counter_id, after: counter.start, upto: base, step, reason, epoch };
-        // As long a search as the epoch was; it holds up this counter only.
+        let loss = Loss { counter_id, after, upto: base, step, reason, epoch };
+        // At worst as long a search as the epoch was; it holds up this counter only.
         allow_long_search(conn).await?;
         gaps::register_holes(conn, loss, now_us).await?;
     }

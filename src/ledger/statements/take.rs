@@ -34,7 +34,7 @@ pub(super) async fn take(
     }
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
-    bulk::lock_names(&mut tx, &lock_names(orders)).await?;
+    bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;
     let toucher = Toucher { at, node, now_us, owner: Some(Owner::Database) };
     let counters = lock_counters(&mut tx, &toucher, orders).await?;
     let ids: Vec<_> = orders.iter().map(|order| order.record.allocation_id).collect();
@@ -57,13 +57,19 @@ pub(super) async fn take(
     Ok(Taken { outcomes })
 }
 
+/// Locks of one partition: a database has room for some thousands of locks in all, so names share
+/// them.
+const LOCKS_PER_PARTITION: u64 = 64;
+
 /// Names of everything that may be numbered only once, hashed, in rising order.
-fn lock_names(orders: &[TakeOrder]) -> Vec<i64> {
+fn lock_names(partition: u32, orders: &[TakeOrder]) -> Vec<i64> {
     let mut names: Vec<i64> = Vec::with_capacity(orders.len());
     for order in orders {
         for key in Key::all_of(order) {
-            // An equal hash of two names only makes them wait for each other.
-            names.push(i64::from_be_bytes(hash64(&format!("{key:?}")).to_be_bytes()));
+            // An equal lock of two names only makes them wait for each other.
+            let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
+            let name = hash64(&format!("numerator partition {partition} lock {lock}"));
+            names.push(i64::from_be_bytes(name.to_be_bytes()));
         }
     }
     names.sort_unstable();

@@ -131,7 +131,9 @@ pub(super) async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: Wo
 pub(super) async fn a_held_partition_is_not_bumped(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
-    ledger.hold(open.partition, "the ledger went back").await.unwrap();
+    assert!(!ledger.hold(open, "nothing above the ledger was seen").await.unwrap());
+    let seen = At { epoch: open.epoch + 1, ..open };
+    assert!(ledger.hold(seen, "the ledger went back").await.unwrap());
     let partition = world.partition().await;
     assert_eq!((partition.state, partition.epoch), (PartitionState::Held, open.epoch));
     assert_eq!(partition.cause, "the ledger went back");
@@ -139,8 +141,7 @@ pub(super) async fn a_held_partition_is_not_bumped(world: World) {
         assert_eq!(ledger.bump(open, from, world.node, "c").await.unwrap(), None);
     }
     assert!(!ledger.participate(open, world.node).await.unwrap());
-    let error = ledger.hold(99, "c").await.expect_err("no such partition");
-    assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     let missing = At { partition: 99, epoch: 1 };
+    assert!(!ledger.hold(missing, "c").await.unwrap());
     assert!(!ledger.participate(missing, world.node).await.unwrap());
 }

@@ -103,8 +103,11 @@ pub(super) async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World
 }
 
 pub(super) async fn a_retired_node_is_gone(world: World) {
-    world.ledger.retire_node(world.node).await.unwrap();
-    world.ledger.retire_node(world.node).await.unwrap();
+    world.ledger.heartbeat(world.node).await.unwrap();
+    let awake = world.ledger.retire_node(world.node, 0).await.unwrap();
+    assert!(!awake, "a node that beats again is not retired");
+    assert!(world.ledger.retire_node(world.node, 1).await.unwrap());
+    assert!(world.ledger.retire_node(world.node, 1).await.unwrap(), "safe to repeat");
     assert_eq!(world.ledger.nodes().await.unwrap(), []);
     let error = world.ledger.heartbeat(world.node).await.expect_err("retired");
     assert!(matches!(error, LedgerError::NodeGone(_)), "{error}");
