@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use crate::allocator::{Allocator, AllocatorSettings, Catalog, Context, FlightNumbers, Membership};
+use crate::allocator::{
+    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership,
+};
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
@@ -85,6 +87,7 @@ impl Service {
             membership: Arc::clone(&membership),
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
+            doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
         });
         let mut tasks = vec![journal, membership.start(bounds.node_heartbeat)];

@@ -118,6 +118,11 @@ impl Chores {
     pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
+            // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
+            let limit = context.settings.node_ttl * 2;
+            if !context.doubts.cleared(at.partition, limit).await {
+                tracing::warn!(partition = at.partition, "asking a journal that may lack records");
+            }
             let window_us = i64::try_from(context.settings.idempotency_window.as_micros());
             let since_us = context.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX));
             let questions: Vec<_> =

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::AllocatorSettings;
 use super::membership::Membership;
+use super::{AllocatorSettings, Doubts};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
@@ -35,6 +35,8 @@ pub struct Context {
     /// Whether lanes open their partition before the first request (a service does, a command
     /// not).
     pub eager: bool,
+    /// Where the journal may not have all that was handed out.
+    pub doubts: Doubts,
     /// Numbers the flights.
     pub flights: FlightNumbers,
 }

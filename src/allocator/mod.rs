@@ -8,6 +8,7 @@ mod catalog;
 mod chores;
 mod context;
 mod database_path;
+mod doubts;
 mod error;
 mod joining;
 mod landing;
@@ -25,6 +26,7 @@ mod trimming;
 
 pub use catalog::{Catalog, CatalogError, ServedSeries};
 pub use context::{Context, FlightNumbers};
+pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use membership::{Membership, News};
 pub use order::{Issued, Preview, Request};

@@ -34,6 +34,8 @@ pub struct Reconciler {
 struct Observed {
     beat: i64,
     since: Instant,
+    /// Whether it was seen to move at all.
+    moved: bool,
 }
 
 /// Why an outbox could not be adopted now; it is tried again later.
@@ -65,7 +67,9 @@ impl Reconciler {
         while ticks.next().await {
             match self.context.ledger.nodes().await {
                 Ok(nodes) => {
-                    for silent in self.silent(&nodes) {
+                    let silent = self.silent(&nodes);
+                    self.context.doubts.set(self.doubtful(&nodes));
+                    for silent in silent {
                         self.adopt_node(&silent).await;
                     }
                 }
@@ -89,10 +93,10 @@ impl Reconciler {
         }
         self.observed.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
         for node in nodes {
-            let fresh = Observed { beat: node.beat, since: now };
+            let fresh = Observed { beat: node.beat, since: now, moved: false };
             let seen = self.observed.entry(node.node_id).or_insert(fresh);
             if seen.beat != node.beat {
-                *seen = Observed { beat: node.beat, since: now };
+                *seen = Observed { beat: node.beat, since: now, moved: true };
             }
         }
         // A ledger that can be read but not written lets every beat stand still, ours too: then
@@ -107,6 +111,17 @@ impl Reconciler {
         }
         let is_silent = |node: &&Node| node.node_id != myself && stands_still(&node.node_id, ttl);
         nodes.iter().filter(is_silent).cloned().collect()
+    }
+
+    /// Partitions of nodes that are not known to be alive.
+    fn doubtful(&self, nodes: &[Node]) -> HashSet<u32> {
+        let (ttl, myself) = (self.context.settings.node_ttl, self.context.membership.node());
+        let is_alive = |node: &Node| {
+            let seen = self.observed.get(&node.node_id);
+            seen.is_some_and(|seen| seen.moved && seen.since.elapsed() < ttl)
+        };
+        let absent = nodes.iter().filter(|node| node.node_id != myself && !is_alive(node));
+        absent.flat_map(|node| node.partitions.iter().copied()).collect()
     }
 
     /// Adopts what a silent node left in each partition that it flew in, then retires it.

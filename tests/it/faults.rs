@@ -79,6 +79,32 @@ async fn faults_service_killed_on_the_database_path_no_duplicate_and_nothing_los
     service_is_killed(&Deployment::new(&postgres.url("killed"), None)).await;
 }
 
+#[tokio::test]
+async fn faults_service_and_redis_die_together_a_retry_still_finds_its_number() {
+    let (postgres, mut redis) = (Postgres::start(), Redis::start_durable());
+    let deployment = Deployment::new(&postgres.url("together"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let mut service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(1_500).await;
+    service.kill();
+    let seen = load.finish().await;
+    redis.restart();
+    let service = deployment.serve();
+    // The newest numbers are those that may stand in the dead node's outbox only.
+    let client = reqwest::Client::new();
+    let mut newest: Vec<_> = seen.numbers.iter().collect();
+    newest.sort_by_key(|(_, number)| std::cmp::Reverse((*number).clone()));
+    for (document, number) in newest.into_iter().take(200) {
+        let (status, body) = load::take(&client, &service.url, document).await;
+        assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
+    }
+    seen.assert_no_duplicate();
+    assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
 /// Ruins Redis while the load runs; what holds afterwards.
 async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     let (postgres, mut redis) = (Postgres::start(), Redis::start());
