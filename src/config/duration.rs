@@ -67,6 +67,13 @@ impl<'de> Deserialize<'de> for DurationText {
 }
 
 #[cfg(test)]
+impl serde::Serialize for DurationText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
 
-/// Everything that a settings file may hold.
+/// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Layer {
     pub(super) http: Http,
@@ -62,6 +63,7 @@ macro_rules! section {
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize)]
+        #[cfg_attr(test, derive(serde::Serialize))]
         #[serde(default, deny_unknown_fields)]
         pub(super) struct $name { $($(#[$meaning])* pub(super) $field: $kind,)* }
 
@@ -138,6 +140,7 @@ section! {
 
 /// One of `auth.tokens`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Token {
     pub(super) name: String,

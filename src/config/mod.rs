@@ -95,6 +95,7 @@ pub struct LogSettings {
 
 /// Shape of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
@@ -104,5 +105,7 @@ pub enum LogFormat {
     Json,
 }
 
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod tests;
