@@ -26,7 +26,7 @@ pub use catalog::{Catalog, CatalogError, ServedSeries};
 pub use context::{Context, FlightNumbers};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use membership::{Membership, News};
-pub use order::{Issued, Preview, Request};
+pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use settings::AllocatorSettings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
