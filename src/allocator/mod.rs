@@ -29,7 +29,7 @@ pub use context::{Context, FlightNumbers};
 pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use membership::{Membership, News};
-pub use order::{Issued, Preview, Request};
+pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use settings::AllocatorSettings;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,6 +3,28 @@
 use crate::ledger::Entry;
 use crate::number::{Inputs, Serial};
 
+/// Most numbers in one range (R1.9).
+pub const COUNT_MAX: u64 = 1_000_000;
+
+/// Longest document id and idempotency key, in characters (R1.8).
+pub const KEY_CHARS_MAX: usize = 255;
+
+/// Checks a document id or an idempotency key: 1 to `chars_max` characters, none of them a control
+/// character, which no ledger stores (F13).
+///
+/// # Errors
+/// What is wrong, without the name of the field, which each caller has its own name for.
+pub fn check_key(text: &str, chars_max: usize) -> Result<(), String> {
+    let chars = text.chars().count();
+    if !(1..=chars_max).contains(&chars) {
+        return Err(format!("must be 1 to {chars_max} characters long, not {chars}"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err("must not hold control characters".into());
+    }
+    Ok(())
+}
+
 /// A request for a number, or for a range of one counter.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -10,11 +32,11 @@ pub struct Request {
     pub inputs: Inputs,
     /// The document to number; a range may have none.
     pub document_id: Option<String>,
-    /// How many numbers, 1 to 1,000,000; more than one is a contiguous range of one counter.
+    /// How many numbers, 1 to [`COUNT_MAX`]; more than one is a contiguous range of one counter.
     pub count: u64,
     /// Give a document that has a number already another one.
     pub again: bool,
-    /// The caller's key for safe retries, at most 255 characters (R1.8).
+    /// The caller's key for safe retries, at most [`KEY_CHARS_MAX`] characters (R1.8).
     pub idempotency_key: Option<String>,
     /// Who asks.
     pub user_id: String,
@@ -52,4 +74,21 @@ pub struct Preview {
     pub counter_keys: Vec<String>,
     /// Name and expected value of each serial.
     pub serials: Vec<(String, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_255_characters_at_most_and_none_of_them_controls() {
+        for right in ["a", "order 7", &"ก".repeat(KEY_CHARS_MAX)] {
+            assert_eq!(check_key(right, KEY_CHARS_MAX), Ok(()), "{right}");
+        }
+        for wrong in ["", "a\nb", "\u{0}", "\u{85}", &"x".repeat(KEY_CHARS_MAX + 1)] {
+            assert!(check_key(wrong, KEY_CHARS_MAX).is_err(), "{wrong:?}");
+        }
+        let reason = check_key("abc", 2).expect_err("too long");
+        assert_eq!(reason, "must be 1 to 2 characters long, not 3");
+    }
 }

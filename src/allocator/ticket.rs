@@ -8,16 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
-use super::{AllocError, Issued, Request};
+use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
 use crate::number::{Inputs, Mask, TakenRange};
-
-/// Numbers in one range at most (R1.9).
-const COUNT_MAX: u64 = 1_000_000;
-
-/// Characters in a document id or an idempotency key at most (R1.8).
-const TEXT_CHARS_MAX: usize = 255;
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -49,8 +43,12 @@ impl Order {
         request: Request,
         clock: &dyn Clock,
     ) -> Result<Self, AllocError> {
-        check_text("document_id", request.document_id.as_deref())?;
-        check_text("idempotency_key", request.idempotency_key.as_deref())?;
+        let keys =
+            [("document_id", &request.document_id), ("idempotency_key", &request.idempotency_key)];
+        for (field, text) in keys {
+            let checked = text.as_ref().map(|text| check_key(text, KEY_CHARS_MAX)).transpose();
+            checked.map_err(|reason| AllocError::Field { field, reason })?;
+        }
         if !(1..=COUNT_MAX).contains(&request.count) {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
@@ -145,20 +143,6 @@ impl Order {
             replayed,
         })
     }
-}
-
-/// Document ids and keys: 1 to 255 characters, none of them a control character (F13).
-fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AllocError> {
-    let Some(text) = text else { return Ok(()) };
-    let length = text.chars().count();
-    let reason = if length == 0 || length > TEXT_CHARS_MAX {
-        format!("must have 1 to {TEXT_CHARS_MAX} characters, has {length}")
-    } else if text.chars().any(char::is_control) {
-        "must not contain control characters".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(AllocError::Field { field, reason })
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking

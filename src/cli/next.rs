@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::inputs::InputArgs;
 use super::output::{print, print_json};
 use super::session::{refusal, with_service};
-use crate::allocator::Issued;
+use crate::allocator::{COUNT_MAX, Issued};
 use crate::config::Settings;
-use crate::http::{COUNT_MAX, NumberAnswer, RangeAnswer, Texts};
+use crate::http::{NumberAnswer, RangeAnswer, Texts};
 
 /// What to take.
 #[derive(Clone, Debug, Args)]

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::http::COUNT_MAX;
+use crate::allocator::COUNT_MAX;
 
 fn read(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(line.split(' '))

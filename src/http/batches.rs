@@ -21,14 +21,13 @@ use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
 use super::generate::status_of;
-use super::order::{self, DocumentOrder, KEY_CHARS_MAX, NumberOrder};
+use super::order::{self, DocumentOrder, NumberOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
+use crate::allocator::KEY_CHARS_MAX;
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
-/// Most numbers in one range.
-pub(crate) const COUNT_MAX: u64 = 1_000_000;
 /// The key of an item is the header's key and `#` with up to three digits (F21).
 const BATCH_KEY_CHARS_MAX: usize = KEY_CHARS_MAX - 4;
 
@@ -179,9 +178,6 @@ impl BatchOrder {
         let BatchOrder { project, date, context, again, .. } = self;
         let type_code = self.type_code.ok_or_else(|| missing("type"))?;
         let count = self.count.ok_or_else(|| missing("count"))?;
-        if !(1..=COUNT_MAX).contains(&count) {
-            return Err(Problem::field("count", format!("must be 1 to {COUNT_MAX}")));
-        }
         let check = |id: &String| order::check_document_id("document_id", id);
         let document_id = self.document_id.as_ref().map(check).transpose()?;
         let number = NumberOrder { type_code, project, date, context, again };
@@ -219,7 +215,8 @@ async fn number_documents(
 ) -> Vec<ItemAnswer> {
     let items = documents.into_iter().enumerate().map(|(index, document)| async move {
         let key = key.map(|key| format!("{key}#{index}"));
-        let numbered = number_document(app, caller, &document, key).await;
+        let place = format!("documents[{index}]");
+        let numbered = number_document(app, caller, &place, &document, key).await;
         numbered.unwrap_or_else(|problem| {
             let problem = problem.body(&caller.request_id, caller.language);
             ItemAnswer::Problem { status: problem.status, problem }
@@ -232,10 +229,11 @@ async fn number_documents(
 async fn number_document(
     app: &App,
     caller: &Caller,
+    place: &str,
     document: &Value,
     key: Option<String>,
 ) -> Result<ItemAnswer, Problem> {
-    let order: DocumentOrder = body::parse_value(document)?;
+    let order: DocumentOrder = body::parse_value(place, document)?;
     let request = order.request(key, caller)?;
     let issued = app.service.allocator.issue(request).await?;
     let status = status_of(issued.replayed).as_u16();
@@ -267,7 +265,7 @@ mod tests {
     use super::*;
 
     fn kind(value: &Value) -> Result<Kind, Problem> {
-        body::parse_value::<BatchOrder>(value)?.kind()
+        body::parse_value::<BatchOrder>("body", value)?.kind()
     }
 
     fn wrong_field(value: &Value) -> String {
@@ -291,8 +289,6 @@ mod tests {
             (json!({}), "type"),
             (json!({"type": "SPO"}), "count"),
             (json!({"count": 1}), "type"),
-            (json!({"type": "SPO", "count": 0}), "count"),
-            (json!({"type": "SPO", "count": 1_000_001}), "count"),
             (json!({"type": "SPO", "count": -1}), "count"),
             (json!({"type": "SPO", "count": 1.5}), "count"),
             (json!({"type": "SPO", "count": 1, "document_id": ""}), "document_id"),

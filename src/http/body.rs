@@ -1,7 +1,9 @@
 //! Reads what a caller sends: bounded bodies, JSON, queries. Every refusal is a problem that names
 //! the place or the field.
 
+use std::fmt;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -10,7 +12,9 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::problem::{Problem, Slug};
@@ -87,24 +91,55 @@ async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
 
 /// Reads JSON. Syntax errors tell line and column, wrong values the field.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        if !error.is_data() {
-            return Problem::new(Slug::MalformedJson, error.to_string());
-        }
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(value) => wrong_value::<T>(&value, &error),
-            Err(syntax) => Problem::new(Slug::MalformedJson, syntax.to_string()),
-        }
-    })
+    match serde_json::from_slice(bytes) {
+        Ok(Object(read)) => Ok(read),
+        Err(error) if !error.is_data() => Err(Problem::new(Slug::MalformedJson, error.to_string())),
+        Err(error) => match serde_json::from_slice(bytes) {
+            Ok(value) => Err(wrong_value::<T>("body", &value, &error)),
+            Err(syntax) => Err(Problem::new(Slug::MalformedJson, syntax.to_string())),
+        },
+    }
 }
 
-/// Reads a part of a body that was JSON already.
-pub(super) fn parse_value<T: DeserializeOwned>(value: &Value) -> Result<T, Problem> {
-    T::deserialize(value).map_err(|error| wrong_value::<T>(value, &error))
+/// Reads a part of a body that was JSON already; `place` is where in the body it stands.
+pub(super) fn parse_value<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, Problem> {
+    let read = Object::deserialize(value);
+    read.map(|Object(read)| read).map_err(|error| wrong_value::<T>(place, value, &error))
 }
 
-/// The problem of a body that is JSON, but not what the route takes.
-fn wrong_value<T: DeserializeOwned>(value: &Value, error: &serde_json::Error) -> Problem {
+/// A JSON object and nothing else: by itself, a struct would be read from an array too, its fields
+/// by their order.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+/// The problem of a body, or of its part at `place`, that is JSON but not what the route takes.
+fn wrong_value<T: DeserializeOwned>(
+    place: &str,
+    value: &Value,
+    error: &serde_json::Error,
+) -> Problem {
+    if !value.is_object() {
+        return Problem::field(place, "must be a JSON object, fields with their names in braces");
+    }
     let message = error.to_string();
     let reason = message.split(" at line ").next().unwrap_or_default();
     match named_field(reason).or_else(|| culprit::<T>(value, reason)) {

@@ -12,6 +12,7 @@ use super::body::Json;
 use super::gate::Caller;
 use super::order::{self, NumberOrder};
 use super::problem::{Problem, ProblemBody};
+use crate::allocator::KEY_CHARS_MAX;
 
 /// Gives a document its number. Repeating the call gives the same number again.
 #[utoipa::path(
@@ -39,7 +40,7 @@ pub(super) async fn generate_number(
     let Path(document_id) =
         document_id.map_err(|refusal| Problem::field("documentId", refusal.body_text()))?;
     let document_id = order::check_document_id("documentId", &document_id)?;
-    let key = order::idempotency_key(&headers, order::KEY_CHARS_MAX)?;
+    let key = order::idempotency_key(&headers, KEY_CHARS_MAX)?;
     let request = order.request(Some(document_id), key, &caller);
     let issued = app.service.allocator.issue(request).await?;
     let answer = axum::Json(NumberAnswer::of(&issued));

@@ -24,7 +24,6 @@ pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
     SerialAnswer,
 };
-pub(crate) use batches::COUNT_MAX;
 pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
 pub(crate) use order::check_document_id;

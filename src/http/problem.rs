@@ -264,9 +264,9 @@ impl From<&AllocError> for Problem {
         match error {
             AllocError::Rule(rule) => {
                 let slug = match rule {
-                    RuleError::UnknownType(_) => Slug::UnknownType,
-                    RuleError::TypeNotConfigured(_) => Slug::TypeNotConfigured,
-                    RuleError::Ambiguous(..) => Slug::SeriesAmbiguous,
+                    RuleError::UnknownType { .. } => Slug::UnknownType,
+                    RuleError::TypeNotConfigured { .. } => Slug::TypeNotConfigured,
+                    RuleError::Ambiguous { .. } => Slug::SeriesAmbiguous,
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }

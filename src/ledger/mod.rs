@@ -43,6 +43,9 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Saves each definition as a new version of its series, creating the series where it is new; a
     /// definition equal to the active version changes nothing. All or nothing.
+    ///
+    /// # Errors
+    /// `Refused` when two active series would then serve a request equally well.
     async fn apply_series(
         &self,
         changes: &[SeriesChange],

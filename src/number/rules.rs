@@ -2,11 +2,16 @@
 //!
 //! Never falls back to a series that does not name the type: an unknown type is refused.
 
+use std::collections::BTreeSet;
+
 use thiserror::Error;
 
-use super::Series;
 use super::error::excerpt;
 use super::text::normalise;
+use super::{Series, SeriesDefinition};
+
+/// How many types or projects a refusal lists.
+const LISTED_MAX: usize = 12;
 
 /// The outcome of a choice: the index of the chosen series among those offered.
 pub type Choice = usize;
@@ -15,14 +20,34 @@ pub type Choice = usize;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
     /// No series has ever heard of the type.
-    #[error("unknown document type {0:?}")]
-    UnknownType(String),
+    #[error("unknown document type {type_code:?}; {hint}")]
+    UnknownType {
+        /// The type, shortened.
+        type_code: String,
+        /// Which types are served, or what to do where none is.
+        hint: String,
+    },
     /// The type exists, but no series numbers it (for this project).
-    #[error("document type {0:?} has no numbering configured")]
-    TypeNotConfigured(String),
+    #[error("document type {type_code:?} has no numbering configured; {hint}")]
+    TypeNotConfigured {
+        /// The type, shortened.
+        type_code: String,
+        /// For which projects it is numbered, or which types are.
+        hint: String,
+    },
     /// Two series serve the request equally well.
-    #[error("series {0} and {1} both serve the request; deactivate one or name a project")]
-    Ambiguous(String, String),
+    #[error(
+        "series {first} and {second} serve document type {type_code:?} equally well; \
+         change `serves` of one and apply it"
+    )]
+    Ambiguous {
+        /// The type, shortened.
+        type_code: String,
+        /// Code of one.
+        first: String,
+        /// Code of the other.
+        second: String,
+    },
 }
 
 /// Chooses among active series.
@@ -37,38 +62,114 @@ pub fn choose<'a>(
     type_code: &str,
     project: Option<&str>,
 ) -> Result<Choice, RuleError> {
-    let type_code = normalise(type_code);
+    let offered: Vec<&SeriesDefinition> = series.into_iter().map(Series::definition).collect();
     let project = project.map(normalise);
-    let mut best: Option<((bool, bool), Choice, &Series)> = None;
-    let mut rival: Option<&Series> = None;
+    choose_among(&offered, &normalise(type_code), project.as_deref())
+}
+
+/// Checks that these series, all active at once, leave no request without a choice: every type with
+/// every project that one of its series names, and with any other.
+///
+/// # Errors
+/// The first [`RuleError::Ambiguous`].
+pub fn check_rules<'a>(
+    definitions: impl IntoIterator<Item = &'a SeriesDefinition>,
+) -> Result<(), RuleError> {
+    let all: Vec<&SeriesDefinition> = definitions.into_iter().collect();
+    let types: BTreeSet<&str> = all.iter().flat_map(|offer| served_types(offer)).collect();
+    for type_code in types {
+        let names = |offer: &&SeriesDefinition| served_types(offer).any(|name| name == type_code);
+        let offered: Vec<&SeriesDefinition> = all.iter().copied().filter(names).collect();
+        let projects = offered.iter().flat_map(|offer| &offer.serves.projects);
+        let projects: BTreeSet<Option<&str>> = projects.map(|name| Some(name.as_str())).collect();
+        for project in projects.into_iter().chain([None]) {
+            if let Err(error @ RuleError::Ambiguous { .. }) =
+                choose_among(&offered, type_code, project)
+            {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The choice for a normalised type and project.
+fn choose_among(
+    offered: &[&SeriesDefinition],
+    type_code: &str,
+    project: Option<&str>,
+) -> Result<Choice, RuleError> {
+    let mut best: Option<((bool, bool), Choice)> = None;
+    let mut rival: Option<Choice> = None;
     let mut known = false;
-    for (index, candidate) in series.into_iter().enumerate() {
-        let serves = &candidate.definition.serves;
-        let names = |types: &[String]| types.iter().any(|served| *served == type_code);
-        if !names(&serves.types) {
-            known |= names(&serves.undetermined_types);
+    for (index, candidate) in offered.iter().enumerate() {
+        let serves = &candidate.serves;
+        if !serves.types.iter().any(|served| served == type_code) {
+            known |= serves.undetermined_types.iter().any(|name| name == type_code);
             continue;
         }
         known = true;
         let named = |project: &str| serves.projects.iter().any(|served| served == project);
-        let names_project = project.as_deref().is_some_and(named);
+        let names_project = project.is_some_and(named);
         if !names_project && !serves.projects.is_empty() {
             continue;
         }
         let rank = (!serves.default, names_project);
         match best {
-            Some((better, ..)) if better > rank => {}
-            Some((equal, ..)) if equal == rank => rival = Some(candidate),
-            _ => (best, rival) = (Some((rank, index, candidate)), None),
+            Some((better, _)) if better > rank => {}
+            Some((equal, _)) if equal == rank => rival = Some(index),
+            _ => (best, rival) = (Some((rank, index)), None),
         }
     }
-    let code = |series: &Series| series.definition.code.clone();
+    let code = |index: Choice| offered[index].code.clone();
+    let (type_code, name) = (excerpt(type_code), type_code);
     match (best, rival) {
-        (Some((_, chosen, _)), None) => Ok(chosen),
-        (Some((.., chosen)), Some(rival)) => Err(RuleError::Ambiguous(code(chosen), code(rival))),
-        (None, _) if known => Err(RuleError::TypeNotConfigured(excerpt(&type_code))),
-        (None, _) => Err(RuleError::UnknownType(excerpt(&type_code))),
+        (Some((_, chosen)), None) => Ok(chosen),
+        (Some((_, chosen)), Some(rival)) => {
+            let (first, second) = (code(chosen), code(rival));
+            Err(RuleError::Ambiguous { type_code, first, second })
+        }
+        (None, _) if known => {
+            let hint = hint_for_known(offered, name);
+            Err(RuleError::TypeNotConfigured { type_code, hint })
+        }
+        (None, _) => Err(RuleError::UnknownType { type_code, hint: hint_of_types(offered) }),
     }
+}
+
+fn served_types(offer: &SeriesDefinition) -> impl Iterator<Item = &str> {
+    offer.serves.types.iter().map(String::as_str)
+}
+
+/// What a caller may ask for instead of a type that is not numbered for the project.
+fn hint_for_known(offered: &[&SeriesDefinition], type_code: &str) -> String {
+    let names = |offer: &&&SeriesDefinition| served_types(offer).any(|name| name == type_code);
+    let serving = offered.iter().filter(names);
+    let projects: Vec<&str> =
+        serving.flat_map(|offer| offer.serves.projects.iter().map(String::as_str)).collect();
+    if projects.is_empty() {
+        hint_of_types(offered)
+    } else {
+        format!("it is numbered for {}", listed("project", projects))
+    }
+}
+
+/// Which types are served.
+fn hint_of_types(offered: &[&SeriesDefinition]) -> String {
+    if offered.is_empty() {
+        return "the ledger has no series; save some with `numerator series apply FILE`".into();
+    }
+    let types = offered.iter().flat_map(|offer| served_types(offer)).collect();
+    format!("served: {}", listed("type", types))
+}
+
+/// The first few of some names, each once, and how many there are where not all are shown.
+fn listed(kind: &str, mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    names.dedup();
+    let shown = names.iter().take(LISTED_MAX).map(|name| excerpt(name)).collect::<Vec<_>>();
+    let shown = format!("{kind} {}", shown.join(", "));
+    if names.len() > LISTED_MAX { format!("{shown}, … ({} in all)", names.len()) } else { shown }
 }
 
 #[cfg(test)]
@@ -118,8 +219,10 @@ mod tests {
     #[test]
     fn equal_rules_are_an_error_that_names_both() {
         let offers = [offer("a", &["RFA"], &[], false), offer("b", &["RFA"], &[], false)];
-        let expected = RuleError::Ambiguous("a".into(), "b".into());
-        assert_eq!(choose(&offers, "RFA", None), Err(expected));
+        let error = choose(&offers, "RFA", None).expect_err("ambiguous").to_string();
+        let says =
+            "series a and b serve document type \"RFA\" equally well; change `serves` of one";
+        assert!(error.starts_with(says), "{error}");
         let better = [
             offer("a", &["X"], &[], true),
             offer("b", &["X"], &[], true),
@@ -129,18 +232,61 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_unnumbered_types_are_told_apart() {
+    fn unknown_and_unnumbered_types_are_told_apart_and_what_is_served_is_listed() {
         let mut offers = vec![offer("named", &["RFA"], &["P1"], false)];
         offers.push(series(|definition| {
             definition.serves.undetermined_types = vec!["DRAWING".into()];
             definition.serves.default = true;
         }));
-        let unnumbered = |name: &str| Err(RuleError::TypeNotConfigured(name.into()));
-        assert_eq!(choose(&offers, "DRAWING", Some("P1")), unnumbered("DRAWING"));
-        assert_eq!(choose(&offers, "RFA", None), unnumbered("RFA"));
-        assert_eq!(choose(&offers, "RFA", Some("P2")), unnumbered("RFA"));
-        assert_eq!(choose(&offers, "rfa", None), Err(RuleError::UnknownType("rfa".into())));
+        let refusal = |type_code: &str, project: Option<&str>| {
+            choose(&offers, type_code, project).expect_err(type_code)
+        };
+        for (type_code, project, hint) in [
+            ("DRAWING", Some("P1"), "served: type RFA, T"),
+            ("RFA", None, "it is numbered for project P1"),
+            ("RFA", Some("P2"), "it is numbered for project P1"),
+        ] {
+            let (type_code, hint) = (type_code.to_owned(), hint.to_owned());
+            let expected = RuleError::TypeNotConfigured { type_code: type_code.clone(), hint };
+            assert_eq!(refusal(&type_code, project), expected);
+        }
+        let unknown = refusal("rfa", None).to_string();
+        assert_eq!(unknown, "unknown document type \"rfa\"; served: type RFA, T");
         let none: [Series; 0] = [];
-        assert_eq!(choose(&none, "X", None), Err(RuleError::UnknownType("X".into())));
+        let error = choose(&none, "X", None).expect_err("no series").to_string();
+        assert!(error.contains("no series") && error.contains("series apply"), "{error}");
+    }
+
+    #[test]
+    fn a_long_list_of_what_is_served_is_shortened() {
+        let types: Vec<String> = (10..50).map(|number| format!("T{number}")).collect();
+        let types: Vec<&str> = types.iter().map(String::as_str).collect();
+        let error = choose(&[offer("a", &types, &[], false)], "X", None).expect_err("unknown");
+        assert!(error.to_string().ends_with("T20, T21, … (40 in all)"), "{error}");
+    }
+
+    #[test]
+    fn series_are_checked_together_as_requests_would_meet_them() {
+        let sound = [
+            offer("default", &["RFI", "RFA"], &[], true),
+            offer("any", &["RFA"], &[], false),
+            offer("p1", &["RFA"], &["P1"], false),
+            offer("p2", &["RFA"], &["P2"], false),
+            // Two defaults that no request meets, since `any` serves the type.
+            offer("second", &["RFA"], &[], true),
+        ];
+        let sound: Vec<_> = sound.iter().map(|series| series.definition().clone()).collect();
+        assert_eq!(check_rules(&sound), Ok(()));
+        for (types, projects, default, rival) in [
+            (["X", "RFA"], &[][..], false, "any"),
+            (["X", "RFA"], &["P2", "P3"][..], false, "p2"),
+            (["X", "RFI"], &[][..], true, "default"),
+        ] {
+            let new = offer("new", &types, projects, default);
+            let all = sound.iter().chain([new.definition()]);
+            let error = check_rules(all).expect_err(rival).to_string();
+            let says = format!("series {rival} and new serve document type {:?}", types[1]);
+            assert!(error.starts_with(&says), "{error}");
+        }
     }
 }

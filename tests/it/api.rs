@@ -143,9 +143,12 @@ async fn a_range_is_contiguous_and_one_row_of_the_journal() {
         assert_eq!(next["numbers"], json!(["L-00100001", "L-00100002", "L-00100003"]));
         let (clean, report) = deployment.verify();
         assert!(clean && report["totals"]["journal"] == 2, "{report}");
-        let (status, problem) =
-            post(&client, &url, &json!({ "type": "LOAD", "count": 1_000_001 })).await;
-        assert_eq!(status, 422, "{problem}");
+        for count in [0, 1_000_001] {
+            let body = json!({ "type": "LOAD", "count": count });
+            let (status, problem) = post(&client, &url, &body).await;
+            assert_eq!((status, &problem["field"]), (422, &json!("count")), "{problem}");
+            assert!(problem["detail"].as_str().unwrap().contains("1 to 1000000"), "{problem}");
+        }
         // All or nothing: of a thousand wanted, 999 would fit.
         let large = json!({ "type": "SPO", "date": DAY, "count": 1000 });
         let (status, problem) = post(&client, &url, &large).await;
@@ -161,15 +164,18 @@ async fn a_batch_of_documents_is_answered_item_by_item() {
             { "document_id": "a", "type": "SPO", "date": DAY },
             { "document_id": "b", "type": "NOPE" },
             { "document_id": "c", "type": "SPO", "date": DAY },
+            ["d", "SPO", null, DAY, {}, false],
         ]});
         let (status, body) =
             post(&Client::new(), &numbering(&service, "batches"), &documents).await;
         assert_eq!(status, 200, "{body}");
         let statuses: Vec<_> =
             body["items"].as_array().unwrap().iter().map(|item| item["status"].clone()).collect();
-        assert_eq!(statuses, [json!(201), json!(422), json!(201)], "{body}");
+        assert_eq!(statuses, [json!(201), json!(422), json!(201), json!(422)], "{body}");
         assert!(body["items"][1].to_string().contains("unknown-type"));
-        assert!(deployment.verify().0);
+        assert_eq!(body["items"][3]["problem"]["field"], "documents[3]");
+        let (clean, report) = deployment.verify();
+        assert!(clean && report["totals"]["journal"] == 2, "{report}");
     }
 }
 
@@ -231,6 +237,8 @@ async fn a_bad_request_names_its_field_and_takes_nothing() {
         let (status, problem) = send(b"{\"type\": \"SPO\",".to_vec()).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{problem}");
         assert!(problem["type"].as_str().unwrap().ends_with("malformed-json"));
+        let (status, problem) = send(b"[\"SPO\", null, null, {}, false]".to_vec()).await;
+        assert_eq!((status.as_u16(), &problem["field"]), (422, &json!("body")), "{problem}");
         let (status, _) = send(vec![b' '; 70_000]).await;
         assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
         let control = generate(&service, "a%00b");

@@ -55,6 +55,7 @@ ledger_contract! {
         series_need_a_deployment
         a_changed_series_gets_a_new_version_and_an_equal_one_does_not
         series_are_applied_all_or_none
+        series_between_which_no_rule_could_choose_are_refused
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
         events_come_back_newest_first

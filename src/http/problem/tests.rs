@@ -19,13 +19,21 @@ fn unavailable_error(why: Unavailable, taken: NumberTaken) -> AllocError {
     AllocError::Unavailable { why, retry_after_ms: 1_500, taken }
 }
 
+fn unknown_type() -> RuleError {
+    RuleError::UnknownType { type_code: "X".into(), hint: "served: type Y".into() }
+}
+
 #[test]
 fn each_refusal_has_its_slug_and_status() {
     let no = NumberTaken::No;
+    let (type_code, hint) = ("X".to_owned(), "served: type Y".to_owned());
+    let not_configured = RuleError::TypeNotConfigured { type_code: type_code.clone(), hint };
+    let (first, second) = ("A".into(), "B".into());
+    let ambiguous = RuleError::Ambiguous { type_code, first, second };
     for (error, slug, status) in [
-        (RuleError::UnknownType("X".into()).into(), "unknown-type", 422),
-        (RuleError::TypeNotConfigured("X".into()).into(), "type-not-configured", 422),
-        (RuleError::Ambiguous("A".into(), "B".into()).into(), "series-ambiguous", 422),
+        (unknown_type().into(), "unknown-type", 422),
+        (not_configured.into(), "type-not-configured", 422),
+        (ambiguous.into(), "series-ambiguous", 422),
         (AllocError::Field { field: "count", reason: "0".into() }, "invalid-field", 422),
         (AllocError::KeyReused, "idempotency-key-reused", 422),
         (AllocError::Collided { number: "A-1".into() }, "template-ambiguous", 422),
@@ -148,8 +156,9 @@ fn the_api_reference_lists_every_slug_with_its_status() {
 fn on_the_command_line_a_problem_is_one_line_with_its_field() {
     let error = AllocError::Field { field: "document_id", reason: "is too long".into() };
     assert_eq!(Problem::from(error).to_string(), "document_id: is too long [invalid-field]");
-    let error = AllocError::from(RuleError::UnknownType("X".into()));
-    assert_eq!(Problem::from(error).to_string(), "unknown document type \"X\" [unknown-type]");
+    let error = AllocError::from(unknown_type());
+    let line = "unknown document type \"X\"; served: type Y [unknown-type]";
+    assert_eq!(Problem::from(error).to_string(), line);
 }
 
 #[test]

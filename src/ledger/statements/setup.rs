@@ -7,7 +7,7 @@ use crate::ledger::columns::{
     HASH, from_json, partition_of, read_uuid, small, to_json, unsigned_small,
 };
 use crate::ledger::{Deployment, LedgerError, SeriesChange, SeriesVersion};
-use crate::number::SeriesDefinition;
+use crate::number::{self, SeriesDefinition};
 
 /// See [`crate::ledger::Ledger::deployment`].
 pub(super) async fn deployment(
@@ -77,6 +77,10 @@ pub(super) async fn apply_series(
     for change in changes {
         versions.push(apply_one(&mut tx, change, partitions).await?);
     }
+    // Under the same lock: of two processes that apply series, the second sees the first one's.
+    let active = active(&mut tx).await?;
+    number::check_rules(active.iter().map(|version| &version.definition))
+        .map_err(|error| LedgerError::Refused(error.to_string()))?;
     commit(tx).await?;
     Ok(versions)
 }
@@ -150,13 +154,19 @@ async fn apply_one(
 
 /// See [`crate::ledger::Ledger::series`].
 pub(super) async fn series(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    active(&mut conn).await
+}
+
+/// The active version of each series.
+async fn active(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
     let rows = sqlx::query(
         "select s.series_id, s.partition, v.version, v.definition, v.saved_by, v.reason, \
          v.saved_at_us from series s \
          join series_version v on v.series_id = s.series_id and v.version = s.active_version \
          order by s.code",
     )
-    .fetch_all(&store.reader)
+    .fetch_all(conn)
     .await?;
     rows.iter().map(version_of).collect()
 }

@@ -8,7 +8,7 @@ use super::world::{NOW_US, World, deployment};
 
 fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
-        "code": code, "name": "n", "serves": {"types": ["T"]}, "template": template,
+        "code": code, "name": "n", "serves": {"types": [code]}, "template": template,
         "serials": [{}],
     }))
     .unwrap();
@@ -71,6 +71,27 @@ pub(super) async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_no
     assert_eq!(active.len(), 1);
     assert_eq!((active[0].version, &*active[0].definition.template), (2, "B{SEQ:3}"));
     assert_eq!((&*active[0].saved_by, &*active[0].reason), ("me", "because"));
+}
+
+pub(super) async fn series_between_which_no_rule_could_choose_are_refused(world: World) {
+    let ledger = &world.ledger;
+    let serving_t = |code: &str| {
+        let mut change = change(code, "{SEQ:3}");
+        change.definition.serves.types = vec!["T".into()];
+        change
+    };
+    ledger.apply_series(&[serving_t("A")]).await.unwrap();
+    let stamp = ledger.series_stamp().await.unwrap();
+    let error = ledger.apply_series(&[change("B", "{SEQ:3}"), serving_t("C")]).await;
+    let error = error.expect_err("ambiguous").to_string();
+    for says in ["series A and C", "\"T\"", "change `serves`"] {
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(ledger.series().await.unwrap().len(), 1, "nothing was saved");
+    assert_eq!(ledger.series_stamp().await.unwrap(), stamp);
+    // Both at once: the old one gives the type up in the call that brings the new one.
+    let applied = ledger.apply_series(&[serving_t("C"), change("A", "{SEQ:3}")]).await.unwrap();
+    assert!(applied.iter().all(|version| version.is_new), "{applied:?}");
 }
 
 pub(super) async fn series_are_applied_all_or_none(world: World) {
