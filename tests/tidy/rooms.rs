@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 7] = [
     &["config"],
     &["service"],
     &["http"],
-    &["cli", "console"],
+    &["cli"],
 ];
 
 /// Tools that every room may name but `number`, which knows nobody.

@@ -36,9 +36,7 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
 
-impl Process {
     /// Waits until it has ended by itself; `None` when it has not in time.
     pub(crate) fn wait(&mut self, limit: std::time::Duration) -> Option<std::process::ExitStatus> {
         let deadline = std::time::Instant::now() + limit;
