@@ -65,9 +65,7 @@ impl Service {
         clock: SharedClock,
         mode: Mode,
     ) -> anyhow::Result<Arc<Self>> {
-        let (ledger, deployment) = open_ledger(settings, &clock).await?;
-        load_builtin_series(&ledger, &clock).await?;
-        let catalog = Catalog::load(&ledger).await.context("loading the series")?;
+        let (ledger, deployment, catalog) = open_catalog(settings, &clock).await?;
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
@@ -158,6 +156,20 @@ pub async fn open_ledger(
     };
     let deployment = ledger.deployment(&wanted).await?;
     Ok((ledger, deployment))
+}
+
+/// Opens the ledger of the settings and reads the series that a service on it serves.
+///
+/// # Errors
+/// Like [`open_ledger`], and series that a newer version saved.
+pub async fn open_catalog(
+    settings: &Settings,
+    clock: &SharedClock,
+) -> anyhow::Result<(SharedLedger, Deployment, Catalog)> {
+    let (ledger, deployment) = open_ledger(settings, clock).await?;
+    load_builtin_series(&ledger, clock).await?;
+    let catalog = Catalog::load(&ledger).await.context("loading the series")?;
+    Ok((ledger, deployment, catalog))
 }
 
 /// An embedded ledger that has no series gets the built-in ones; others by `series apply`.

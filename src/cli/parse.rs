@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::{print, print_json};
-use super::session::{refusal, with_service};
+use super::session::{open_catalog, refusal};
 use crate::allocator::AllocError;
 use crate::config::Settings;
 use crate::number::Parsed;
@@ -70,16 +70,13 @@ impl PartsAnswer {
 /// # Errors
 /// A type without a series, a text that is not a number of it.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
-    let parts = with_service(settings, async |service| {
-        let catalog = service.allocator.catalog();
-        let served = catalog
-            .choose(&args.type_code, args.project.as_deref())
-            .map_err(AllocError::from)
-            .map_err(refusal)?;
-        let parsed = served.series.parse(&args.number)?;
-        Ok(PartsAnswer::of(&served.version.definition.code, parsed))
-    })
-    .await?;
+    let catalog = open_catalog(settings).await?;
+    let served = catalog
+        .choose(&args.type_code, args.project.as_deref())
+        .map_err(AllocError::from)
+        .map_err(refusal)?;
+    let parsed = served.series.parse(&args.number)?;
+    let parts = PartsAnswer::of(&served.version.definition.code, parsed);
     if args.json {
         print_json(&parts)?;
     } else {

@@ -11,7 +11,7 @@ use comfy_table::presets;
 use serde::Serialize;
 
 use super::output::{print, print_json};
-use super::session::{clock, open_ledger, with_service};
+use super::session::{clock, open_catalog, open_ledger};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
 use crate::ledger::{SeriesChange, SeriesVersion};
@@ -189,14 +189,10 @@ fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error
     toml::to_string_pretty(&SeriesFile { series: [definition] })
 }
 
-/// The series that a service would serve: starting it gives an empty embedded ledger the built-in
-/// ones first.
+/// The series that a service would serve.
 async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
-    with_service(settings, async |service| {
-        let catalog = service.allocator.catalog();
-        Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
-    })
-    .await
+    let catalog = open_catalog(settings).await?;
+    Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Opens what a command works on: the whole service, or only its ledger.
+//! Opens what a command works on: the whole service, only its ledger, or only the series there.
 
 use std::sync::Arc;
 
+use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
 use crate::http::Problem;
@@ -33,6 +34,12 @@ pub(super) async fn with_service<T>(
 pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLedger> {
     let (ledger, _) = service::open_ledger(settings, &clock()).await?;
     Ok(ledger)
+}
+
+/// Reads the series that a service would serve, without joining as a node and without Redis.
+pub(super) async fn open_catalog(settings: &Settings) -> anyhow::Result<Catalog> {
+    let (_, _, catalog) = service::open_catalog(settings, &clock()).await?;
+    Ok(catalog)
 }
 
 /// A refusal as one line: where, what, and the slug that the HTTP interface gives it.
