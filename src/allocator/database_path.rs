@@ -111,7 +111,7 @@ impl Lane {
             }
             TakeOutcome::Collided { number } => {
                 let code = &ticket.order.served.version.definition.code;
-                tracing::error!(number, series = code, "two series render the same number");
+                tracing::error!(number, series = code, "another counter rendered the same number");
                 Err(AllocError::Collided { number })
             }
         };

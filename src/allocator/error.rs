@@ -72,24 +72,33 @@ pub enum AllocError {
         reason: String,
     },
     /// The document has a number for another payload (R1.8).
-    #[error("document has number {number} already, for another payload")]
+    #[error(
+        "document has number {number} already, for another payload; send \"again\": true \
+         (`next --again`) for another number"
+    )]
     DocumentNumbered {
         /// That number.
         number: String,
     },
     /// The idempotency key was used for another payload (R1.8).
-    #[error("idempotency key was used for another payload")]
+    #[error("idempotency key was used for another payload; use a new key for another request")]
     KeyReused,
     /// The serial is past its last value (R2.5).
-    #[error("serial {serial} has no value left after {max}")]
+    #[error(
+        "serial {serial} ends at {max} and has too few values left; give it more digits or a \
+         higher `max` in the series and apply that"
+    )]
     Exhausted {
         /// Name of the serial.
         serial: String,
         /// Its last value.
         max: u64,
     },
-    /// The ledger has that number for another counter: two series render the same text (R2.7).
-    #[error("number {number} exists already; the series are ambiguous")]
+    /// The ledger has that number from another counter, of this series or another one (R2.7).
+    #[error(
+        "another counter rendered the same number {number}; the template must show everything that \
+         its counters count by, for example the year"
+    )]
     Collided {
         /// The number.
         number: String,

@@ -47,7 +47,7 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
         return Ok(axum::Json(Ready { ready: true, partitions: readiness.partitions }));
     }
     let states = readiness.partitions.join(", ");
-    Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")))
+    Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())
 }
 
 /// All metrics in Prometheus's text format.

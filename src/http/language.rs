@@ -3,6 +3,8 @@
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 
+use super::problem::Slug;
+
 /// A language of `user_message`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Language {
@@ -50,9 +52,36 @@ fn quality_permille(parameter: &str) -> Option<u32> {
     Some((whole.parse::<u32>().ok()?.min(1)) * 1_000 + thousandths.parse::<u32>().ok()?)
 }
 
-/// What the user may be told about a status, where there is something to tell.
-pub(super) fn user_message(status: u16, language: Language) -> Option<&'static str> {
-    let [thai, chinese, english] = match status {
+/// What the user may be told about a problem, where there is something to tell.
+pub(super) fn user_message(slug: Slug, language: Language) -> Option<&'static str> {
+    let [thai, chinese, english] = of_slug(slug).or_else(|| of_status(slug.status().as_u16()))?;
+    Some(match language {
+        Language::Thai => thai,
+        Language::Chinese => chinese,
+        Language::English => english,
+    })
+}
+
+/// Problems for which the sentence of their status would be wrong: trying again mends neither.
+fn of_slug(slug: Slug) -> Option<[&'static str; 3]> {
+    Some(match slug {
+        Slug::SequenceExhausted => [
+            "เลขที่เอกสารของชุดนี้เหลือไม่พอ กรุณาติดต่อผู้ดูแลระบบ",
+            "该系列的单据编号已不够用，请联系系统管理员",
+            "This series has too few document numbers left. Please contact the administrator.",
+        ],
+        Slug::DocumentAlreadyNumbered => [
+            "เอกสารนี้มีเลขที่แล้วจากข้อมูลอื่น กรุณาตรวจสอบข้อมูลเอกสาร",
+            "该单据已按其他内容编号，请核对单据内容",
+            "The document already has a number for other details. Please check its details.",
+        ],
+        _ => return None,
+    })
+}
+
+/// The sentences of R6.6, in Thai, Chinese, English.
+fn of_status(status: u16) -> Option<[&'static str; 3]> {
+    Some(match status {
         409 => [
             "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
             "单据编号已变更，请重试",
@@ -69,11 +98,6 @@ pub(super) fn user_message(status: u16, language: Language) -> Option<&'static s
             "The system is busy. Please try again later.",
         ],
         _ => return None,
-    };
-    Some(match language {
-        Language::Thai => thai,
-        Language::Chinese => chinese,
-        Language::English => english,
     })
 }
 
@@ -106,5 +130,18 @@ mod tests {
             let expected = if header == "th;q=x.y;q" { Language::Thai } else { Language::English };
             assert_eq!(spoken, expected, "{header}");
         }
+    }
+
+    #[test]
+    fn only_where_a_retry_may_help_is_the_user_told_to_try_again() {
+        let told = |slug| user_message(slug, Language::English).expect("a sentence");
+        assert_eq!(told(Slug::LockTimeout), "The system is busy. Please try again later.");
+        for slug in [Slug::SequenceExhausted, Slug::DocumentAlreadyNumbered] {
+            assert!(!told(slug).contains("again"), "{}", told(slug));
+        }
+        let [thai, _, english] = of_status(409).expect("version conflicts");
+        assert_eq!(thai, "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่");
+        assert!(english.contains("try again"));
+        assert_eq!(user_message(Slug::UnknownType, Language::Thai), None);
     }
 }

@@ -70,7 +70,7 @@ slugs! {
     SeriesAmbiguous "series-ambiguous" UNPROCESSABLE_ENTITY
         "Two series serve the request equally well",
     TemplateAmbiguous "template-ambiguous" UNPROCESSABLE_ENTITY
-        "Two series render the same number",
+        "Another counter rendered the same number",
     UnknownVariable "unknown-variable" UNPROCESSABLE_ENTITY
         "The series declares no such variable",
     MissingVariable "missing-variable" UNPROCESSABLE_ENTITY "The series needs a value",
@@ -149,6 +149,11 @@ impl Problem {
         }
     }
 
+    /// The same problem, worth a retry after a moment.
+    pub(super) fn retry_soon(self) -> Self {
+        self.retry_in(RETRY_AFTER_MS)
+    }
+
     /// The same problem, worth a retry after so long.
     fn retry_in(self, ms: u64) -> Self {
         Problem { retry_after_ms: Some(ms), ..self }
@@ -178,7 +183,7 @@ impl Problem {
             retry_after_ms: self.retry_after_ms,
             field: self.field.clone(),
             document_number: self.document_number.clone(),
-            user_message: user_message(status.as_u16(), language),
+            user_message: user_message(self.slug, language),
         }
     }
 
@@ -282,7 +287,9 @@ impl From<&AllocError> for Problem {
                 field: Some("Idempotency-Key".into()),
                 ..told(Slug::IdempotencyKeyReused)
             },
-            AllocError::Exhausted { .. } => told(Slug::SequenceExhausted),
+            AllocError::Exhausted { serial, .. } => {
+                Problem { field: Some(serial.clone()), ..told(Slug::SequenceExhausted) }
+            }
             AllocError::Collided { .. } => told(Slug::TemplateAmbiguous),
             AllocError::Unavailable { why, retry_after_ms, taken } => {
                 let (slug, detail) = unavailable(*why);
@@ -290,7 +297,7 @@ impl From<&AllocError> for Problem {
                     .retry_in(*retry_after_ms)
             }
             AllocError::TimedOut { taken } => {
-                Problem { number_taken: *taken, ..told(Slug::LockTimeout) }.retry_in(RETRY_AFTER_MS)
+                Problem { number_taken: *taken, ..told(Slug::LockTimeout) }.retry_soon()
             }
         }
     }
@@ -341,7 +348,7 @@ impl From<LedgerError> for Problem {
             _ => return Problem { number_taken: NumberTaken::No, ..Problem::internal(&error) },
         };
         tracing::warn!(%error, "the ledger could not be read");
-        Problem::new(slug, "the ledger could not be read now").retry_in(RETRY_AFTER_MS)
+        Problem::new(slug, "the ledger could not be read now").retry_soon()
     }
 }
 

@@ -99,7 +99,7 @@ async fn a_document_that_has_a_number_is_told_which() {
     let (response, body) = rendered(&error.into(), Language::Chinese).await;
     assert_eq!(response.status(), 409);
     assert_eq!(body["document_number"], "SPO-20240122-001");
-    assert_eq!(body["user_message"], "单据编号已变更，请重试");
+    assert_eq!(body["user_message"], "该单据已按其他内容编号，请核对单据内容");
 }
 
 #[tokio::test]
