@@ -13,13 +13,14 @@ use crate::service::{Mode, Service};
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// An address that is taken, a service that cannot start, a journal that could not be drained.
+/// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
-    let listener = TcpListener::bind(settings.http_listen)
-        .await
-        .with_context(|| format!("http.listen {} cannot be used", settings.http_listen))?;
+    let listener = TcpListener::bind(settings.http_listen).await.with_context(|| {
+        let address = settings.http_listen;
+        format!("http.listen: {address} cannot be listened on; choose another http.listen")
+    })?;
     let address = listener.local_addr().context("the address of the listener")?;
     let service = Service::start(settings, clock(), Mode::Serve).await?;
     let (terminate, interrupt) =
@@ -41,7 +42,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let stopped = service.stop().await;
     upkeep.abort();
     tracing::info!("stopped");
-    stopped.context("the journal could not be drained")
+    stopped
 }
 
 /// From here on the signal no longer ends the process by itself.
