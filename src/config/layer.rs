@@ -2,11 +2,13 @@
 //!
 //! A default stands in exactly one place: here, or in `AllocatorSettings::default` for issuing.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
@@ -75,6 +77,25 @@ macro_rules! section {
     };
 }
 
+/// Reads an address with its port; a refusal shows one.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    struct Address;
+
+    impl Visitor<'_> for Address {
+        type Value = SocketAddr;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an IP address and a port, such as \"127.0.0.1:8080\"")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<SocketAddr, E> {
+            text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+        }
+    }
+
+    deserializer.deserialize_str(Address)
+}
+
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
 fn issuing() -> AllocatorSettings {
     AllocatorSettings::default()
@@ -84,6 +105,7 @@ section! {
     /// `http.*`
     Http {
         /// Address and port; another address than loopback needs `auth.tokens`.
+        #[serde(deserialize_with = "address")]
         listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
         /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),

@@ -125,7 +125,8 @@ fn every_bound_of_issuing_has_its_setting() {
 #[test]
 fn each_wrong_setting_is_refused_by_its_name() {
     for (setting, value, says) in [
-        ("http.listen", "localhost", "socket address"),
+        ("http.listen", "localhost", "such as \"127.0.0.1:8080\""),
+        ("http.listen", "8080", "such as \"127.0.0.1:8080\""),
         ("http.time_limit", "40", "250ms"),
         ("http.time_limit", "1ms", "100ms to 1h"),
         ("http.body_max_bytes", "1", "1024 to"),

@@ -4,7 +4,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -19,6 +19,16 @@ use crate::ledger::{IssuePath, JournalFilter, JournalRow};
 const ROWS_DEFAULT: u32 = 100;
 /// Most rows of an answer.
 const ROWS_MAX: u32 = 1_000;
+
+/// What a limit must be.
+const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
+const _: () = assert!(ROWS_MAX == 1_000);
+
+/// Reads the limit; a refusal says what would be one.
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(|_| de::Error::custom(LIMIT_WANTED))
+}
 
 /// What to look for; all that is given must match.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -36,6 +46,7 @@ pub(super) struct NumberQuery {
     /// Issued before: a date (UTC) or a date-time with offset.
     until: Option<String>,
     /// At most so many rows, 1 to 1,000; 100 without it.
+    #[serde(default, deserialize_with = "limit")]
     limit: Option<u32>,
 }
 
@@ -185,7 +196,7 @@ impl NumberQuery {
         let until_us = self.until.as_deref().map(|text| read_time("until", text)).transpose()?;
         let limit = self.limit.unwrap_or(ROWS_DEFAULT);
         if !(1..=ROWS_MAX).contains(&limit) {
-            return Err(Problem::field("limit", format!("must be 1 to {ROWS_MAX}")));
+            return Err(Problem::field("limit", LIMIT_WANTED));
         }
         let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
         let NumberQuery { number, document_id, user_id, .. } = self;
