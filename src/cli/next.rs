@@ -1,5 +1,6 @@
 //! `numerator next`: joins as a node, takes a number or a range, prints it, drains and leaves.
 
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
@@ -22,6 +23,9 @@ pub struct NextArgs {
     /// The document: asking again for it gives its number again
     #[arg(long, value_name = "ID")]
     pub document: Option<String>,
+    /// Give a document that has a number already another one
+    #[arg(long, requires = "document")]
+    pub again: bool,
     /// Print everything about the allocation, as JSON
     #[arg(long)]
     pub json: bool,
@@ -38,23 +42,28 @@ struct ExpandedRange {
 /// Takes the numbers and prints them.
 ///
 /// # Errors
-/// A refusal, with its slug; a service that cannot start; a closed stdout.
+/// A refusal, with its slug; a service that cannot start; a stdout that cannot be written, and then
+/// the error names what was taken.
 pub async fn run(settings: &Settings, args: NextArgs) -> anyhow::Result<()> {
-    let request = args.inputs.request(args.document, args.count)?;
+    let mut request = args.inputs.request(args.document, args.count)?;
+    request.again = args.again;
     let issued = with_service(settings, async |service| {
         service.allocator.issue(request).await.map_err(refusal)
     })
     .await?;
-    if args.count == 1 {
-        return print_number(&issued, args.json);
-    }
-    let numbers = Texts::of(&issued)?.collect::<Result<Vec<_>, _>>()?;
-    if args.json {
-        print_json(&ExpandedRange { range: RangeAnswer::of(&issued), numbers })?;
+    let printed = if args.count == 1 {
+        print_number(&issued, args.json)
     } else {
-        print(numbers)?;
-    }
-    Ok(())
+        print_range(&issued, args.json)
+    };
+    printed.with_context(|| {
+        let first = &issued.entry.number;
+        let taken = match &issued.last_number {
+            Some(last) => format!("{first} to {last} are"),
+            None => format!("{first} is"),
+        };
+        format!("{taken} taken, but could not be printed whole")
+    })
 }
 
 fn print_number(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
@@ -62,6 +71,16 @@ fn print_number(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
         print_json(&NumberAnswer::of(issued))?;
     } else {
         print([&issued.entry.number])?;
+    }
+    Ok(())
+}
+
+fn print_range(issued: &Issued, as_json: bool) -> anyhow::Result<()> {
+    let numbers = Texts::of(issued)?.collect::<Result<Vec<_>, _>>()?;
+    if as_json {
+        print_json(&ExpandedRange { range: RangeAnswer::of(issued), numbers })?;
+    } else {
+        print(numbers)?;
     }
     Ok(())
 }

@@ -241,6 +241,10 @@ async fn a_bad_request_names_its_field_and_takes_nothing() {
         assert_eq!((status.as_u16(), &problem["field"]), (422, &json!("body")), "{problem}");
         let (status, _) = send(vec![b' '; 70_000]).await;
         assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+        let url = format!("{}?user_id=local&limit=x", numbering(&service, "numbers"));
+        let problem: Value = client.get(&url).send().await.unwrap().json().await.unwrap();
+        assert_eq!(problem["field"], "limit");
+        assert!(problem["detail"].as_str().unwrap().contains("from 1 to 1000"), "{problem}");
         let control = generate(&service, "a%00b");
         let (status, problem) = post(&client, &control, &spo()).await;
         assert_eq!(status, 422, "{problem}");
@@ -260,7 +264,8 @@ async fn a_serial_past_its_width_is_refused_and_stays_refused() {
         assert_eq!((status, &body["last_number"]), (201, &json!("SPO-20240122-999")), "{body}");
         for document in ["d1", "d2"] {
             let (status, problem) = post(&client, &generate(&service, document), &spo()).await;
-            assert_eq!(status, 409, "{problem}");
+            assert_eq!((status, &problem["field"]), (409, &json!("SEQ")), "{problem}");
+            assert!(problem["detail"].as_str().unwrap().contains("`max`"), "{problem}");
             assert!(problem["type"].as_str().unwrap().ends_with("sequence-exhausted"));
         }
         let other_day = json!({ "type": "SPO", "date": "2024-01-23" });

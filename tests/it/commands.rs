@@ -85,6 +85,73 @@ fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
     assert!(joined.verify().0);
 }
 
+/// Goal: a command that only reads series needs nothing but the ledger. Method: a Redis that does
+/// not answer would be complained about, and a node that joined would have left its row.
+#[tokio::test]
+async fn commands_that_read_series_neither_join_nor_ask_redis() {
+    let deployment = Deployment::sqlite(Some("redis://127.0.0.1:1"));
+    deployment.apply_examples();
+    for arguments in [
+        &["series", "list"][..],
+        &["series", "show", "SPO", "--json"],
+        &["parse", "SPO", "SPO-20240122-015"],
+    ] {
+        let output = deployment.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("SPO"), "{}", text(&output.stdout));
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let nodes: i64 =
+        sqlx::query_scalar("select count(*) from node").fetch_one(&pool).await.unwrap();
+    assert_eq!(nodes, 0, "nobody joined");
+}
+
+#[test]
+fn a_number_that_stdout_does_not_take_is_named_on_stderr() {
+    let deployment = Deployment::embedded();
+    for (arguments, taken) in [
+        (&["next", "SPO", "--date", "2024-01-22"][..], "SPO-20240122-001 is taken"),
+        (&["next", "SPO", "--date", "2024-01-22", "--json"], "SPO-20240122-002 is taken"),
+        (
+            &["next", "SPO", "--date", "2024-01-22", "--count", "3"],
+            "SPO-20240122-003 to SPO-20240122-005 are taken",
+        ),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = deployment.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(taken), "{}", text(&output.stderr));
+    }
+    assert!(deployment.verify().0);
+}
+
+#[test]
+fn again_gives_a_numbered_document_another_number() {
+    let deployment = Deployment::embedded();
+    let next =
+        |more: &[&str]| deployment.run(&[&["next", "SPO", "--document", "D"], more].concat());
+    let first = next(&["--date", "2024-01-22"]);
+    assert_eq!(text(&first.stdout), "SPO-20240122-001\n");
+    let refused = next(&["--date", "2024-01-23"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("--again"), "{}", text(&refused.stderr));
+    let second = next(&["--date", "2024-01-23", "--again"]);
+    assert_eq!(text(&second.stdout), "SPO-20240123-001\n");
+    let alone = deployment.run(&["next", "SPO", "--again"]);
+    assert_eq!(alone.status.code(), Some(2), "again needs a document");
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_by_its_setting() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = Deployment::embedded().run(&["serve", "--listen", &address]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(error.contains(&address) && error.contains("choose another http.listen"), "{error}");
+}
+
 #[test]
 fn preview_and_parse_take_nothing() {
     let deployment = Deployment::embedded();
