@@ -111,7 +111,8 @@ impl Lane {
         } else {
             self.brake.reset();
         }
-        let lost_data = suspicion.is_some();
+        // What another node saw is not known here: only a recovery that was planned trusts the data.
+        let lost_data = suspicion.is_some() || row.state != PartitionState::Open;
         let handed = self.handed;
         let mut progress = self.progress.clone();
         let settled = async move {

@@ -258,7 +258,7 @@ impl Lane {
     /// Refuses everything until the ledger says that the partition is no longer held.
     async fn serve_held(&mut self) -> Standing {
         self.take_back_questions();
-        self.refuse(Unavailable::Held, "an operator must act; see the runbook").await;
+        self.refuse(Unavailable::Held, "the ledger went back; bring the newer one back").await;
         match self.row() {
             Some(row) if row.state != PartitionState::Held => Standing::Nowhere,
             _ => Standing::Held,
