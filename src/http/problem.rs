@@ -6,7 +6,7 @@
 use std::fmt;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -202,6 +202,10 @@ impl Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(ms) = self.retry_after_ms {
             headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
+        }
+        if matches!(self.slug, Slug::BodyTooLarge | Slug::BodyTimeout) {
+            // The rest of the body is not read: the next request needs another connection.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.slug == Slug::Unauthenticated {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
