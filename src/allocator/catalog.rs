@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::ledger::{LedgerError, SeriesVersion, SharedLedger};
-use crate::number::{RuleError, Series, TemplateError, choose};
+use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
+use crate::number::{Mask, RuleError, Series, TemplateError, choose};
+
+/// Most counters asked for in the search for one number.
+const PROBES_MAX: usize = 64;
 
 /// The active series of the ledger, compiled; replaced as a whole when any of them changes.
 #[derive(Debug, Default)]
@@ -87,4 +90,47 @@ impl Catalog {
         let index = choose(self.series.iter().map(|served| &served.series), type_code, project)?;
         Ok(&self.series[index])
     }
+
+    /// The journal row of a range that holds a number, as far as an active series can read the
+    /// number and it shows which counter it came from. A range stands in the journal under its
+    /// first number only, so its other numbers are found by their value.
+    ///
+    /// # Errors
+    /// Whatever keeps the ledger from answering.
+    pub async fn find_range(
+        &self,
+        ledger: &SharedLedger,
+        number: &str,
+    ) -> Result<Option<JournalRow>, LedgerError> {
+        let mut probes = 0;
+        for served in &self.series {
+            let Ok(parsed) = served.series.parse(number) else { continue };
+            let Some(value) = parsed.serials.first().map(|serial| serial.value) else { continue };
+            for key in served.series.origins(&parsed) {
+                if probes == PROBES_MAX {
+                    return Ok(None);
+                }
+                probes += 1;
+                let series_id = served.version.series_id;
+                let Some(counter) = ledger.counter(series_id, 0, &key.to_string()).await? else {
+                    continue;
+                };
+                let row = ledger.row_of(counter.counter_id, value).await?;
+                if let Some(row) = row.filter(|row| shows(&row.entry, value, number)) {
+                    return Ok(Some(row));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether an entry has rendered a number for a value of its first serial.
+fn shows(entry: &Entry, value: u64, number: &str) -> bool {
+    let Some(head) = entry.taken.first() else { return false };
+    let place = (value - head.range.first) / head.range.step;
+    let values: Vec<u64> =
+        entry.taken.iter().map(|taken| taken.range.first + place * taken.range.step).collect();
+    let text = Mask::parse(&entry.record.mask).ok().and_then(|mask| mask.fill(&values).ok());
+    text.as_deref() == Some(number)
 }

@@ -13,7 +13,7 @@ use super::App;
 use super::answer::{CounterKeyAnswer, instant};
 use super::body::QueryOf;
 use super::problem::{Problem, ProblemBody, Slug};
-use crate::ledger::{IssuePath, JournalFilter, JournalRow};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError};
 
 /// Rows of an answer where the caller sets no limit.
 const ROWS_DEFAULT: u32 = 100;
@@ -35,7 +35,7 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct NumberQuery {
-    /// The number, exactly.
+    /// The number, exactly; one inside a range is answered with the row of its range.
     number: Option<String>,
     /// The document.
     document_id: Option<String>,
@@ -169,12 +169,36 @@ pub(super) async fn list_numbers(
     let filter = query.filter()?;
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
-    let rows = super::finish(async move { ledger.find(&filter).await }).await?;
+    let catalog = app.service.allocator.catalog();
+    let rows = super::finish(async move {
+        let mut rows = ledger.find(&filter).await?;
+        if let (Some(number), true) = (&filter.number, rows.is_empty()) {
+            let range = catalog.find_range(&ledger, number).await?;
+            rows.extend(range.filter(|row| is_wanted(&filter, row)));
+        }
+        Ok::<_, LedgerError>(rows)
+    })
+    .await?;
     if let (Some(number), true) = (wanted, rows.is_empty()) {
-        let detail = format!("the journal holds no number {number:?} that matches");
+        let detail = format!(
+            "no journal row that matches begins with {number:?}, and no range is known to hold it; \
+             a number inside a range stands under the range's first number"
+        );
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     Ok(axum::Json(NumberList { numbers: rows.into_iter().map(NumberRow::of).collect() }))
+}
+
+/// Whether a row that was found by its range matches the rest of the filter too.
+fn is_wanted(filter: &JournalFilter, row: &JournalRow) -> bool {
+    let record = &row.entry.record;
+    let is = |wanted: &Option<String>, text: Option<&str>| {
+        wanted.as_deref().is_none_or(|wanted| text == Some(wanted))
+    };
+    is(&filter.document_id, record.document_id.as_deref())
+        && is(&filter.user_id, Some(&record.user_id))
+        && filter.from_us.is_none_or(|from_us| record.issued_at_us >= from_us)
+        && filter.until_us.is_none_or(|until_us| record.issued_at_us < until_us)
 }
 
 impl NumberQuery {

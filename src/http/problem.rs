@@ -54,7 +54,7 @@ slugs! {
     Unauthenticated "unauthenticated" UNAUTHORIZED "A valid bearer token is required",
     RouteNotFound "route-not-found" NOT_FOUND "There is no such route",
     ConfigNotFound "config-not-found" NOT_FOUND "There is no such numbering configuration",
-    NumberNotFound "number-not-found" NOT_FOUND "The number was never issued",
+    NumberNotFound "number-not-found" NOT_FOUND "The journal has no such number",
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",

@@ -176,6 +176,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// Journal rows by number, document, user or time, newest first.
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError>;
 
+    /// The journal row whose range holds a value of a first serial's counter, if any does.
+    async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError>;
+
     /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
     /// gap register, at most `limit` of them.
     async fn holes(

@@ -17,7 +17,7 @@ use super::value::ValueRule;
 use super::{CounterKey, InputError, Mask, Series, TEXT_CHARS_MAX};
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
-const ABSENT: &str = "0";
+pub(super) const ABSENT: &str = "0";
 
 /// The part of a request that the numbering language reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

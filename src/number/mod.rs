@@ -12,6 +12,7 @@ mod error;
 mod key;
 mod lexer;
 mod mask;
+mod origin;
 mod parse;
 mod pattern;
 mod period;

@@ -1,5 +1,6 @@
 //! A compiled series: checked once, shared, then only read. What it can do lives beside it:
-//! `compile.rs` makes it, `draft.rs` renders with it, `parse.rs` reads back.
+//! `compile.rs` makes it, `draft.rs` renders with it, `parse.rs` reads back, `origin.rs` finds
+//! counters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,9 @@ use jiff::tz::TimeZone;
 
 use super::template::Part;
 use super::value::ValueRule;
-use super::{Draft, InputError, Inputs, ParseError, Reset, SeriesDefinition, TemplateError};
+use super::{
+    CounterKey, Draft, InputError, Inputs, ParseError, Reset, SeriesDefinition, TemplateError,
+};
 
 /// A compiled series.
 #[derive(Debug)]
@@ -132,6 +135,13 @@ impl Series {
     /// [`ParseError`] says where the text departs from the template.
     pub fn parse(&self, number: &str) -> Result<Parsed, ParseError> {
         super::parse::parse(self, number)
+    }
+
+    /// Counters that the first serial of a number may have come from, at most 64. Candidates: a
+    /// number need not show everything that its counter counts by. Empty where it shows too little.
+    #[must_use]
+    pub fn origins(&self, parsed: &Parsed) -> Vec<CounterKey> {
+        super::origin::origins(self, parsed)
     }
 }
 

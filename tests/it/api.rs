@@ -149,6 +149,25 @@ async fn a_range_is_contiguous_and_one_row_of_the_journal() {
             assert_eq!((status, &problem["field"]), (422, &json!("count")), "{problem}");
             assert!(problem["detail"].as_str().unwrap().contains("1 to 1000000"), "{problem}");
         }
+        let look_up = async |query: &str| {
+            let url = format!("{}?{query}", numbering(&service, "numbers"));
+            let answer = client.get(&url).send().await.unwrap();
+            (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+        };
+        for (number, first) in [
+            ("L-00000002", "L-00000001"),
+            ("L-00100000", "L-00000001"),
+            ("L-00100003", "L-00100001"),
+        ] {
+            let (status, body) = look_up(&format!("number={number}")).await;
+            assert_eq!(status, 200, "{number}: {body}");
+            assert_eq!(body["numbers"][0]["generated_number"], first, "{number}");
+        }
+        for query in ["number=L-00100004", "number=L-2", "number=L-00000002&document_id=d9"] {
+            let (status, problem) = look_up(query).await;
+            assert_eq!((status, &problem["type"]), (404, &json!("number-not-found")), "{query}");
+            assert!(problem["detail"].as_str().unwrap().contains("inside a range"), "{problem}");
+        }
         // All or nothing: of a thousand wanted, 999 would fit.
         let large = json!({ "type": "SPO", "date": DAY, "count": 1000 });
         let (status, problem) = post(&client, &url, &large).await;

@@ -109,6 +109,7 @@ ledger_contract! {
         a_question_looks_no_further_back_than_it_says
         keys_are_compared_byte_for_byte
         rows_are_found_by_number_document_user_and_time
+        a_value_is_found_in_the_range_that_holds_it
         counters_and_totals_are_listed
         a_value_both_issued_and_lost_is_an_overlap
     }

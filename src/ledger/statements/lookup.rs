@@ -136,13 +136,8 @@ async fn select(
     filter: &JournalFilter,
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("select ");
-    query.push(ENTRY).push(
-        ", j.node_id, j.journaled_at_us, v.definition from journal j \
-         join counter c on c.counter_id = j.counter_id \
-         left join series_version v on v.series_id = j.series_id and v.version = j.version \
-         where j.number is not null",
-    );
+    let mut query = select_rows("journal");
+    query.push(" where j.number is not null");
     let texts = [
         (" and j.number = ", &filter.number),
         (" and j.document_id = ", &filter.document_id),
@@ -163,6 +158,37 @@ async fn select(
     query.push_bind(i64::try_from(limit).unwrap_or(i64::MAX));
     let rows = query.build().fetch_all(&store.reader).await?;
     rows.iter().map(journal_row_of).collect()
+}
+
+/// See [`crate::ledger::Ledger::row_of`].
+pub(super) async fn row_of(
+    store: &Store,
+    counter_id: i64,
+    value: u64,
+) -> Result<Option<JournalRow>, LedgerError> {
+    let Ok(value) = i64::try_from(value) else { return Ok(None) };
+    // Ranges of a counter do not overlap: only the last one that begins at or below can hold it.
+    let mut query = select_rows(
+        "(select * from journal where counter_id = $1 and first_value <= $2 \
+          order by first_value desc, turn desc limit 1)",
+    );
+    query.push(
+        " where j.number is not null and j.last_value >= $2 and ($2 - j.first_value) % j.step = 0",
+    );
+    let row = sqlx::query(query.sql()).bind(counter_id).bind(value);
+    let row = row.fetch_optional(&store.reader).await?;
+    row.as_ref().map(journal_row_of).transpose()
+}
+
+/// The beginning of a query for whole rows of the journal, or of a part of it.
+fn select_rows(journal: &str) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(ENTRY).push(", j.node_id, j.journaled_at_us, v.definition from ").push(journal);
+    query.push(
+        " j join counter c on c.counter_id = j.counter_id \
+         left join series_version v on v.series_id = j.series_id and v.version = j.version",
+    );
+    query
 }
 
 /// The part of a definition that auditors ask for.

@@ -168,6 +168,10 @@ impl Ledger for Store {
         lookup::find(self, filter).await
     }
 
+    async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError> {
+        lookup::row_of(self, counter_id, value).await
+    }
+
     async fn holes(
         &self,
         counter_id: i64,

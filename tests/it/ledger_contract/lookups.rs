@@ -123,6 +123,33 @@ pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World
     assert_eq!(find(JournalFilter { from_us: until_us, until_us, ..any() }).await, none);
 }
 
+pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (other, ..) = world.seed(open, &seed("other")).await;
+    let mut apart = range(open, id, 20, 26);
+    apart.taken[0].range.step = 3;
+    world.append(&[range(open, id, 1, 5), entry(open, id, 6), apart]).await;
+    world.append(&[range(open, other, 7, 19)]).await;
+    for (value, first) in [
+        (0, None),
+        (1, Some(1)),
+        (5, Some(1)),
+        (6, Some(6)),
+        (7, None),
+        (19, None),
+        (23, Some(20)),
+        (24, None),
+        (26, Some(20)),
+        (27, None),
+        (u64::MAX, None),
+    ] {
+        let row = world.ledger.row_of(id, value).await.unwrap();
+        let found = row.map(|row| row.entry.taken[0].range.first);
+        assert_eq!(found, first, "{value}");
+    }
+}
+
 pub(super) async fn counters_and_totals_are_listed(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let seeds = ["a", "b", "c"].map(seed);
