@@ -111,7 +111,7 @@ impl Lane {
         } else {
             self.brake.reset();
         }
-        // What another node saw is not known here: only a recovery that was planned trusts the data.
+        // What another node saw is not known here: only a planned recovery trusts the data.
         let lost_data = suspicion.is_some() || row.state != PartitionState::Open;
         let handed = self.handed;
         let mut progress = self.progress.clone();
