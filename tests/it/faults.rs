@@ -125,6 +125,7 @@ async fn redis_is_ruined(ruin: impl FnOnce(&mut Redis)) {
     }
     seen.assert_no_duplicate();
     assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
+    println!("{} numbers, longest stall {:?}", seen.numbers.len(), seen.longest_stall);
     assert!(seen.longest_stall < RESUME_LIMIT, "stalled for {:?}", seen.longest_stall);
     assert!(service.terminate());
     let ledger = open(&deployment).await;

@@ -39,6 +39,7 @@ async fn one_counter_under_load(deployment: &Deployment, path: &str) {
     loop {
         let journal = ledger.totals().await.unwrap().journal;
         if journal == REQUESTS {
+            println!("{path}: all {REQUESTS} rows {:?} after the last answer", answered.elapsed());
             break;
         }
         let waited = answered.elapsed();
