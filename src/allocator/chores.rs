@@ -123,8 +123,7 @@ impl Chores {
             if !context.doubts.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
-            let window_us = i64::try_from(context.settings.idempotency_window.as_micros());
-            let since_us = context.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX));
+            let since_us = context.window_start_us();
             let questions: Vec<_> =
                 tickets.iter().map(|ticket| ticket.order.question(since_us)).collect();
             let mut patience = Patience::new(&context);

@@ -54,6 +54,13 @@ impl FlightNumbers {
 }
 
 impl Context {
+    /// Where the idempotency window begins, in microseconds of UTC.
+    #[must_use]
+    pub fn window_start_us(&self) -> i64 {
+        let window_us = i64::try_from(self.settings.idempotency_window.as_micros());
+        self.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX))
+    }
+
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).
     #[must_use]
     pub fn guard(&self, at: At, incarnation: &str, node: NodeId) -> Guard {

@@ -66,8 +66,7 @@ impl Lane {
         if tickets.is_empty() {
             return Ok(Vec::new());
         }
-        let window_us = i64::try_from(self.context.settings.idempotency_window.as_micros());
-        let since_us = self.context.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX));
+        let since_us = self.context.window_start_us();
         let orders: Vec<TakeOrder> = tickets.iter().map(|ticket| order(ticket, since_us)).collect();
         let node = self.context.membership.node();
         loop {

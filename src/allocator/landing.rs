@@ -9,12 +9,12 @@ use super::lane::Lane;
 use super::notes::signed;
 use super::redis_path::{Course, leave};
 use super::seat::{ColdPlace, RaisePlace, Seat};
-use super::ticket::{Ticket, first_values};
+use super::ticket::Ticket;
 use super::{AllocError, Issued, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
-use crate::ledger::{Entry, IssuePath, Record, Seed};
-use crate::number::{Mask, TakenRange};
+use crate::ledger::{Entry, IssuePath, Seed};
+use crate::number::{TakenRange, first_values};
 
 /// A flight's requests, sorted by what becomes of them.
 #[derive(Default)]
@@ -260,7 +260,7 @@ impl Lane {
         record: &str,
         same_payload: bool,
     ) {
-        let Some(entry) = earlier_entry(seat, taken, record) else {
+        let Ok(entry) = Entry::of_flight(seat.at, taken, record) else {
             sorted.alarm = Some("an idempotency record cannot be read".into());
             sorted.back.push(ticket);
             return;
@@ -274,13 +274,4 @@ impl Lane {
         };
         sorted.answers.push((ticket, answer));
     }
-}
-
-/// The entry of an allocation that an idempotency record of this epoch describes.
-fn earlier_entry(seat: &Seat, taken: Vec<TakenRange>, record: &str) -> Option<Entry> {
-    let record: Record = serde_json::from_str(record).ok()?;
-    let number = Mask::parse(&record.mask).ok()?.fill(&first_values(&taken)).ok()?;
-    let record = std::sync::Arc::new(record);
-    let path = IssuePath::Redis;
-    Some(Entry { record, taken, number, at: seat.at, retry_count: 0, path })
 }

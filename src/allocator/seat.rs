@@ -124,9 +124,6 @@ impl Seat {
             _ => Vec::new(),
         };
         tickets.extend(self.parked.into_values().flatten());
-        for ticket in &tickets {
-            ticket.stage.disembark();
-        }
         tickets
     }
 }

@@ -11,7 +11,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{Inputs, Mask, TakenRange};
+use crate::number::{Inputs, Mask};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -133,7 +133,8 @@ impl Order {
         } else {
             let mask = Mask::parse(&entry.record.mask)
                 .expect("a mask that was journaled or flown is well-formed");
-            Some(mask.fill(&last_values(&entry.taken))?)
+            let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
+            Some(mask.fill(&lasts)?)
         };
         Ok(Issued {
             entry,
@@ -153,16 +154,6 @@ fn digest(request: &Request) -> String {
     let payload = serde_json::json!([document_id, type_code, project, date, context, count, again]);
     let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The first value of each serial.
-pub(super) fn first_values(taken: &[TakenRange]) -> Vec<u64> {
-    taken.iter().map(|taken| taken.range.first).collect()
-}
-
-/// The last value of each serial.
-pub(super) fn last_values(taken: &[TakenRange]) -> Vec<u64> {
-    taken.iter().map(|taken| taken.range.last).collect()
 }
 
 /// An order and the caller who waits for it.

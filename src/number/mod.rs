@@ -34,7 +34,7 @@ pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
 pub use key::CounterKey;
 pub use mask::Mask;
-pub use range::{Range, TakenRange};
+pub use range::{Range, TakenRange, first_values};
 pub use rules::{Choice, RuleError, check_rules, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};

@@ -41,3 +41,9 @@ pub struct TakenRange {
     /// The values.
     pub range: Range,
 }
+
+/// The first value of each serial: what the first number of an allocation shows.
+#[must_use]
+pub fn first_values(taken: &[TakenRange]) -> Vec<u64> {
+    taken.iter().map(|taken| taken.range.first).collect()
+}

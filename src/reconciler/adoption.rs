@@ -11,11 +11,8 @@ use tokio::time::Instant;
 
 use crate::allocator::{Context, News};
 use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis, Trimmed};
-use crate::ledger::{
-    Adopted, At, Entry, IssuePath, LedgerError, Node, Owner, PartitionState, Record,
-};
+use crate::ledger::{Adopted, At, Entry, LedgerError, Node, Owner, PartitionState};
 use crate::node::NodeId;
-use crate::number::{Mask, TakenRange};
 use crate::task::{Task, Ticks};
 
 /// Entries of an outbox read at once.
@@ -279,20 +276,11 @@ impl Reconciler {
         for entry in entries {
             let at = At { partition, epoch: entry.epoch };
             for (taken, record) in &entry.allocations {
-                let record = read_record(at, taken, record)
+                let record = Entry::of_flight(at, taken.clone(), record)
                     .map_err(|reason| AdoptionError::Unreadable { flight: entry.flight, reason })?;
                 records.push(record);
             }
         }
         Ok(records)
     }
-}
-
-fn read_record(at: At, taken: &[TakenRange], record: &str) -> Result<Entry, String> {
-    let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
-    let mask = Mask::parse(&record.mask).map_err(|error| error.to_string())?;
-    let firsts: Vec<u64> = taken.iter().map(|taken| taken.range.first).collect();
-    let number = mask.fill(&firsts).map_err(|error| error.to_string())?;
-    let (record, taken, path) = (Arc::new(record), taken.to_vec(), IssuePath::Redis);
-    Ok(Entry { record, taken, number, at, retry_count: 0, path })
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{At, Seed, Span};
 use crate::node::NodeId;
-use crate::number::TakenRange;
+use crate::number::{Mask, TakenRange, first_values};
 
 /// Everything that the journal needs to know of an allocation but its values. Made before the
 /// values are taken; travels as JSON through the outbox and the idempotency records.
@@ -78,6 +78,20 @@ pub struct Entry {
     pub retry_count: u32,
     /// Which path took it.
     pub path: IssuePath,
+}
+
+impl Entry {
+    /// The entry of an allocation as a flight wrote it into Redis: its values and its record.
+    ///
+    /// # Errors
+    /// Why the record cannot be read: it was written by another version, or by somebody else.
+    pub fn of_flight(at: At, taken: Vec<TakenRange>, record: &str) -> Result<Self, String> {
+        let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
+        let mask = Mask::parse(&record.mask).map_err(|error| error.to_string())?;
+        let number = mask.fill(&first_values(&taken)).map_err(|error| error.to_string())?;
+        let (record, path) = (Arc::new(record), IssuePath::Redis);
+        Ok(Entry { record, taken, number, at, retry_count: 0, path })
+    }
 }
 
 /// What became of a batch of entries.

@@ -17,7 +17,7 @@ use crate::ledger::{
     TakeOutcome, Taken, grid,
 };
 use crate::node::NodeId;
-use crate::number::{InputError, Mask, Range, TakenRange};
+use crate::number::{InputError, Mask, Range, TakenRange, first_values};
 
 /// What orders counters for locking.
 type Name = (i64, u16, String);
@@ -202,10 +202,9 @@ impl Plan {
             Ok(taken) => taken,
             Err(serial) => return Ok(Planned::Answered(TakeOutcome::Exhausted { serial })),
         };
-        let firsts: Vec<u64> = taken.iter().map(|taken| taken.range.first).collect();
         let mask = Mask::parse(&order.record.mask)
             .map_err(|e| LedgerError::Refused(format!("mask: {e}")))?;
-        let number = match mask.fill(&firsts) {
+        let number = match mask.fill(&first_values(&taken)) {
             Ok(number) => number,
             Err(InputError::SerialTooWide { serial, .. }) => {
                 let serial = u16::try_from(serial).unwrap_or(u16::MAX);
