@@ -3,9 +3,10 @@
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::load::post;
-use crate::harness::redis::Redis;
-use crate::harness::service::{Deployment, Service};
+use crate::deployment::Deployment;
+use harness::load::post;
+use harness::redis::Redis;
+use harness::service::Service;
 
 const DAY: &str = "2024-01-22";
 

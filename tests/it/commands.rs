@@ -2,9 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::harness::postgres::Postgres;
-use crate::harness::redis::Redis;
-use crate::harness::service::Deployment;
+use crate::deployment::Deployment;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

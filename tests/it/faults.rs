@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use numerator::ledger::{GapFilter, JournalFilter, SharedLedger};
 
-use crate::harness::load::{self, Running, Seen};
-use crate::harness::postgres::Postgres;
-use crate::harness::proxy::Proxy;
-use crate::harness::redis::Redis;
-use crate::harness::service::Deployment;
+use crate::deployment::Deployment;
 use crate::load::open;
+use harness::load::{self, Running, Seen};
+use harness::postgres::Postgres;
+use harness::proxy::Proxy;
+use harness::redis::Redis;
 
 const CONNECTIONS: usize = 32;
 

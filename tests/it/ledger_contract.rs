@@ -16,7 +16,7 @@ mod world;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 
-use crate::harness::postgres::Postgres;
+use harness::postgres::Postgres;
 use world::World;
 
 /// A case that is ready to run.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use numerator::clock::SystemClock;
 use numerator::ledger::{self, SharedLedger};
 
-use crate::harness::load;
-use crate::harness::postgres::Postgres;
-use crate::harness::redis::Redis;
-use crate::harness::service::Deployment;
+use crate::deployment::Deployment;
+use harness::load;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
 
 /// Requests of the large load, and the connections that make them.
 const REQUESTS: u64 = 20_000;

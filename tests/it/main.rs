@@ -3,8 +3,8 @@
 
 mod api;
 mod commands;
+mod deployment;
 mod faults;
-mod harness;
 mod ledger_contract;
 mod load;
 mod lua_scripts;

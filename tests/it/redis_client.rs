@@ -10,8 +10,8 @@ use numerator::counter::{
 };
 use numerator::node::NodeId;
 
-use crate::harness::redis::Redis as Server;
 use fake::{Act, Fake};
+use harness::redis::Redis as Server;
 
 /// Longest wait for a client to come back; only a failing test waits that long.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::load::post;
-use crate::harness::postgres::Postgres;
-use crate::harness::redis::Redis;
-use crate::harness::service::Deployment;
+use crate::deployment::Deployment;
+use harness::load::post;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
 
 /// A request, how often it is made, and the number of the last time.
 struct Reference {

@@ -9,7 +9,7 @@ use numerator::counter::{
 use numerator::node::NodeId;
 use numerator::number::{Range, TakenRange};
 
-use crate::harness::redis::Redis as Server;
+use harness::redis::Redis as Server;
 
 pub(super) const PARTITION: u32 = 7;
 pub(super) const EPOCH: u64 = 5;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// What the callers of one load saw.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// Number by document, from 201 and 200 answers.
     pub numbers: BTreeMap<String, String>,
     /// Answers other than success, by status (0: no answer).
@@ -20,13 +20,13 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Panics unless every number was given to one document only.
-    pub(crate) fn assert_no_duplicate(&self) {
+    pub fn assert_no_duplicate(&self) {
         let distinct: BTreeSet<&String> = self.numbers.values().collect();
         assert_eq!(distinct.len(), self.numbers.len(), "a number was handed out twice");
     }
 
     /// Panics unless the numbers are the first `count` of series LOAD, without a hole.
-    pub(crate) fn assert_contiguous(&self, count: usize) {
+    pub fn assert_contiguous(&self, count: usize) {
         self.assert_no_duplicate();
         let distinct: BTreeSet<String> = self.numbers.values().cloned().collect();
         let expected: BTreeSet<String> = (1..=count).map(|n| format!("L-{n:08}")).collect();
@@ -35,7 +35,7 @@ impl Seen {
 }
 
 /// Asks for one number of series LOAD.
-pub(crate) async fn take(client: &reqwest::Client, url: &str, document: &str) -> (u16, Value) {
+pub async fn take(client: &reqwest::Client, url: &str, document: &str) -> (u16, Value) {
     post(
         client,
         &format!("{url}/api/v1/documents/{document}/generate-number"),
@@ -45,7 +45,7 @@ pub(crate) async fn take(client: &reqwest::Client, url: &str, document: &str) ->
 }
 
 /// Posts JSON; status 0 where no answer came.
-pub(crate) async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (u16, Value) {
+pub async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (u16, Value) {
     match client.post(url).json(body).send().await {
         Ok(answer) => {
             let status = answer.status().as_u16();
@@ -56,14 +56,14 @@ pub(crate) async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (
 }
 
 /// A load of a fixed number of documents from some connections, each trying again until answered.
-pub(crate) async fn documents(url: &str, connections: usize, count: u64) -> Seen {
+pub async fn documents(url: &str, connections: usize, count: u64) -> Seen {
     let next = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
     run(url, connections, "doc", next, Some(count), stop).await
 }
 
 /// A load that goes on until told to stop.
-pub(crate) struct Running {
+pub struct Running {
     stop: Arc<AtomicBool>,
     given: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<Seen>,
@@ -71,12 +71,12 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts the callers; each new document is asked for once, and again while it fails.
-    pub(crate) fn start(url: &str, connections: usize) -> Self {
+    pub fn start(url: &str, connections: usize) -> Self {
         Self::start_as(url, connections, "doc")
     }
 
     /// Starts callers whose documents begin with `name`.
-    pub(crate) fn start_as(url: &str, connections: usize, name: &'static str) -> Self {
+    pub fn start_as(url: &str, connections: usize, name: &'static str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let given = Arc::new(AtomicU64::new(0));
         let (url, flag, counter) = (url.to_owned(), Arc::clone(&stop), Arc::clone(&given));
@@ -86,7 +86,7 @@ impl Running {
     }
 
     /// Waits until the callers have asked for so many documents.
-    pub(crate) async fn reach(&self, count: u64) {
+    pub async fn reach(&self, count: u64) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.given.load(Ordering::Relaxed) < count {
             assert!(Instant::now() < deadline, "the load does not get to {count}");
@@ -95,12 +95,12 @@ impl Running {
     }
 
     /// How many documents were asked for so far.
-    pub(crate) fn asked(&self) -> u64 {
+    pub fn asked(&self) -> u64 {
         self.given.load(Ordering::Relaxed)
     }
 
     /// Ends the load; what was seen.
-    pub(crate) async fn finish(self) -> Seen {
+    pub async fn finish(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         self.task.await.unwrap()
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A running server; killed when dropped.
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
 }
 
 impl Process {
     /// Starts `program`; the kernel kills it when this process dies. Output goes to `log`.
-    pub(crate) fn start(program: &Path, args: &[String], log: &Path) -> Self {
+    pub fn start(program: &Path, args: &[String], log: &Path) -> Self {
         let out = std::fs::File::create(log).expect("log file");
         let err = out.try_clone().expect("log file");
         let child = Command::new("setpriv")
@@ -27,18 +27,18 @@ impl Process {
     }
 
     /// The process id.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it at once, as a crash would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
     /// Waits until it has ended by itself; `None` when it has not in time.
-    pub(crate) fn wait(&mut self, limit: std::time::Duration) -> Option<std::process::ExitStatus> {
+    pub fn wait(&mut self, limit: std::time::Duration) -> Option<std::process::ExitStatus> {
         let deadline = std::time::Instant::now() + limit;
         while std::time::Instant::now() < deadline {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -57,12 +57,12 @@ impl Drop for Process {
 }
 
 /// A port nobody listens on right now.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// Finds a program on the PATH or in `folders`, newest folder name first.
-pub(crate) fn find_program(name: &str, folders: &[PathBuf]) -> PathBuf {
+pub fn find_program(name: &str, folders: &[PathBuf]) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(folders.iter().cloned())

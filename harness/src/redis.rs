@@ -4,13 +4,13 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::process::{Process, find_program, free_port};
+use crate::process::{Process, find_program, free_port};
 
 /// Longest wait for a server to answer.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 /// A running redis-server.
-pub(crate) struct Redis {
+pub struct Redis {
     process: Process,
     folder: tempfile::TempDir,
     port: u16,
@@ -19,17 +19,17 @@ pub(crate) struct Redis {
 
 impl Redis {
     /// Starts a server that keeps nothing on disk.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_with(&[])
     }
 
     /// Starts a server that keeps every write on disk.
-    pub(crate) fn start_durable() -> Self {
+    pub fn start_durable() -> Self {
         Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
     /// Starts a server with further options.
-    pub(crate) fn start_with(options: &[&str]) -> Self {
+    pub fn start_with(options: &[&str]) -> Self {
         let mut folder = tempfile::tempdir().expect("temporary folder");
         let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let deadline = Instant::now() + START_LIMIT;
@@ -48,7 +48,7 @@ impl Redis {
     }
 
     /// Starts a replica of this server and waits until it holds its data.
-    pub(crate) fn start_replica(&self, options: &[&str]) -> Self {
+    pub fn start_replica(&self, options: &[&str]) -> Self {
         let port = self.port.to_string();
         let mut all = vec!["--replicaof", "127.0.0.1", &port];
         all.extend(options);
@@ -61,7 +61,7 @@ impl Redis {
     }
 
     /// Waits until a replica has everything that was written here before.
-    pub(crate) fn wait_for_copy(&self, replica: &Redis) {
+    pub fn wait_for_copy(&self, replica: &Redis) {
         let offset = |server: &Redis, field: &str| -> u64 {
             let info = server.cli(&["info", "replication"]);
             let line = info.lines().find_map(|line| line.strip_prefix(field));
@@ -75,17 +75,17 @@ impl Redis {
     }
 
     /// Where clients connect.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// The port that it listens on.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Runs one command and gives what redis-cli prints, without the last line feed.
-    pub(crate) fn cli(&self, arguments: &[&str]) -> String {
+    pub fn cli(&self, arguments: &[&str]) -> String {
         let output = Command::new(find_program("redis-cli", &[]))
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
             .args(arguments)
@@ -96,17 +96,17 @@ impl Redis {
     }
 
     /// Removes all data, as an operator's mistake would.
-    pub(crate) fn flushall(&self) {
+    pub fn flushall(&self) {
         assert_eq!(self.cli(&["flushall"]), "OK");
     }
 
     /// Ends the server at once, as a crash would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.process.kill();
     }
 
     /// Starts the server again on its port; what it had on disk comes back.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.process.kill();
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -121,7 +121,7 @@ impl Redis {
     }
 
     /// Starts the server again on its port with an empty folder.
-    pub(crate) fn restart_empty(&mut self) {
+    pub fn restart_empty(&mut self) {
         self.process.kill();
         self.folder = tempfile::tempdir().expect("temporary folder");
         self.restart();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A running proxy. Its threads end with its connections.
-pub(crate) struct Proxy {
+pub struct Proxy {
     port: u16,
     state: Arc<State>,
 }
@@ -19,7 +19,7 @@ struct State {
 
 impl Proxy {
     /// Starts a proxy before a server on this machine.
-    pub(crate) fn start(target: u16) -> Self {
+    pub fn start(target: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Mutex::new(Vec::new());
@@ -38,23 +38,23 @@ impl Proxy {
     }
 
     /// The port that clients connect to.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// From now on answers get lost on their way; requests still arrive.
-    pub(crate) fn swallow_answers(&self) {
+    pub fn swallow_answers(&self) {
         self.state.swallowing.store(true, Ordering::SeqCst);
     }
 
     /// Forwards again. Connections whose answers got lost are cut, as a network would.
-    pub(crate) fn forward(&self) {
+    pub fn forward(&self) {
         self.cut();
         self.state.swallowing.store(false, Ordering::SeqCst);
     }
 
     /// Cuts all connections.
-    pub(crate) fn cut(&self) {
+    pub fn cut(&self) {
         for connection in self.state.connections.lock().unwrap().drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
         }

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::process::{Process, find_program, free_port};
+use crate::process::{Process, find_program, free_port};
 
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A running server.
-pub(crate) struct Postgres {
+pub struct Postgres {
     process: Option<Process>,
     folder: TempDir,
     port: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// Starts a server with an empty database.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let template = template();
         let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
@@ -39,7 +39,7 @@ impl Postgres {
     }
 
     /// The URL of a schema of its own, which is created where it is missing.
-    pub(crate) fn url(&self, schema: &str) -> String {
+    pub fn url(&self, schema: &str) -> String {
         self.sql(&format!("create schema if not exists {schema}"));
         let port = self.port;
         format!(
@@ -49,7 +49,7 @@ impl Postgres {
     }
 
     /// Runs SQL as the superuser and returns what it prints.
-    pub(crate) fn sql(&self, sql: &str) -> String {
+    pub fn sql(&self, sql: &str) -> String {
         let output = self.psql(sql);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{sql}: {error}");
@@ -57,7 +57,7 @@ impl Postgres {
     }
 
     /// Ends the server at once, as a crash would, and waits until all its processes are gone.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let id = process.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
@@ -69,7 +69,7 @@ impl Postgres {
     }
 
     /// Starts the server again on the same data and port.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.kill();
         self.run();
     }
@@ -145,10 +145,18 @@ fn installed(program: &str) -> PathBuf {
     find_program(program, &folders)
 }
 
+/// Where the template is kept: the build folder's `tmp`, which cargo gives to tests.
+fn template_folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    let is_build_folder = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
+    let build_folder = program.ancestors().find(is_build_folder);
+    build_folder.map_or_else(std::env::temp_dir, |folder| folder.join("tmp"))
+}
+
 /// The data folder that servers are copied from; made by whichever test comes first.
 fn template() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    fs::create_dir_all(home).unwrap();
+    let home = template_folder();
+    fs::create_dir_all(&home).unwrap();
     let version = run(Command::new(installed("postgres")).arg("--version"));
     let version: String = version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
     let template = home.join(format!("postgres-template-{version}"));

@@ -1,18 +1,28 @@
 //! The real program: `numerator serve` on servers of the test, and its one-shot commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::process::{Process, free_port};
+use crate::process::{Process, free_port};
 
 /// Longest wait for the service to be ready, or to end.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// How to start the program: an executable, and what comes before the program's own arguments.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<String>,
+}
+
 /// Settings of one deployment: where its stores are. Services and commands share it.
-pub(crate) struct Deployment {
+pub struct Deployment {
+    program: Program,
     folder: tempfile::TempDir,
     database_url: String,
     redis_url: Option<String>,
@@ -22,8 +32,9 @@ pub(crate) struct Deployment {
 
 impl Deployment {
     /// On PostgreSQL and Redis.
-    pub(crate) fn new(database_url: &str, redis_url: Option<&str>) -> Self {
+    pub fn new(program: Program, database_url: &str, redis_url: Option<&str>) -> Self {
         Deployment {
+            program,
             folder: tempfile::tempdir().expect("temporary folder"),
             database_url: database_url.into(),
             redis_url: redis_url.map(Into::into),
@@ -31,25 +42,20 @@ impl Deployment {
         }
     }
 
-    /// Embedded: SQLite in a folder of its own, no Redis.
-    pub(crate) fn embedded() -> Self {
-        Self::sqlite(None)
-    }
-
     /// SQLite in a folder of its own.
-    pub(crate) fn sqlite(redis_url: Option<&str>) -> Self {
-        let mut deployment = Self::new("", redis_url);
+    pub fn sqlite(program: Program, redis_url: Option<&str>) -> Self {
+        let mut deployment = Self::new(program, "", redis_url);
         deployment.database_url = format!("sqlite:{}", deployment.path("numerator.db").display());
         deployment
     }
 
     /// A path in the deployment's folder.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Where the ledger is.
-    pub(crate) fn database_url(&self) -> &str {
+    pub fn database_url(&self) -> &str {
         &self.database_url
     }
 
@@ -72,19 +78,20 @@ impl Deployment {
     }
 
     /// Runs a command of the program to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("numerator runs")
     }
 
     /// A command of the program, not started yet.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_numerator"));
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.args(&self.program.arguments);
         command.arg("--config").arg(self.settings(0)).args(arguments).stdin(Stdio::null());
         command
     }
 
     /// Runs a command that must succeed; its standard output.
-    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+    pub fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
@@ -93,15 +100,15 @@ impl Deployment {
     }
 
     /// Applies series files.
-    pub(crate) fn apply(&self, files: &[PathBuf]) {
+    pub fn apply(&self, files: &[PathBuf]) {
         let mut arguments = vec!["series".to_owned(), "apply".to_owned()];
         arguments.extend(files.iter().map(|file| file.display().to_string()));
         self.ok(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     /// Applies all example series.
-    pub(crate) fn apply_examples(&self) {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/series");
+    pub fn apply_examples(&self) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/series");
         let mut files: Vec<PathBuf> =
             folder.read_dir().expect("examples").map(|entry| entry.unwrap().path()).collect();
         files.sort();
@@ -109,7 +116,7 @@ impl Deployment {
     }
 
     /// Applies a series `LOAD` of eight digits that never resets: one counter.
-    pub(crate) fn apply_load_series(&self) {
+    pub fn apply_load_series(&self) {
         let file = self.path("load.toml");
         let text = "[[series]]\ncode = \"LOAD\"\nname = \"load\"\ntemplate = \"L-{SEQ:8}\"\n\
                     serves = { types = [\"LOAD\"] }\n[[series.serials]]\ncounter = [\"type\"]\n";
@@ -118,7 +125,7 @@ impl Deployment {
     }
 
     /// Runs `verify`; whether it exits 0, and what it prints.
-    pub(crate) fn verify(&self) -> (bool, Value) {
+    pub fn verify(&self) -> (bool, Value) {
         let output = self.run(&["verify", "--json"]);
         let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
             panic!(
@@ -131,13 +138,13 @@ impl Deployment {
     }
 
     /// Starts the service and waits until it is ready.
-    pub(crate) fn serve(&self) -> Service {
+    pub fn serve(&self) -> Service {
         let port = free_port();
         let log = self.path(&format!("serve-{port}.log"));
-        let arguments =
-            ["--config".to_owned(), self.settings(port).display().to_string(), "serve".to_owned()];
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_numerator"));
-        let process = Process::start(&program, &arguments, &log);
+        let mut arguments = self.program.arguments.clone();
+        let settings = self.settings(port).display().to_string();
+        arguments.extend(["--config".to_owned(), settings, "serve".to_owned()]);
+        let process = Process::start(&self.program.path, &arguments, &log);
         let service = Service { process, url: format!("http://127.0.0.1:{port}"), log };
         service.wait_until_ready();
         service
@@ -145,7 +152,7 @@ impl Deployment {
 }
 
 /// A running `numerator serve`.
-pub(crate) struct Service {
+pub struct Service {
     process: Process,
     /// Where it listens.
     pub url: String,
@@ -176,24 +183,24 @@ impl Service {
     }
 
     /// What it wrote to its log.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Ends it at once, as a crash would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.process.kill();
     }
 
     /// Sends a signal by its name.
-    pub(crate) fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let id = self.process.id().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
         assert!(sent.expect("kill runs").success());
     }
 
     /// Asks it to end, and waits until it has; true when it ended well.
-    pub(crate) fn terminate(mut self) -> bool {
+    pub fn terminate(mut self) -> bool {
         self.signal("TERM");
         self.process.wait(START_LIMIT).is_some_and(|status| status.success())
     }
