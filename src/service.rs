@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership,
+    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership, Peers,
+    Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -76,6 +77,8 @@ impl Service {
             .context("joining as a node")?;
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
+            sights: Sights::new(deployment.partitions),
+            peers: Peers::default(),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -88,10 +91,16 @@ impl Service {
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
         });
-        let mut tasks = vec![journal, membership.start(bounds.node_heartbeat)];
+        let mut tasks = vec![
+            journal,
+            Membership::start(Arc::clone(&context)),
+            Reconciler::start(Arc::clone(&context)),
+        ];
+        if let Some(redis) = &redis {
+            tasks.push(Sights::start(Arc::clone(&context), redis.clone()));
+        }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
         if mode == Mode::Serve {
-            tasks.push(Reconciler::start(context));
             tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::membership::Membership;
-use super::{AllocatorSettings, Doubts};
+use super::{AllocatorSettings, Doubts, Peers, Sights};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
@@ -37,6 +37,10 @@ pub struct Context {
     pub eager: bool,
     /// Where the journal may not have all that was handed out.
     pub doubts: Doubts,
+    /// What this process sees of Redis.
+    pub sights: Sights,
+    /// What the other nodes see of it.
+    pub peers: Peers,
     /// Numbers the flights.
     pub flights: FlightNumbers,
 }
@@ -54,6 +58,20 @@ impl FlightNumbers {
 }
 
 impl Context {
+    /// Whether a partition's Redis is unavailable: no script has succeeded for
+    /// `redis.fallback_after`, and no other live node says that one does there (F22).
+    #[must_use]
+    pub fn redis_is_gone(&self, partition: u32) -> bool {
+        self.is_cut_off(partition) && !self.peers.may_see(partition)
+    }
+
+    /// Whether this node has not reached a partition's Redis for `redis.fallback_after`.
+    #[must_use]
+    pub fn is_cut_off(&self, partition: u32) -> bool {
+        let away = self.sights.away_for(partition);
+        away.is_some_and(|away| away >= self.settings.fallback_after)
+    }
+
     /// Where the idempotency window begins, in microseconds of UTC.
     #[must_use]
     pub fn window_start_us(&self) -> i64 {

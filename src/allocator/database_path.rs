@@ -18,6 +18,9 @@ impl Lane {
         if self.epoch_is_over(at) {
             return Standing::Nowhere;
         }
+        if self.return_is_due(at) {
+            return self.offer_to_redis().await;
+        }
         let mut tickets = Vec::new();
         while tickets.len() < self.context.settings.flight_max {
             let Some(mut ticket) = self.waiting.pop_front() else { break };

@@ -1,17 +1,15 @@
 //! How a lane comes into an epoch: joins one that is open, or brings the next one about.
 
-use std::time::Duration;
+use std::future::Future;
 
 use tokio::time::Instant;
 
 use super::Unavailable;
 use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
-use crate::ledger::{At, LedgerError, Owner, Partition, PartitionState};
-use crate::reconciler::{self, Recovered, Trouble};
-
-/// How long a recovery after which nothing was handed out slows the next one down.
-const BRAKE_MEMORY: Duration = Duration::from_secs(60);
+use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState, Wanted};
+use crate::node::NodeId;
+use crate::reconciler::{self, Plan, Recovered, Trouble};
 
 impl Lane {
     /// Finds the epoch to serve in, or brings it about.
@@ -24,19 +22,27 @@ impl Lane {
                 return away(suspicion);
             }
         };
-        let at = At { partition: self.partition, epoch: row.epoch };
-        if let Some(suspicion) = &suspicion
-            && (row.epoch < suspicion.at.epoch || suspicion.redis_epoch > Some(row.epoch))
-        {
-            return self.hold(suspicion).await;
+        let redis_epoch = suspicion.as_ref().and_then(|suspicion| suspicion.redis_epoch);
+        let highest = self.highest.max(redis_epoch.unwrap_or(0));
+        if row.epoch < highest {
+            let cause = suspicion.as_ref().map_or("an epoch is forgotten", |seen| &seen.cause);
+            return self.hold(highest, cause).await;
         }
+        self.highest = row.epoch;
+        let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis.is_some();
+        if has_redis {
+            self.context.sights.watch(self.partition);
+        }
         match (row.state, &row.owner) {
             (PartitionState::Held, _) => Standing::Held,
             // A process without Redis never moves a partition that Redis owns (F22).
             (_, Owner::Redis { .. }) if !has_redis => {
                 self.refuse(Unavailable::NoRedis, "redis owns the partition; set redis.url").await;
                 Standing::Nowhere
+            }
+            (PartitionState::Open, Owner::Redis { .. }) if row.wanted == Wanted::Database => {
+                self.recover(&row, "an operator wants the database", suspicion).await
             }
             (PartitionState::Open, Owner::Redis { incarnation }) => match &suspicion {
                 Some(suspicion) if suspicion.at == at => {
@@ -45,12 +51,9 @@ impl Lane {
                 }
                 _ => self.participate(at, incarnation.clone()).await,
             },
-            (PartitionState::Open, Owner::Database) if !has_redis => {
+            (PartitionState::Open, Owner::Database) => {
                 self.well();
                 Standing::Database(at)
-            }
-            (PartitionState::Open, Owner::Database) => {
-                self.recover(&row, "redis configured", suspicion).await
             }
             (PartitionState::Open, Owner::None) => self.recover(&row, "first use", suspicion).await,
             (PartitionState::Recovering | PartitionState::Opening, _) => {
@@ -65,6 +68,8 @@ impl Lane {
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
+                self.owed.retain(|owed| owed.0 == at.epoch && owed.1 != node);
+                self.owed.push((at.epoch, node));
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
             }
             Ok(false) => {
@@ -78,8 +83,14 @@ impl Lane {
         }
     }
 
-    /// Watches another node's recovery; goes on in its place when it stands still too long (F6).
+    /// Acknowledges another node's recovery and watches it; goes on in its place when it stands
+    /// still too long (F6).
     async fn carry_on(&mut self, row: &Partition, suspicion: Option<Suspicion>) -> Standing {
+        if row.state == PartitionState::Recovering
+            && let Some(standing) = self.acknowledge(row.epoch).await
+        {
+            return standing;
+        }
         let settings = &self.context.settings;
         let mine = row.actor == Some(self.context.membership.node());
         let patience = match row.state {
@@ -88,7 +99,10 @@ impl Lane {
         };
         let since = match self.watched {
             Some((epoch, state, since)) if (epoch, state) == (row.epoch, row.state) => since,
-            _ => Instant::now(),
+            _ => {
+                self.backoff.reset();
+                Instant::now()
+            }
         };
         self.watched = Some((row.epoch, row.state, since));
         if mine || since.elapsed() > patience {
@@ -98,6 +112,49 @@ impl Lane {
         away(suspicion)
     }
 
+    /// Tells the ledger that this process has left the epoch before `epoch`, once all that it
+    /// handed out there is committed.
+    async fn acknowledge(&mut self, epoch: u64) -> Option<Standing> {
+        let nodes = self.owed_in(epoch - 1);
+        if nodes.is_empty() || *self.progress.borrow() < self.handed {
+            return None;
+        }
+        let at = At { partition: self.partition, epoch };
+        match self.context.ledger.acknowledge(at, &nodes).await {
+            Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
+                self.owed.retain(|owed| owed.0 >= epoch);
+                None
+            }
+            Ok(Acknowledged::Forgotten) => {
+                Some(self.hold(epoch + 1, "this node's participation is forgotten").await)
+            }
+            Err(error) => {
+                self.trouble(Unavailable::Ledger, &error).await;
+                None
+            }
+        }
+    }
+
+    /// Under which identities this process took part in an epoch that it has not acknowledged.
+    fn owed_in(&self, epoch: u64) -> Vec<NodeId> {
+        self.owed.iter().filter(|owed| owed.0 == epoch).map(|owed| owed.1).collect()
+    }
+
+    /// Redis has been healthy for long enough: it may take over from the database.
+    pub(super) async fn offer_to_redis(&mut self) -> Standing {
+        self.note_return();
+        match self.read_row().await {
+            Ok(row) if (row.state, &row.owner) == (PartitionState::Open, &Owner::Database) => {
+                self.recover(&row, "redis is back", None).await
+            }
+            Ok(_) => Standing::Nowhere,
+            Err(error) => {
+                self.trouble(Unavailable::Ledger, &error).await;
+                Standing::Nowhere
+            }
+        }
+    }
+
     /// Leads a recovery one step further.
     async fn recover(
         &mut self,
@@ -105,26 +162,16 @@ impl Lane {
         cause: &str,
         suspicion: Option<Suspicion>,
     ) -> Standing {
-        if self.fruitless.is_some_and(|opened| opened.elapsed() < BRAKE_MEMORY) {
-            // The recovery before helped nobody: whatever is wrong will not go away by speed (F6).
-            self.brake.wait().await;
-        } else {
-            self.brake.reset();
-        }
         // What another node saw is not known here: only a planned recovery trusts the data.
         let lost_data = suspicion.is_some() || row.state != PartitionState::Open;
-        let handed = self.handed;
-        let mut progress = self.progress.clone();
-        let settled = async move {
-            // An error means that the journal is gone: then nothing more will be committed.
-            let _ = progress.wait_for(|committed| *committed >= handed).await;
+        let closing = match row.state {
+            PartitionState::Recovering => row.epoch - 1,
+            _ => row.epoch,
         };
-        match reconciler::recover(&self.context, row, cause, lost_data, settled).await {
-            Ok(Recovered::Opened) => {
-                self.fruitless = Some(Instant::now());
-                Standing::Nowhere
-            }
-            Ok(Recovered::Elsewhere) => Standing::Nowhere,
+        let plan = Plan { cause, lost_data, participations: self.owed_in(closing) };
+        let settled = self.settled();
+        match reconciler::recover(&self.context, row, plan, settled).await {
+            Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
             Ok(Recovered::Held) => Standing::Held,
             Err(Trouble::Ledger(error)) => {
                 self.trouble(Unavailable::Ledger, &error).await;
@@ -141,11 +188,21 @@ impl Lane {
         }
     }
 
+    /// Ends when everything that this lane handed out is committed. Safe to drop.
+    fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let (handed, mut progress) = (self.handed, self.progress.clone());
+        async move {
+            // An error means that the journal is gone: then nothing more will be committed.
+            if progress.wait_for(|committed| *committed >= handed).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// The ledger shows less than this node or Redis has seen: it went back (F9).
-    async fn hold(&mut self, suspicion: &Suspicion) -> Standing {
-        let epoch = suspicion.at.epoch.max(suspicion.redis_epoch.unwrap_or(0));
-        let seen = At { epoch, ..suspicion.at };
-        let cause = format!("the ledger went back: {}", suspicion.cause);
+    async fn hold(&mut self, seen: u64, cause: &str) -> Standing {
+        let seen = At { partition: self.partition, epoch: seen };
+        let cause = format!("the ledger went back: {cause}");
         match self.context.ledger.hold(seen, &cause).await {
             Ok(true) => {
                 tracing::error!(partition = self.partition, cause, "partition held");
@@ -154,7 +211,7 @@ impl Lane {
             Ok(false) => Standing::Nowhere,
             Err(error) => {
                 self.trouble(Unavailable::Ledger, &error).await;
-                Standing::Away(suspicion.clone())
+                Standing::Nowhere
             }
         }
     }

@@ -58,7 +58,6 @@ impl Lane {
             let handover = Handover { partition, flight: number, node, entries, room };
             self.context.journal.hand_over(handover);
             self.handed = number;
-            self.fruitless = None;
         }
         for (ticket, answer) in answers {
             ticket.answer(answer);

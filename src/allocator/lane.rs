@@ -1,10 +1,10 @@
 //! The lane of one partition: a single task through which each of its numbers passes.
 //!
 //! ```text
-//!            join                      fenced, regressed, newer epoch
+//!            join                      fenced, regressed, gone, newer epoch
 //!   Away ───────────▶ Redis (seat) ──────────────────────────────────▶ Away (suspicion)
 //!    │  ╲                                                                │ recovery
-//!    │   ╲──────────▶ Database ────── fenced ─────────────────────────▶ Away
+//!    │   ╲──────────▶ Database ────── fenced, redis is back ──────────▶ Away
 //!    ╰──────────────▶ Held (the ledger went back; an operator acts)
 //! ```
 //!
@@ -27,6 +27,7 @@ use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
+use crate::node::NodeId;
 use crate::task::Stop;
 
 /// Why a lane left an epoch: it must not go back to it without a recovery.
@@ -105,10 +106,13 @@ pub(super) struct Lane {
     pub(super) handed: u64,
     pub(super) progress: watch::Receiver<u64>,
     pub(super) backoff: Backoff,
-    /// Keeps recoveries that do not help apart.
-    pub(super) brake: Backoff,
-    /// When the last recovery ended, unless a number was handed out since.
-    pub(super) fruitless: Option<Instant>,
+    /// Epochs of Redis in which this process took part, and as whom: each waits for this lane's
+    /// acknowledgement when it ends.
+    pub(super) owed: Vec<(u64, NodeId)>,
+    /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
+    pub(super) highest: u64,
+    /// When Redis was last offered a partition that the database owns.
+    pub(super) return_tried: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Ticket>,
     reports: mpsc::UnboundedReceiver<Done>,
     news: watch::Receiver<News>,
@@ -138,8 +142,9 @@ impl Lane {
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-            brake: Backoff::new(settings.recovery_delay_min, settings.recovery_delay_max),
-            fruitless: None,
+            owed: Vec::new(),
+            highest: 0,
+            return_tried: None,
             inbox,
             reports,
             news: context.membership.news(),
@@ -193,10 +198,16 @@ impl Lane {
     fn has_work(&self) -> bool {
         let standing_has = match &self.standing {
             Standing::Redis(seat) => {
-                seat.has_work() || self.trim_is_due(seat) || self.epoch_is_over(seat.at)
+                seat.has_work()
+                    || self.trim_is_due(seat)
+                    || self.epoch_is_over(seat.at)
+                    || self.is_unwanted()
             }
-            Standing::Database(at) => self.epoch_is_over(*at),
-            Standing::Nowhere | Standing::Away(_) => self.context.eager && !self.stopping,
+            Standing::Database(at) => self.epoch_is_over(*at) || self.return_is_due(*at),
+            // Others may wait for this lane's acknowledgement even if nobody here asks for numbers.
+            Standing::Nowhere | Standing::Away(_) => {
+                (self.context.eager || !self.owed.is_empty()) && !self.stopping
+            }
             Standing::Held => self.row().is_some_and(|row| row.state != PartitionState::Held),
         };
         standing_has || !self.waiting.is_empty() || !self.done.is_empty()
@@ -204,8 +215,11 @@ impl Lane {
 
     /// Waits for anything to happen. Each branch is safe to drop.
     async fn idle(&mut self, stop: &mut Stop) {
-        let trim_at = match &self.standing {
+        let look_at = match &self.standing {
             Standing::Redis(seat) => Some(self.next_trim(seat)),
+            Standing::Database(_) if self.context.redis.is_some() => {
+                Some(Instant::now() + self.context.settings.probe_period)
+            }
             _ => None,
         };
         tokio::select! {
@@ -220,7 +234,7 @@ impl Lane {
             }
             _ = self.news.changed() => {}
             _ = self.progress.changed() => {}
-            () = until(trim_at), if trim_at.is_some() => {}
+            () = until(look_at), if look_at.is_some() => {}
             () = stop.requested() => {}
         }
     }
@@ -291,7 +305,7 @@ impl Lane {
     }
 
     /// The row as the last heartbeat showed it.
-    fn row(&self) -> Option<Partition> {
+    pub(super) fn row(&self) -> Option<Partition> {
         self.news.borrow().iter().find(|row| row.partition == self.partition).cloned()
     }
 

@@ -4,12 +4,12 @@
 //! barred, or whose row is gone, takes a new identity; the old one is never used again (F10, F14).
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::Context;
 use crate::clock::SharedClock;
-use crate::ledger::{LedgerError, NewNode, Partition, SharedLedger};
+use crate::ledger::{LedgerError, NewNode, Partition, SharedLedger, Sight};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
@@ -74,25 +74,30 @@ impl Membership {
         Ok(())
     }
 
-    /// Starts the heartbeat.
+    /// Starts the heartbeat. A service says what it sees of Redis with each beat; a one-shot
+    /// command has no opinion.
     #[must_use]
-    pub fn start(self: &Arc<Self>, period: Duration) -> Task {
-        let membership = Arc::clone(self);
-        Task::start("heartbeat", move |stop| membership.beat(Ticks::every(period, stop)))
+    pub fn start(context: Arc<Context>) -> Task {
+        let period = context.settings.node_heartbeat;
+        Task::start("heartbeat", move |stop| async move {
+            let mut ticks = Ticks::every(period, stop);
+            while ticks.next().await {
+                let sight = context.eager.then(|| context.sights.sight());
+                context.membership.beat(sight.as_ref()).await;
+            }
+        })
     }
 
-    async fn beat(self: Arc<Self>, mut ticks: Ticks) {
-        while ticks.next().await {
-            let node = self.node();
-            match self.ledger.heartbeat(node).await {
-                Ok(partitions) => self.publish(partitions),
-                Err(LedgerError::NodeGone(_)) => {
-                    if let Err(error) = self.renew(node).await {
-                        tracing::warn!(%error, "cannot register anew");
-                    }
+    async fn beat(&self, sight: Option<&Sight>) {
+        let node = self.node();
+        match self.ledger.heartbeat(node, sight).await {
+            Ok(partitions) => self.publish(partitions),
+            Err(LedgerError::NodeGone(_)) => {
+                if let Err(error) = self.renew(node).await {
+                    tracing::warn!(%error, "cannot register anew");
                 }
-                Err(error) => tracing::warn!(%error, "heartbeat failed"),
             }
+            Err(error) => tracing::warn!(%error, "heartbeat failed"),
         }
     }
 

@@ -16,11 +16,14 @@ mod lane;
 mod membership;
 mod notes;
 mod order;
+mod ownership;
+mod peers;
 mod redis_path;
 mod replay;
 mod seat;
 mod settings;
 mod settling;
+mod sights;
 mod ticket;
 mod trimming;
 
@@ -30,7 +33,9 @@ pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
+pub use peers::Peers;
 pub use settings::AllocatorSettings;
+pub use sights::Sights;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};

@@ -27,8 +27,8 @@ impl Lane {
     pub(super) async fn serve_redis(&mut self, mut seat: Box<Seat>) -> Standing {
         // Under an identity that was given up nothing more is flown: nobody would adopt it.
         let spent = seat.node != self.context.membership.node() && seat.air.is_none();
-        if spent || self.epoch_is_over(seat.at) {
-            self.wait_again(seat.discard());
+        if spent || self.epoch_is_over(seat.at) || self.is_unwanted() {
+            self.vacate(*seat).await;
             return Standing::Nowhere;
         }
         let mut reports = std::mem::take(&mut self.done).into_iter();
@@ -64,7 +64,7 @@ impl Lane {
         tracing::warn!(partition = at.partition, epoch = at.epoch, cause, "leaving the epoch");
         self.context.metrics.fenced.increment(1);
         let (at, node) = (seat.at, seat.node);
-        self.wait_again(seat.discard());
+        self.vacate(seat).await;
         if suspicion.identity_spent
             && let Err(error) = self.context.membership.renew(node).await
         {
@@ -87,14 +87,24 @@ impl Lane {
             let places = std::mem::take(&mut seat.seeds);
             let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
             let flight = Flight::seed(keys, &guard, &flat);
-            return Some(InAir { flight, number, cargo: Cargo::Seeds(places) });
+            return Some(InAir {
+                flight,
+                number,
+                cargo: Cargo::Seeds(places),
+                is_unresolved: false,
+            });
         }
         if !seat.raises.is_empty() {
             let raises = std::mem::take(&mut seat.raises);
             let flat: Vec<(String, i64)> =
                 raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
             let flight = Flight::raise(keys, &guard, &flat);
-            return Some(InAir { flight, number, cargo: Cargo::Raises(raises) });
+            return Some(InAir {
+                flight,
+                number,
+                cargo: Cargo::Raises(raises),
+                is_unresolved: false,
+            });
         }
         let mut tickets = self.board(seat);
         if tickets.is_empty() {
@@ -115,7 +125,7 @@ impl Lane {
         let now_ms = self.context.clock.now_ms();
         let flight = Flight::issue(keys, &guard, &requests, now_ms, window_ms);
         self.context.metrics.flight_requests.record(tickets.len() as f64);
-        Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room) })
+        Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
     }
 
     /// Takes waiting requests aboard; those whose counter is being seeded or raised park behind it.
@@ -146,9 +156,10 @@ impl Lane {
         match landed {
             Ok(answer) => self.land(seat, in_air, answer),
             Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
-                seat.air = Some(in_air);
-                self.trouble(Unavailable::Redis, &error).await;
-                Course::Stay
+                let is_unresolved =
+                    in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
+                seat.air = Some(InAir { is_unresolved, ..in_air });
+                self.without_redis(seat, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
                 seat.air = Some(in_air);
@@ -182,7 +193,8 @@ impl Lane {
             (cargo, Answer::Seed(landing)) => (cargo, refusal(at, landing)),
             (cargo, Answer::Raise(landing)) => (cargo, refusal(at, landing)),
         };
-        seat.air = Some(InAir { flight: in_air.flight, number, cargo });
+        let InAir { flight, is_unresolved, .. } = in_air;
+        seat.air = Some(InAir { flight, number, cargo, is_unresolved });
         Course::Leave(suspicion)
     }
 

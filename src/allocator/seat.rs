@@ -49,6 +49,8 @@ pub(super) struct InAir {
     pub number: u64,
     /// What it carries.
     pub cargo: Cargo,
+    /// Whether a try of it ended without an answer: it may have been executed.
+    pub is_unresolved: bool,
 }
 
 /// The participation.

@@ -19,13 +19,20 @@ pub struct AllocatorSettings {
     pub seed_grace: Duration,
     /// `recovery.open_timeout`: an `opening` older than this is given up (F6).
     pub recovery_open_timeout: Duration,
-    /// `recovery.delay_min`: wait between two recoveries of a partition that did not help; doubles
-    /// each time (F6).
-    pub recovery_delay_min: Duration,
-    /// `recovery.delay_max`: longest such wait.
-    pub recovery_delay_max: Duration,
+    /// `recovery.per_minute_max`: more recoveries of a partition in a minute give it to the
+    /// database (F6).
+    pub recovery_per_minute_max: u64,
+    /// `recovery.settle_max`: longest wait to learn what became of a flight of unknown outcome when
+    /// its epoch ends (F17).
+    pub recovery_settle_max: Duration,
     /// `recovery.barrier_max`: longest wait for journal and nodes before an epoch closes (F14).
     pub recovery_barrier_max: Duration,
+    /// `redis.fallback_after`: when no script has succeeded for so long, the database takes over.
+    pub fallback_after: Duration,
+    /// `redis.return_after`: when all nodes have seen Redis healthy for so long, it takes over.
+    pub return_after: Duration,
+    /// `redis.probe_period`: time between two looks at Redis, per partition.
+    pub probe_period: Duration,
     /// `node.heartbeat`: time between two heartbeats.
     pub node_heartbeat: Duration,
     /// `node.ttl`: a node whose heartbeat stands still this long is silent (F18).
@@ -58,9 +65,12 @@ impl Default for AllocatorSettings {
             ceiling_horizon: Duration::from_secs(30),
             seed_grace: Duration::from_secs(1),
             recovery_open_timeout: Duration::from_secs(1),
-            recovery_delay_min: Duration::from_millis(50),
-            recovery_delay_max: Duration::from_secs(20),
+            recovery_per_minute_max: 3,
+            recovery_settle_max: Duration::from_millis(200),
             recovery_barrier_max: Duration::from_secs(2),
+            fallback_after: Duration::from_secs(1),
+            return_after: Duration::from_secs(10),
+            probe_period: Duration::from_millis(250),
             node_heartbeat: Duration::from_millis(250),
             node_ttl: Duration::from_secs(3),
             idempotency_window: Duration::from_secs(24 * 60 * 60),

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Unavailable;
 use super::lane::{Lane, Suspicion};
 use super::redis_path::{Course, leave};
 use super::seat::Seat;
@@ -49,10 +48,7 @@ impl Lane {
             }
             Ok(Trimmed::Fenced) => leave(seat, "fenced while trimming the outbox".into()),
             Ok(Trimmed::Barred) => Course::Leave(Suspicion::barred(seat.at)),
-            Err(error) => {
-                self.trouble(Unavailable::Redis, &error).await;
-                Course::Stay
-            }
+            Err(error) => self.without_redis(seat, &error).await,
         }
     }
 }

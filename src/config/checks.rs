@@ -228,12 +228,11 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
 
 /// Bounds and waits of issuing, and what they must be to each other.
 fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
-    let Layer { node, allocator, ceiling, journal, retry, recovery, .. } = layer;
+    let Layer { node, allocator, ceiling, journal, retry, recovery, redis, .. } = layer;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
     let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
     let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
-    let recovery_delay = wait("recovery.delay_min", recovery.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
     Ok(AllocatorSettings {
@@ -253,12 +252,23 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
             recovery.barrier_max,
             millis(10)..=secs(60),
         )?,
-        recovery_delay_min: recovery_delay,
-        recovery_delay_max: wait(
-            "recovery.delay_max",
-            recovery.delay_max,
-            DurationText(recovery_delay)..=secs(3_600),
+        recovery_per_minute_max: within(
+            "recovery.per_minute_max",
+            recovery.per_minute_max,
+            1..=100,
         )?,
+        recovery_settle_max: wait(
+            "recovery.settle_max",
+            recovery.settle_max,
+            millis(1)..=secs(60),
+        )?,
+        fallback_after: wait(
+            "redis.fallback_after",
+            redis.fallback_after,
+            millis(10)..=secs(3_600),
+        )?,
+        return_after: wait("redis.return_after", redis.return_after, millis(10)..=secs(3_600))?,
+        probe_period: wait("redis.probe_period", redis.probe_period, millis(10)..=secs(60))?,
         node_heartbeat: heartbeat,
         node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,
         idempotency_window: wait(

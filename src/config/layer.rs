@@ -149,6 +149,9 @@ section! {
         command_timeout: DurationText = DurationText(Duration::from_secs(1)),
         /// Longest wait between two attempts to connect.
         reconnect_max: DurationText = DurationText(Duration::from_millis(500)),
+        fallback_after: DurationText = DurationText(issuing().fallback_after),
+        return_after: DurationText = DurationText(issuing().return_after),
+        probe_period: DurationText = DurationText(issuing().probe_period),
     }
 }
 
@@ -214,8 +217,8 @@ section! {
     Recovery {
         open_timeout: DurationText = DurationText(issuing().recovery_open_timeout),
         barrier_max: DurationText = DurationText(issuing().recovery_barrier_max),
-        delay_min: DurationText = DurationText(issuing().recovery_delay_min),
-        delay_max: DurationText = DurationText(issuing().recovery_delay_max),
+        per_minute_max: u64 = issuing().recovery_per_minute_max,
+        settle_max: DurationText = DurationText(issuing().recovery_settle_max),
     }
 }
 

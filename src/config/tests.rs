@@ -99,6 +99,11 @@ fn every_bound_of_issuing_has_its_setting() {
         ("seed.grace", "160ms"),
         ("recovery.open_timeout", "170ms"),
         ("recovery.barrier_max", "180ms"),
+        ("recovery.per_minute_max", "7"),
+        ("recovery.settle_max", "181ms"),
+        ("redis.fallback_after", "182ms"),
+        ("redis.return_after", "183ms"),
+        ("redis.probe_period", "184ms"),
         ("node.heartbeat", "190ms"),
         ("node.ttl", "20s"),
         ("idempotency.window", "21h"),
@@ -115,6 +120,9 @@ fn every_bound_of_issuing_has_its_setting() {
     assert_eq!((settings.ceiling_step_min, settings.ceiling_horizon), (14, ms(15_000)));
     assert_eq!(settings.seed_grace, ms(160));
     assert_eq!((settings.recovery_open_timeout, settings.recovery_barrier_max), (ms(170), ms(180)));
+    assert_eq!((settings.recovery_per_minute_max, settings.recovery_settle_max), (7, ms(181)));
+    let redis = (settings.fallback_after, settings.return_after, settings.probe_period);
+    assert_eq!(redis, (ms(182), ms(183), ms(184)));
     assert_eq!((settings.node_heartbeat, settings.node_ttl), (ms(190), ms(20_000)));
     assert_eq!(settings.idempotency_window, ms(21 * 3_600_000));
     assert_eq!((settings.journal_queue_max, settings.journal_batch_rows_max), (23, 22));

@@ -33,6 +33,7 @@ static BAR: LazyLock<Script> = script!("bar", "server", "owned");
 static READ_OUTBOX: LazyLock<Script> = script!("read_outbox", "integer", "server", "owned");
 static DROP_OUTBOX: LazyLock<Script> =
     script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
+static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "landed");
 static PROBE: LazyLock<Script> = script!("probe", "server");
 
 /// A script.
@@ -46,6 +47,7 @@ pub(super) enum Verb {
     Bar,
     ReadOutbox,
     DropOutbox,
+    Settle,
     Probe,
 }
 
@@ -60,6 +62,7 @@ impl Verb {
             Verb::Trim | Verb::DropOutbox => "trimmed",
             Verb::Bar => "done",
             Verb::ReadOutbox => "entries",
+            Verb::Settle => "executed",
             Verb::Probe => "server",
         }
     }
@@ -75,6 +78,7 @@ impl Verb {
             Verb::Bar => &BAR,
             Verb::ReadOutbox => &READ_OUTBOX,
             Verb::DropOutbox => &DROP_OUTBOX,
+            Verb::Settle => &SETTLE,
             Verb::Probe => &PROBE,
         }
     }

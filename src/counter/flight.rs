@@ -177,6 +177,8 @@ pub enum Raised {
 #[derive(Clone, Debug)]
 pub struct Flight {
     call: Call,
+    guard: Guard,
+    digest: String,
     requests: usize,
 }
 
@@ -269,9 +271,21 @@ impl Flight {
             flight.to_string(),
             confirmed.to_string(),
         ];
-        args.push(fingerprint(verb, &keys, &[args.as_slice(), rest.as_slice()].concat()));
+        let digest = fingerprint(verb, &keys, &[args.as_slice(), rest.as_slice()].concat());
+        args.push(digest.clone());
         args.extend(rest);
-        Flight { call: Call::new(verb, echo, keys, args), requests }
+        let call = Call::new(verb, echo, keys, args);
+        Flight { call, guard: guard.clone(), digest, requests }
+    }
+
+    /// Under what it flies.
+    pub(super) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Fingerprint of its bytes.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// The call.

@@ -11,6 +11,7 @@ mod keys;
 mod redis;
 mod reply;
 mod scripts;
+mod settle;
 
 pub use error::CounterError;
 pub use flight::{
@@ -19,3 +20,4 @@ pub use flight::{
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
+pub use settle::Settled;

@@ -290,7 +290,7 @@ fn owned_call(
     Call::new(verb, echo, names, args)
 }
 
-fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
+pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
     let mut parts = Parts::of(value)?;
     let outcome = match parts.text()?.as_str() {
         "taken" => IssueOutcome::Taken(parts.taken()?),

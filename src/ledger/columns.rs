@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState};
+use super::{Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState, Wanted};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
@@ -59,6 +59,12 @@ impl Word for Closing {
     const COLUMN: &'static str = "closing";
     const WORDS: &'static [(Self, &'static str)] =
         &[(Closing::Exact, "exact"), (Closing::Ceiling, "ceiling")];
+}
+
+impl Word for Wanted {
+    const COLUMN: &'static str = "partition.wanted";
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Wanted::Auto, "auto"), (Wanted::Database, "database")];
 }
 
 impl Word for GapReason {

@@ -62,13 +62,17 @@ pub trait Ledger: Send + Sync + 'static {
     /// Enters a node with beat 0.
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError>;
 
-    /// Raises the node's heartbeat counter by one and reads all partitions (F18: a heartbeat is a
-    /// counter, never a time).
+    /// Raises the node's heartbeat counter by one, notes which data set of Redis it sees, and reads
+    /// all partitions (F18: a heartbeat is a counter, never a time).
     ///
     /// # Errors
     /// `NodeGone` when the row is missing or has left: the ledger went back, or the node was
     /// removed.
-    async fn heartbeat(&self, node: NodeId) -> Result<Vec<Partition>, LedgerError>;
+    async fn heartbeat(
+        &self,
+        node: NodeId,
+        sight: Option<&Sight>,
+    ) -> Result<Vec<Partition>, LedgerError>;
 
     /// Marks the node as having left: everything it handed out is in the journal.
     async fn leave(&self, node: NodeId) -> Result<(), LedgerError>;
@@ -100,17 +104,24 @@ pub trait Ledger: Send + Sync + 'static {
         cause: &str,
     ) -> Result<Option<u64>, LedgerError>;
 
+    /// Says that nodes have stopped using the epoch before `at.epoch`, and that all they handed out
+    /// in it is in the journal: compare-and-set under the partition's row lock, done only while the
+    /// ledger shows `at.epoch` `recovering`. Counts for that one epoch (F5). Safe to repeat.
+    async fn acknowledge(&self, at: At, nodes: &[NodeId]) -> Result<Acknowledged, LedgerError>;
+
     /// Closes the epoch before `at.epoch` and claims the opening of `at.epoch`: `recovering` →
-    /// `opening` for an owner in Redis, straight to `open` for the database (F6). Only whoever got
-    /// `true` may send `open`, once. Not safe to repeat: after an unknown outcome a repeat says
-    /// `false`, and the epoch is given up like any `opening` that nobody reports done.
+    /// `opening` for an owner in Redis, straight to `open` for the database (F6). Closes exact
+    /// where every participant has acknowledged, left or was adopted, or where the ledger was the
+    /// owner; else at the ceiling where the caller says that it has waited long enough. Only who
+    /// got `Closed` may send `open`, once. Not safe to repeat: after an unknown outcome a repeat
+    /// says `Elsewhere`, and the epoch is given up like any `opening` that nobody reports done.
     async fn claim_open(
         &self,
         at: At,
         node: NodeId,
-        closing: Closing,
+        at_ceiling: bool,
         owner: &Owner,
-    ) -> Result<bool, LedgerError>;
+    ) -> Result<Claim, LedgerError>;
 
     /// `opening` → `open` by the node that claimed it.
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
@@ -118,6 +129,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// Puts the partition on `held` where the ledger itself went back (F9): compare-and-set, true
     /// only while the ledger shows an epoch below the one that was `seen`. An operator ends it.
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError>;
+
+    /// Says who should own a partition (or all of them) from its next epoch on; how many rows
+    /// changed. The nodes see it with their next heartbeat.
+    async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
+
+    /// How many epochs of a partition were closed since then, counted up to 100.
+    async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError>;
 
     // --- counters --------------------------------------------------------------------------
 

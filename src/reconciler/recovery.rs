@@ -1,20 +1,30 @@
 //! Closing an epoch and opening the next one.
 
 use std::future::Future;
+use std::time::Duration;
 
 use thiserror::Error;
+use tokio::time::Instant;
 
+use super::outbox::adopt_outbox;
+use super::owner::{next_owner, stays};
 use crate::allocator::Context;
+use crate::backoff::Backoff;
 use crate::counter::{CounterError, OpenOutcome, Opening, Redis};
-use crate::ledger::{At, Closing, LedgerError, Owner, Partition, PartitionState};
+use crate::ledger::{
+    Acknowledged, At, Claim, Closing, LedgerError, Owner, Partition, PartitionState,
+};
 use crate::node::NodeId;
+
+/// First and longest wait between two looks at who has acknowledged.
+const BARRIER_LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
 /// How a recovery ended, as far as this node is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
     /// The next epoch is open.
     Opened,
-    /// Another node is ahead, or the epoch has moved on.
+    /// Another node is ahead, or nothing is to be changed.
     Elsewhere,
     /// The partition is held: an operator must act (F9).
     Held,
@@ -37,31 +47,45 @@ pub enum Trouble {
     },
 }
 
+/// Why a recovery is led, and what its leader has to account for itself.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// What was seen.
+    pub cause: &'a str,
+    /// Whether something may be missing or changed in Redis: then idempotency records are not
+    /// carried over (F1).
+    pub lost_data: bool,
+    /// Identities under which this process took part in the epoch that ends.
+    pub participations: Vec<NodeId>,
+}
+
 /// Takes a partition from where its row stands to an open epoch, if nobody else does.
 ///
-/// `settled` ends when everything that this node handed out in the partition is committed; it is
-/// waited for at most `recovery.barrier_max`. Closing an epoch of Redis at its ceilings is right
-/// whatever `settled` has reached (late rows shrink the gaps). `lost_data` says that something was
-/// missing or changed in Redis.
+/// `settled` ends when everything that this process handed out in the partition is committed; the
+/// process must have left the epoch for good before. The other participants are waited for at most
+/// `recovery.barrier_max`; who has not acknowledged by then is barred and adopted where Redis still
+/// has a whole outbox of it, else the epoch closes at the ceiling.
 ///
 /// # Errors
 /// See [`Trouble`]: safe to call again with the row as it stands then.
 pub async fn recover(
     context: &Context,
     row: &Partition,
-    cause: &str,
-    lost_data: bool,
+    plan: Plan<'_>,
     settled: impl Future<Output = ()>,
 ) -> Result<Recovered, Trouble> {
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     let node = context.membership.node();
     let partition = row.partition;
-    // The next owner is asked before anything is closed: no epoch ends for a Redis that is away.
-    let owner = next_owner(context, partition).await?;
+    // The next owner is chosen before anything is closed: no epoch ends for a Redis that is away.
+    let owner = next_owner(context, row).await?;
+    if stays(row, &owner) {
+        return Ok(Recovered::Elsewhere);
+    }
     let epoch = match row.state {
         PartitionState::Open | PartitionState::Opening => {
             let at = At { partition, epoch: row.epoch };
-            match context.ledger.bump(at, row.state, node, cause).await? {
+            match context.ledger.bump(at, row.state, node, plan.cause).await? {
                 Some(epoch) => epoch,
                 None => return Ok(Recovered::Elsewhere),
             }
@@ -69,47 +93,84 @@ pub async fn recover(
         PartitionState::Recovering => row.epoch,
         PartitionState::Held => return Ok(Recovered::Held),
     };
-    // The bound is a wait, not a cancellation: `settled` only watches the journal's progress.
-    if tokio::time::timeout(context.settings.recovery_barrier_max, settled).await.is_err() {
-        tracing::warn!(partition, epoch, "closing before this node's records are committed");
-    }
     let at = At { partition, epoch };
-    let closing = closing_of(row);
-    if !context.ledger.claim_open(at, node, closing, &owner).await? {
-        return Ok(Recovered::Elsewhere);
-    }
+    let closing = match close(context, at, row, &owner, &plan.participations, settled).await? {
+        Closed::As(closing) => closing,
+        Closed::Elsewhere => return Ok(Recovered::Elsewhere),
+        Closed::Held => return Ok(Recovered::Held),
+    };
     let pristine = epoch == 1 && row.owner == Owner::None;
     if let (Owner::Redis { incarnation }, Some(redis)) = (&owner, &context.redis) {
-        match open(context, redis, at, incarnation, pristine, lost_data).await? {
+        match open(context, redis, at, incarnation, pristine, plan.lost_data).await? {
             Recovered::Opened if context.ledger.opened(at, node).await? => {}
             Recovered::Opened | Recovered::Elsewhere => return Ok(Recovered::Elsewhere),
             Recovered::Held => return Ok(Recovered::Held),
         }
     }
-    report(context, at, node, cause, closing, started.elapsed()).await;
+    report(context, at, (row, &owner), plan.cause, closing, started.elapsed()).await;
     Ok(Recovered::Opened)
 }
 
-/// Redis where one is configured: whoever answers as master now. Else the ledger.
-async fn next_owner(context: &Context, partition: u32) -> Result<Owner, Trouble> {
-    let Some(redis) = &context.redis else { return Ok(Owner::Database) };
-    let probe = redis.probe(&context.keys, partition).await?;
-    if !probe.is_master {
-        return Err(CounterError::NotExecuted("the Redis server is not a master".into()).into());
+/// How a claim to close an epoch ended.
+enum Closed {
+    As(Closing),
+    Elsewhere,
+    Held,
+}
+
+/// The barrier and the claim: waits until everybody is accounted for, or long enough.
+async fn close(
+    context: &Context,
+    at: At,
+    row: &Partition,
+    owner: &Owner,
+    participations: &[NodeId],
+    settled: impl Future<Output = ()>,
+) -> Result<Closed, Trouble> {
+    let (ledger, node) = (&context.ledger, context.membership.node());
+    let deadline = Instant::now() + context.settings.recovery_barrier_max;
+    // The bound is a wait, not a cancellation: `settled` only watches the journal's progress.
+    let is_settled = tokio::time::timeout_at(deadline, settled).await.is_ok();
+    if is_settled && !participations.is_empty() {
+        match ledger.acknowledge(at, participations).await? {
+            Acknowledged::Taken => {}
+            Acknowledged::TooLate => return Ok(Closed::Elsewhere),
+            Acknowledged::Forgotten => {
+                let cause = "the ledger went back: this node's participation is forgotten";
+                let held = ledger.hold(At { epoch: at.epoch + 1, ..at }, cause).await?;
+                return Ok(if held { Closed::Held } else { Closed::Elsewhere });
+            }
+        }
     }
-    let mine = context.deployment.deployment_id.to_string();
-    match probe.deployment {
-        Some(deployment) if deployment != mine => Err(Trouble::Foreign { deployment }),
-        _ => Ok(Owner::Redis { incarnation: probe.incarnation }),
+    let mut wait = Backoff::new(BARRIER_LOOK.0, BARRIER_LOOK.1);
+    let silent = loop {
+        match ledger.claim_open(at, node, false, owner).await? {
+            Claim::Closed(closing) => return Ok(Closed::As(closing)),
+            Claim::Elsewhere => return Ok(Closed::Elsewhere),
+            Claim::Waiting(_) if Instant::now() < deadline => wait.wait().await,
+            Claim::Waiting(silent) => break silent,
+        }
+    };
+    adopt(context, at, row, &silent).await;
+    match ledger.claim_open(at, node, true, owner).await? {
+        Claim::Closed(closing) => Ok(Closed::As(closing)),
+        Claim::Waiting(_) | Claim::Elsewhere => Ok(Closed::Elsewhere),
     }
 }
 
-/// How the epoch before may be closed. An epoch that never was open, or that the ledger owned, has
-/// nothing unaccounted; one that Redis owned may have, in the hands of any of its participants.
-fn closing_of(row: &Partition) -> Closing {
-    match (row.state, &row.owner) {
-        (PartitionState::Opening, _) | (_, Owner::None | Owner::Database) => Closing::Exact,
-        (_, Owner::Redis { .. }) => Closing::Ceiling,
+/// Adopts the outboxes of participants that did not acknowledge, as far as Redis still carries the
+/// epoch that ends. Whoever is adopted whole does not keep it from closing exact.
+async fn adopt(context: &Context, at: At, row: &Partition, silent: &[NodeId]) {
+    let (Some(redis), Owner::Redis { incarnation }) = (&context.redis, &row.owner) else { return };
+    let ending = At { epoch: at.epoch - 1, ..at };
+    for node in silent {
+        // One's own outbox is not adopted: what is in it is in this process's journal queue too.
+        if *node == context.membership.node() {
+            continue;
+        }
+        if let Err(error) = adopt_outbox(context, redis, ending, incarnation, *node).await {
+            tracing::warn!(partition = at.partition, %node, %error, "not accounted for");
+        }
     }
 }
 
@@ -151,30 +212,31 @@ async fn open(
     Ok(Recovered::Held)
 }
 
+/// Says what was done, in log, metrics and ledger (R5.2).
 async fn report(
     context: &Context,
     at: At,
-    node: NodeId,
+    (before, owner): (&Partition, &Owner),
     cause: &str,
     closing: Closing,
-    took: std::time::Duration,
+    took: Duration,
 ) {
-    let kind = if at.epoch > 1 { "recovery" } else { "opening" };
-    if at.epoch > 1 {
+    let kind = match (&before.owner, owner) {
+        (Owner::None, _) => "opening",
+        (Owner::Redis { .. }, Owner::Database) => "fallback",
+        (Owner::Database, Owner::Redis { .. }) => "return",
+        _ => "recovery",
+    };
+    if kind != "opening" {
         context.metrics.recoveries.increment(1);
-        tracing::warn!(
-            partition = at.partition,
-            epoch = at.epoch,
-            cause,
-            ?closing,
-            ?took,
-            "recovered"
-        );
+        let partition = at.partition;
+        tracing::warn!(kind, partition, epoch = at.epoch, cause, ?closing, ?took, "recovered");
     }
     let detail = serde_json::json!({
         "cause": cause,
         "closing": match closing { Closing::Exact => "exact", Closing::Ceiling => "ceiling" },
+        "owner": match owner { Owner::Redis { .. } => "redis", _ => "database" },
         "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
     });
-    context.event(kind, at, node, detail).await;
+    context.event(kind, at, context.membership.node(), detail).await;
 }

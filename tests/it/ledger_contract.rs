@@ -71,6 +71,13 @@ ledger_contract! {
         an_epoch_of_the_database_is_open_at_once
         the_last_epoch_closed_at_the_ceiling_is_remembered
         a_held_partition_is_not_bumped
+        an_epoch_closes_exact_once_every_participant_is_accounted_for
+        an_epoch_closes_at_the_ceiling_only_if_somebody_is_missing
+        an_acknowledgement_counts_for_its_own_epoch_only
+        an_epoch_of_the_database_closes_exact_without_a_barrier
+        an_operators_wish_stands_until_it_is_taken_back
+        recent_closings_are_counted
+        a_heartbeat_says_what_the_node_sees_of_redis
     }
     seeds {
         a_new_counter_starts_below_its_first_value

@@ -9,3 +9,4 @@ mod open;
 mod outbox;
 mod records;
 mod seed_raise;
+mod settle;

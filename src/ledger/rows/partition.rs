@@ -1,6 +1,12 @@
 //! Partitions, the nodes that use them, and events.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::node::NodeId;
+
+/// The data sets of Redis that a node sees: partitions by incarnation. A partition is seen while
+/// scripts that write succeed there (F22).
+pub type Sight = BTreeMap<String, BTreeSet<u32>>;
 
 /// A node that joins.
 #[derive(Clone, Debug)]
@@ -28,8 +34,11 @@ pub struct Node {
     pub beat: i64,
     /// When it registered.
     pub started_at_us: i64,
-    /// Partitions in which it ever was a participant: where it may have left an outbox.
+    /// Partitions in which it took part in an epoch and is not accounted for: where it may have
+    /// left an outbox.
     pub partitions: Vec<u32>,
+    /// What it sees of Redis; `None`: it has no opinion (a one-shot command).
+    pub sight: Option<Sight>,
 }
 
 /// Who takes the numbers of a partition.
@@ -68,6 +77,37 @@ pub enum Closing {
     Ceiling,
 }
 
+/// Who should own a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Redis while it is healthy, else the database.
+    Auto,
+    /// The database, until an operator says otherwise.
+    Database,
+}
+
+/// What became of an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// It stands in the ledger.
+    Taken,
+    /// The partition has moved on: the epoch was closed without it.
+    TooLate,
+    /// The ledger does not know that the node took part: it has gone back (F9).
+    Forgotten,
+}
+
+/// What became of a claim to close an epoch and to open the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The epoch before is closed; the caller opens this one.
+    Closed(Closing),
+    /// These participants are neither heard of nor accounted for.
+    Waiting(Vec<NodeId>),
+    /// Another node is ahead.
+    Elsewhere,
+}
+
 /// A partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
@@ -87,6 +127,8 @@ pub struct Partition {
     pub actor: Option<NodeId>,
     /// Why the epoch began.
     pub cause: String,
+    /// Who should own it, by an operator's word.
+    pub wanted: Wanted,
     /// When the state last changed.
     pub changed_at_us: i64,
 }

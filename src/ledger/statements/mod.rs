@@ -12,6 +12,7 @@ mod lookup;
 mod nodes;
 mod partitions;
 mod records;
+mod recovery;
 mod seed;
 mod setup;
 mod take;
@@ -20,10 +21,10 @@ use async_trait::async_trait;
 
 use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
 use crate::ledger::{
-    Adopted, Appended, At, Closing, Collision, Counter, Deployment, Entry, Event, Found, Gap,
-    GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition,
-    PartitionState, Question, Raise, Seed, SeedOutcome, SeriesChange, SeriesVersion, Span,
-    TakeOrder, Taken, Totals,
+    Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
+    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner,
+    Partition, PartitionState, Question, Raise, Seed, SeedOutcome, SeriesChange, SeriesVersion,
+    Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
 
@@ -66,8 +67,12 @@ impl Ledger for Store {
         nodes::register(self, node).await
     }
 
-    async fn heartbeat(&self, node: NodeId) -> Result<Vec<Partition>, LedgerError> {
-        nodes::heartbeat(self, node).await
+    async fn heartbeat(
+        &self,
+        node: NodeId,
+        sight: Option<&Sight>,
+    ) -> Result<Vec<Partition>, LedgerError> {
+        nodes::heartbeat(self, node, sight).await
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
@@ -97,25 +102,37 @@ impl Ledger for Store {
         node: NodeId,
         cause: &str,
     ) -> Result<Option<u64>, LedgerError> {
-        partitions::bump(self, at, from, node, cause).await
+        recovery::bump(self, at, from, node, cause).await
+    }
+
+    async fn acknowledge(&self, at: At, nodes: &[NodeId]) -> Result<Acknowledged, LedgerError> {
+        recovery::acknowledge(self, at, nodes).await
     }
 
     async fn claim_open(
         &self,
         at: At,
         node: NodeId,
-        closing: Closing,
+        at_ceiling: bool,
         owner: &Owner,
-    ) -> Result<bool, LedgerError> {
-        partitions::claim_open(self, at, node, closing, owner).await
+    ) -> Result<Claim, LedgerError> {
+        recovery::claim_open(self, at, node, at_ceiling, owner).await
     }
 
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
-        partitions::opened(self, at, node).await
+        recovery::opened(self, at, node).await
     }
 
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        partitions::hold(self, seen, cause).await
+        recovery::hold(self, seen, cause).await
+    }
+
+    async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {
+        recovery::want(self, partition, wanted).await
+    }
+
+    async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
+        recovery::closings(self, partition, since_us).await
     }
 
     async fn seed(

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sqlx::Row as _;
 
 use super::{Store, bytes, commit, partitions};
-use crate::ledger::columns::{read_node, unsigned_small};
-use crate::ledger::{LedgerError, NewNode, Node, Partition};
+use crate::ledger::columns::{from_json, read_node, to_json, unsigned_small};
+use crate::ledger::{LedgerError, NewNode, Node, Partition, Sight};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::register_node`].
@@ -27,12 +27,18 @@ pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), Ledger
 }
 
 /// See [`crate::ledger::Ledger::heartbeat`].
-pub(super) async fn heartbeat(store: &Store, node: NodeId) -> Result<Vec<Partition>, LedgerError> {
+pub(super) async fn heartbeat(
+    store: &Store,
+    node: NodeId,
+    sight: Option<&Sight>,
+) -> Result<Vec<Partition>, LedgerError> {
+    let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
     let beaten = sqlx::query(
-        "update node set beat = beat + 1 \
+        "update node set beat = beat + 1, sight = $2 \
          where node_id = $1 and left_at_us is null and adopted_at_us is null",
     )
     .bind(bytes(&node))
+    .bind(sight)
     .execute(&store.writer)
     .await
     .map_err(LedgerError::at_commit)?;
@@ -65,7 +71,7 @@ pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError
 /// See [`crate::ledger::Ledger::nodes`].
 pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
     let rows = sqlx::query(
-        "select node_id, label, version, beat, started_at_us from node \
+        "select node_id, label, version, beat, started_at_us, sight from node \
          where left_at_us is null and adopted_at_us is null order by started_at_us, node_id",
     )
     .fetch_all(&store.reader)
@@ -74,6 +80,7 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
     rows.iter()
         .map(|row| {
             let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
+            let sight: Option<&str> = row.try_get("sight")?;
             Ok(Node {
                 node_id,
                 partitions: flown.remove(&node_id).unwrap_or_default(),
@@ -81,17 +88,19 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
                 version: row.try_get("version")?,
                 beat: row.try_get("beat")?,
                 started_at_us: row.try_get("started_at_us")?,
+                sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
             })
         })
         .collect()
 }
 
-/// The partitions in which each present node ever was a participant.
+/// The partitions in which each present node may have left an outbox.
 async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
     let rows = sqlx::query(
         "select distinct p.node_id, p.partition_id from participant p \
          join node n on n.node_id = p.node_id \
-         where n.left_at_us is null and n.adopted_at_us is null order by p.partition_id",
+         where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined' \
+         order by p.partition_id",
     )
     .fetch_all(&store.reader)
     .await?;

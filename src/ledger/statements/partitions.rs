@@ -1,20 +1,21 @@
-//! Partitions: epochs, owners, and who takes part. Each change is compare-and-set on epoch and
-//! state in the statement that locks the partition's row (F4).
+//! Partitions: reading them, and becoming a participant of an epoch. Whoever joins locks the
+//! partition's row, so that a leader that bumps the epoch misses nobody (F5).
 
 use sqlx::Row as _;
 
 use super::{Conn, Row, Store, bytes, commit};
 use crate::ledger::columns::{
-    Word, owner_columns, read_node, read_owner, signed, small, unsigned, unsigned_small,
+    Word, read_node, read_owner, signed, small, unsigned, unsigned_small,
 };
-use crate::ledger::{At, Closing, LedgerError, Owner, Partition, PartitionState};
+use crate::ledger::{At, Closing, LedgerError, Partition, PartitionState, Wanted};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::partitions`].
 pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
     let rows = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, changed_at_us from partition order by partition_id",
+         last_ceiling_epoch, actor, cause, wanted, changed_at_us \
+         from partition order by partition_id",
     )
     .fetch_all(&store.reader)
     .await?;
@@ -26,7 +27,8 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
 pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, changed_at_us from partition where partition_id = $1",
+         last_ceiling_epoch, actor, cause, wanted, changed_at_us \
+         from partition where partition_id = $1",
     )
     .bind(small(partition, "partition")?)
     .fetch_optional(conn)
@@ -38,7 +40,8 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(for_share!(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, changed_at_us from partition where partition_id = $1"
+         last_ceiling_epoch, actor, cause, wanted, changed_at_us \
+         from partition where partition_id = $1"
     ))
     .bind(small(partition, "partition")?)
     .fetch_optional(conn)
@@ -119,124 +122,6 @@ pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<b
     Ok(matches!(&*state, "joined" | "acknowledged"))
 }
 
-/// See [`crate::ledger::Ledger::bump`].
-pub(super) async fn bump(
-    store: &Store,
-    at: At,
-    from: PartitionState,
-    node: NodeId,
-    cause: &str,
-) -> Result<Option<u64>, LedgerError> {
-    // The epoch before must be closed first (F6), and only an operator ends `held` (F9).
-    if !matches!(from, PartitionState::Open | PartitionState::Opening) {
-        return Ok(None);
-    }
-    let (partition, epoch) = columns(at)?;
-    let next: Option<i64> = sqlx::query_scalar(
-        "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause = $5, \
-         changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 returning epoch",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(from.word())
-    .bind(bytes(&node))
-    .bind(cause)
-    .bind(store.clock.now_us())
-    .fetch_optional(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    next.map(|epoch| unsigned(epoch, "partition.epoch")).transpose()
-}
-
-/// See [`crate::ledger::Ledger::claim_open`].
-pub(super) async fn claim_open(
-    store: &Store,
-    at: At,
-    node: NodeId,
-    closing: Closing,
-    owner: &Owner,
-) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(at)?;
-    let (word, incarnation) = owner_columns(owner);
-    let state = match owner {
-        Owner::Redis { .. } => PartitionState::Opening,
-        Owner::Database => PartitionState::Open,
-        Owner::None => {
-            let why = "owner: an epoch is opened for Redis or for the database";
-            return Err(LedgerError::Refused(why.into()));
-        }
-    };
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
-    let claimed = sqlx::query(
-        "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
-         last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else last_ceiling_epoch end, \
-         actor = $7, changed_at_us = $8 \
-         where partition_id = $1 and epoch = $2 and state = 'recovering'",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(state.word())
-    .bind(word)
-    .bind(incarnation)
-    .bind(closing.word())
-    .bind(bytes(&node))
-    .bind(now_us)
-    .execute(&mut *tx)
-    .await?;
-    if claimed.rows_affected() == 0 {
-        return Ok(false);
-    }
-    sqlx::query(
-        "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
-         values ($1, $2, $3, $4)",
-    )
-    .bind(partition)
-    .bind(epoch - 1)
-    .bind(closing.word())
-    .bind(now_us)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(true)
-}
-
-/// See [`crate::ledger::Ledger::opened`].
-pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(at)?;
-    // The author stays in the row, so that a repeat after a lost answer is told the same.
-    let done = sqlx::query(
-        "update partition set state = 'open', changed_at_us = $4 \
-         where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis' \
-         and state in ('opening', 'open')",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bytes(&node))
-    .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// See [`crate::ledger::Ledger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(seen)?;
-    let held = sqlx::query(
-        "update partition set state = 'held', actor = null, cause = $3, changed_at_us = $4 \
-         where partition_id = $1 and epoch < $2",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(cause)
-    .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    Ok(held.rows_affected() == 1)
-}
-
 /// The columns of an ownership.
 pub(super) fn columns(at: At) -> Result<(i32, i64), LedgerError> {
     Ok((small(at.partition, "partition")?, signed(at.epoch, "epoch")?))
@@ -256,6 +141,7 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
         last_ceiling_epoch: unsigned(row.try_get("last_ceiling_epoch")?, "last_ceiling_epoch")?,
         actor: actor.filter(|_| state != PartitionState::Open),
         cause: row.try_get("cause")?,
+        wanted: Wanted::read(row.try_get("wanted")?)?,
         changed_at_us: row.try_get("changed_at_us")?,
     })
 }

@@ -27,11 +27,12 @@ pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_jo
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    world.join_silently(old).await;
     // Being closed: whether it ends exact may depend on these very entries.
     ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     let adopted = ledger.adopt(old, dead, &[entry(old, counter_id, 1)], false).await.unwrap();
     assert_eq!((adopted.written, adopted.discarded), (1, 0));
-    assert!(ledger.claim_open(at(2), world.node, Closing::Ceiling, &redis()).await.unwrap());
+    world.claim(at(2), Closing::Ceiling, &redis()).await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
     world.seed(at(2), &seed("k")).await;
     assert_eq!(world.gaps(counter_id).await, [(2, 10, "Unaccounted".to_owned())]);

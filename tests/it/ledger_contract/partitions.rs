@@ -1,9 +1,23 @@
 //! Epochs: who takes part, who ends one, who opens the next.
 
-use numerator::ledger::{At, Closing, LedgerError, Owner, PartitionState};
+use numerator::clock::Clock;
+use numerator::ledger::{
+    Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Sight, Wanted,
+};
 use numerator::node::NodeId;
 
 use super::world::{NOW_US, World, at, redis};
+
+/// Two more nodes that take part in an epoch of Redis.
+async fn participants(world: &World) -> (At, [NodeId; 2]) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let nodes = [NodeId::random(), NodeId::random()];
+    for node in nodes {
+        world.join(node).await;
+        assert!(world.ledger.participate(open, node).await.unwrap());
+    }
+    (open, nodes)
+}
 
 pub(super) async fn a_node_participates_only_while_the_epoch_is_open(world: World) {
     let ledger = &world.ledger;
@@ -15,7 +29,8 @@ pub(super) async fn a_node_participates_only_while_the_epoch_is_open(world: Worl
     let next = ledger.bump(open, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     assert!(!ledger.participate(open, world.node).await.unwrap(), "over");
     assert!(!ledger.participate(at(next), world.node).await.unwrap(), "recovering");
-    assert!(ledger.claim_open(at(next), world.node, Closing::Exact, &redis()).await.unwrap());
+    ledger.acknowledge(at(next), &[world.node]).await.unwrap();
+    world.claim(at(next), Closing::Exact, &redis()).await;
     assert!(!ledger.participate(at(next), world.node).await.unwrap(), "opening");
     assert!(ledger.opened(at(next), world.node).await.unwrap());
     assert!(ledger.participate(at(next), world.node).await.unwrap());
@@ -66,7 +81,8 @@ pub(super) async fn of_many_openers_one_claims_the_epoch(world: World) {
     for _ in 0..4 {
         let (ledger, node) = (world.another().await, NodeId::random());
         claims.push(tokio::spawn(async move {
-            (node, ledger.claim_open(at(1), node, Closing::Exact, &redis()).await.unwrap())
+            let claim = ledger.claim_open(at(1), node, false, &redis()).await.unwrap();
+            (node, claim == Claim::Closed(Closing::Exact))
         }));
     }
     let mut winners = Vec::new();
@@ -82,7 +98,7 @@ pub(super) async fn only_who_claimed_the_opening_reports_it_done(world: World) {
     let ledger = &world.ledger;
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     assert!(!ledger.opened(at(1), world.node).await.unwrap(), "not claimed yet");
-    assert!(ledger.claim_open(at(1), world.node, Closing::Exact, &redis()).await.unwrap());
+    world.claim(at(1), Closing::Exact, &redis()).await;
     assert_eq!(world.partition().await.state, PartitionState::Opening);
     assert!(!ledger.opened(at(1), NodeId::random()).await.unwrap(), "another node");
     assert!(!ledger.opened(at(2), world.node).await.unwrap(), "another epoch");
@@ -96,7 +112,7 @@ pub(super) async fn only_who_claimed_the_opening_reports_it_done(world: World) {
 pub(super) async fn an_opening_given_up_is_bumped(world: World) {
     let (ledger, other) = (&world.ledger, NodeId::random());
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
-    ledger.claim_open(at(1), world.node, Closing::Exact, &redis()).await.unwrap();
+    world.claim(at(1), Closing::Exact, &redis()).await;
     let next = ledger.bump(at(1), PartitionState::Opening, other, "gone").await.unwrap();
     assert_eq!(next, Some(2));
     assert!(!ledger.opened(at(1), world.node).await.unwrap(), "its author comes too late");
@@ -107,11 +123,12 @@ pub(super) async fn an_epoch_of_the_database_is_open_at_once(world: World) {
     let ledger = &world.ledger;
     ledger.bump(at(0), PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     let owner = Owner::Database;
-    assert!(ledger.claim_open(at(1), world.node, Closing::Exact, &owner).await.unwrap());
+    world.claim(at(1), Closing::Exact, &owner).await;
     let partition = world.partition().await;
     assert_eq!((partition.state, partition.owner), (PartitionState::Open, Owner::Database));
     assert_eq!(partition.last_closing, Some(Closing::Exact));
-    assert!(!ledger.claim_open(at(1), world.node, Closing::Exact, &owner).await.unwrap());
+    let again = ledger.claim_open(at(1), world.node, true, &owner).await.unwrap();
+    assert_eq!(again, Claim::Elsewhere);
 }
 
 pub(super) async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: World) {
@@ -144,4 +161,107 @@ pub(super) async fn a_held_partition_is_not_bumped(world: World) {
     let missing = At { partition: 99, epoch: 1 };
     assert!(!ledger.hold(missing, "c").await.unwrap());
     assert!(!ledger.participate(missing, world.node).await.unwrap());
+}
+
+pub(super) async fn an_epoch_closes_exact_once_every_participant_is_accounted_for(world: World) {
+    let (open, [one, two]) = participants(&world).await;
+    let three = NodeId::random();
+    world.join(three).await;
+    assert!(world.ledger.participate(open, three).await.unwrap());
+    let (ledger, cause) = (&world.ledger, "test");
+    let next = ledger.bump(open, PartitionState::Open, one, cause).await.unwrap().map(at).unwrap();
+    let waiting = async || match ledger.claim_open(next, one, false, &redis()).await.unwrap() {
+        Claim::Waiting(nodes) => nodes,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(waiting().await.len(), 3);
+    for _ in 0..2 {
+        let acknowledged = ledger.acknowledge(next, &[one]).await.unwrap();
+        assert_eq!(acknowledged, Acknowledged::Taken, "safe to repeat");
+    }
+    ledger.leave(two).await.unwrap();
+    assert_eq!(waiting().await, [three]);
+    ledger.adopt(open, three, &[], false).await.unwrap();
+    assert_eq!(waiting().await, [three], "an outbox that is not whole accounts for nobody");
+    ledger.adopt(open, three, &[], true).await.unwrap();
+    world.claim(next, Closing::Exact, &redis()).await;
+    let late = ledger.acknowledge(next, &[one]).await.unwrap();
+    assert_eq!(late, Acknowledged::TooLate, "the epoch is closed");
+}
+
+pub(super) async fn an_epoch_closes_at_the_ceiling_only_if_somebody_is_missing(world: World) {
+    let (open, [one, two]) = participants(&world).await;
+    let ledger = &world.ledger;
+    let next = ledger.bump(open, PartitionState::Open, one, "c").await.unwrap().map(at).unwrap();
+    ledger.acknowledge(next, &[one]).await.unwrap();
+    let waiting = ledger.claim_open(next, one, false, &redis()).await.unwrap();
+    assert_eq!(waiting, Claim::Waiting(vec![two]));
+    assert_eq!(world.partition().await.state, PartitionState::Recovering, "nothing is changed");
+    let claim = ledger.claim_open(next, one, true, &redis()).await.unwrap();
+    assert_eq!(claim, Claim::Closed(Closing::Ceiling));
+    assert_eq!(world.partition().await.last_ceiling_epoch, open.epoch);
+}
+
+pub(super) async fn an_acknowledgement_counts_for_its_own_epoch_only(world: World) {
+    let (open, [one, _]) = participants(&world).await;
+    let ledger = &world.ledger;
+    assert_eq!(ledger.acknowledge(open, &[one]).await.unwrap(), Acknowledged::TooLate, "open");
+    let next = ledger.bump(open, PartitionState::Open, one, "c").await.unwrap().map(at).unwrap();
+    let other = ledger.acknowledge(at(next.epoch + 1), &[one]).await.unwrap();
+    assert_eq!(other, Acknowledged::TooLate, "not that one");
+    let unknown = ledger.acknowledge(next, &[one, NodeId::random()]).await.unwrap();
+    assert_eq!(unknown, Acknowledged::Forgotten, "the ledger does not know that it took part");
+    let waiting = ledger.claim_open(next, one, false, &redis()).await.unwrap();
+    assert!(matches!(waiting, Claim::Waiting(nodes) if nodes.len() == 2), "all or none");
+}
+
+pub(super) async fn an_epoch_of_the_database_closes_exact_without_a_barrier(world: World) {
+    let open = world.database_epoch().await;
+    let ledger = &world.ledger;
+    assert!(ledger.participate(open, world.node).await.unwrap());
+    let next = ledger.bump(open, PartitionState::Open, world.node, "c").await.unwrap().map(at);
+    world.claim(next.unwrap(), Closing::Exact, &redis()).await;
+}
+
+pub(super) async fn an_operators_wish_stands_until_it_is_taken_back(world: World) {
+    let ledger = &world.ledger;
+    let wanted = async || {
+        let partitions = ledger.partitions().await.unwrap();
+        partitions.iter().filter(|row| row.wanted == Wanted::Database).count()
+    };
+    assert_eq!(ledger.want(Some(2), Wanted::Database).await.unwrap(), 1);
+    assert_eq!(wanted().await, 1);
+    let all = ledger.partitions().await.unwrap().len();
+    let rest = u64::try_from(all - 1).unwrap();
+    assert_eq!(ledger.want(None, Wanted::Database).await.unwrap(), rest);
+    assert_eq!(ledger.want(None, Wanted::Database).await.unwrap(), 0, "nothing left to change");
+    assert_eq!(wanted().await, all);
+    ledger.want(None, Wanted::Auto).await.unwrap();
+    assert_eq!(wanted().await, 0);
+}
+
+pub(super) async fn recent_closings_are_counted(world: World) {
+    let since_us = world.clock.now_us();
+    for _ in 0..3 {
+        world.redis_epoch(Closing::Exact).await;
+    }
+    let count = async |since_us| world.ledger.closings(2, since_us).await.unwrap();
+    assert_eq!(count(since_us).await, 2, "the first use of a partition is no recovery");
+    world.clock.set(since_us + 60_000_000);
+    world.redis_epoch(Closing::Exact).await;
+    assert_eq!(count(since_us).await, 3);
+    assert_eq!(count(world.clock.now_us()).await, 1);
+}
+
+pub(super) async fn a_heartbeat_says_what_the_node_sees_of_redis(world: World) {
+    let (ledger, node) = (&world.ledger, world.node);
+    let sight = async || ledger.nodes().await.unwrap().remove(0).sight;
+    assert_eq!(sight().await, None);
+    let seen = Sight::from([("a".repeat(40), [0, 2].into()), ("b".repeat(40), [1].into())]);
+    ledger.heartbeat(node, Some(&seen)).await.unwrap();
+    assert_eq!(sight().await, Some(seen));
+    ledger.heartbeat(node, Some(&Sight::new())).await.unwrap();
+    assert_eq!(sight().await, Some(Sight::new()));
+    ledger.heartbeat(node, None).await.unwrap();
+    assert_eq!(sight().await, None);
 }

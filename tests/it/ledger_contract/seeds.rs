@@ -91,9 +91,7 @@ pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     fenced(old, "k").await;
     fenced(at(old.epoch + 1), "new").await;
     assert_eq!(ledger.counter(7, 0, "new").await.unwrap(), None, "nothing is left of it");
-    assert!(
-        ledger.claim_open(at(2), world.node, Closing::Exact, &super::world::redis()).await.unwrap()
-    );
+    world.claim(at(2), Closing::Exact, &super::world::redis()).await;
     fenced(at(2), "new").await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
     world.seed(at(2), &seed("new")).await;
@@ -195,11 +193,11 @@ pub(super) async fn an_untouched_counter_is_settled_on_request(world: World) {
     world.append(&[entry(old, counter_id, 3)]).await;
     ledger.settle(counter_id).await.unwrap();
     assert_eq!(world.gaps(counter_id).await, [], "its epoch is the current one");
+    world.join_silently(old).await;
     ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     ledger.settle(counter_id).await.unwrap();
     assert_eq!(world.gaps(counter_id).await, [], "its epoch is not closed yet");
-    let owner = super::world::redis();
-    assert!(ledger.claim_open(at(2), world.node, Closing::Ceiling, &owner).await.unwrap());
+    world.claim(at(2), Closing::Ceiling, &super::world::redis()).await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
     for _ in 0..2 {
         ledger.settle(counter_id).await.unwrap();

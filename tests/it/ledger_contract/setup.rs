@@ -113,24 +113,24 @@ pub(super) async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World
     let ledger = &world.ledger;
     world.join(world.node).await;
     for _ in 0..3 {
-        assert_eq!(ledger.heartbeat(world.node).await.unwrap().len(), 4);
+        assert_eq!(ledger.heartbeat(world.node, None).await.unwrap().len(), 4);
     }
     let nodes = ledger.nodes().await.unwrap();
     assert_eq!(nodes.iter().map(|n| (n.node_id, n.beat)).collect::<Vec<_>>(), [(world.node, 3)]);
     ledger.leave(world.node).await.unwrap();
-    let error = ledger.heartbeat(world.node).await.expect_err("left");
+    let error = ledger.heartbeat(world.node, None).await.expect_err("left");
     assert!(matches!(error, LedgerError::NodeGone(node) if node == world.node), "{error}");
     assert_eq!(ledger.nodes().await.unwrap(), []);
 }
 
 pub(super) async fn a_retired_node_is_gone(world: World) {
-    world.ledger.heartbeat(world.node).await.unwrap();
+    world.ledger.heartbeat(world.node, None).await.unwrap();
     let awake = world.ledger.retire_node(world.node, 0).await.unwrap();
     assert!(!awake, "a node that beats again is not retired");
     assert!(world.ledger.retire_node(world.node, 1).await.unwrap());
     assert!(world.ledger.retire_node(world.node, 1).await.unwrap(), "safe to repeat");
     assert_eq!(world.ledger.nodes().await.unwrap(), []);
-    let error = world.ledger.heartbeat(world.node).await.expect_err("retired");
+    let error = world.ledger.heartbeat(world.node, None).await.expect_err("retired");
     assert!(matches!(error, LedgerError::NodeGone(_)), "{error}");
 }
 

@@ -252,7 +252,7 @@ pub(super) async fn a_database_epoch_closes_without_a_gap(world: World) {
     let entry = world.take(first_epoch, order("a")).await;
     let second = world.database_epoch().await;
     assert_eq!(first(&world.take(second, order("b")).await), 2);
-    let third = world.redis_epoch(Closing::Ceiling).await;
+    let third = world.redis_epoch(Closing::Exact).await;
     let counter_id = entry.taken[0].counter_id;
     assert_eq!(world.seed(third, &seed("k")).await, (counter_id, 2, 12));
     assert_eq!(world.gaps(counter_id).await, []);

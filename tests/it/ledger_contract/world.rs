@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use numerator::clock::ManualClock;
 use numerator::ledger::{
-    At, Closing, Deployment, Entry, IssuePath, NewNode, Owner, Partition, PartitionState, Question,
-    Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder, TakeOutcome, open,
+    At, Claim, Closing, Deployment, Entry, IssuePath, NewNode, Owner, Partition, PartitionState,
+    Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder, TakeOutcome, open,
 };
 use numerator::node::NodeId;
 use numerator::number::{NUMBER_MAX, Range, TakenRange};
@@ -51,16 +51,33 @@ impl World {
         partitions.remove(PARTITION as usize)
     }
 
-    /// Ends the current epoch with a closing and opens the next for an owner.
+    /// Ends the current epoch with a closing and opens the next for an owner. Only an epoch of
+    /// Redis can close at the ceiling: a node takes part in it that is not heard of any more.
     pub(super) async fn next_epoch(&self, closing: Closing, owner: Owner) -> At {
         let epoch = self.partition().await.epoch;
+        if closing == Closing::Ceiling {
+            self.join_silently(at(epoch)).await;
+        }
         let from = PartitionState::Open;
         let next = self.ledger.bump(at(epoch), from, self.node, "test").await.unwrap().unwrap();
-        assert!(self.ledger.claim_open(at(next), self.node, closing, &owner).await.unwrap());
+        self.claim(at(next), closing, &owner).await;
         if owner != Owner::Database {
             assert!(self.ledger.opened(at(next), self.node).await.unwrap());
         }
         at(next)
+    }
+
+    /// A node takes part in an open epoch and is not heard of any more.
+    pub(super) async fn join_silently(&self, at: At) {
+        let silent = NodeId::random();
+        self.join(silent).await;
+        assert!(self.ledger.participate(at, silent).await.unwrap());
+    }
+
+    /// Closes the epoch before, which must end so, and claims this one.
+    pub(super) async fn claim(&self, at: At, closing: Closing, owner: &Owner) {
+        let claim = self.ledger.claim_open(at, self.node, true, owner).await.unwrap();
+        assert_eq!(claim, Claim::Closed(closing));
     }
 
     pub(super) async fn redis_epoch(&self, closing: Closing) -> At {

@@ -1,0 +1,88 @@
+//! When a lane's partition should change its owner: Redis has gone, is back, or an operator says
+//! so; and leaving a seat so that nothing that was taken is given up without need.
+
+use tokio::time::Instant;
+
+use super::Unavailable;
+use super::lane::{Lane, Suspicion};
+use super::redis_path::Course;
+use super::seat::{Cargo, InAir, Seat};
+use crate::counter::{CounterError, Flight, Settled};
+use crate::ledger::{At, Wanted};
+
+impl Lane {
+    /// Whether an operator wants the partition on the database while this lane serves it in Redis.
+    pub(super) fn is_unwanted(&self) -> bool {
+        self.row().is_some_and(|row| row.wanted == Wanted::Database)
+    }
+
+    /// Whether Redis should take a partition of the database (again): every live node has seen the
+    /// same healthy data set for `redis.return_after`.
+    pub(super) fn return_is_due(&self, at: At) -> bool {
+        let after = self.context.settings.return_after;
+        let is_fresh = self.return_tried.is_some_and(|tried| tried.elapsed() < after);
+        if self.context.redis.is_none() || is_fresh || self.is_unwanted() {
+            return false;
+        }
+        match self.context.sights.healthy_for(at.partition) {
+            Some((incarnation, period)) if period >= after => {
+                self.context.peers.agree_on(at.partition, &incarnation, after)
+            }
+            _ => false,
+        }
+    }
+
+    /// Redis did not answer. Either the database takes over, or only this node is cut off: then it
+    /// refuses what waits, for other nodes serve (F22).
+    pub(super) async fn without_redis(&mut self, seat: &Seat, error: &CounterError) -> Course {
+        if self.context.redis_is_gone(self.partition) {
+            let cause = format!("redis is unavailable: {error}");
+            return Course::Leave(Suspicion::of_epoch(seat.at, cause));
+        }
+        if self.context.is_cut_off(self.partition) {
+            self.refuse(Unavailable::Redis, &error.to_string()).await;
+        } else {
+            self.trouble(Unavailable::Redis, error).await;
+        }
+        Course::Stay
+    }
+
+    /// Gives up a seat. A flight of unknown outcome is settled first, if Redis tells in time: what
+    /// it took is handed out after all, and leaves no gap (F17).
+    pub(super) async fn vacate(&mut self, mut seat: Seat) {
+        match seat.air.take() {
+            Some(InAir {
+                flight,
+                number,
+                cargo: Cargo::Tickets(tickets, room),
+                is_unresolved: true,
+            }) => match self.settle(&flight).await {
+                Some(Settled::Executed(outcomes)) => {
+                    // Whatever it leads to, the seat is given up.
+                    let _ = self.land_tickets(&mut seat, number, tickets, room, outcomes);
+                }
+                settled => {
+                    tracing::info!(partition = self.partition, number, ?settled, "flight given up");
+                    self.wait_again(tickets);
+                }
+            },
+            air => seat.air = air,
+        }
+        self.wait_again(seat.discard());
+    }
+
+    /// What became of a flight; `None` where Redis does not tell in time.
+    async fn settle(&self, flight: &Flight) -> Option<Settled> {
+        let (redis, keys) = (self.context.redis.clone()?, self.context.keys.clone());
+        let flight = flight.clone();
+        // Only the wait is bounded: the call goes on, and at worst spends the flight's number.
+        let call = tokio::spawn(async move { redis.settle(&keys, &flight).await });
+        let limit = self.context.settings.recovery_settle_max;
+        tokio::time::timeout(limit, call).await.ok()?.ok()?.ok()
+    }
+
+    /// Notes that Redis was offered the partition just now.
+    pub(super) fn note_return(&mut self) {
+        self.return_tried = Some(Instant::now());
+    }
+}

@@ -1,0 +1,161 @@
+//! What this process sees of Redis, partition by partition: on which data set scripts that write
+//! succeed, and since when; or since when none does.
+//!
+//! An answer to a script that writes is the only sign of health (F22): a connection, a PING or a
+//! read are not.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Context;
+use crate::counter::Redis;
+use crate::ledger::Sight;
+use crate::task::{Task, Ticks};
+
+/// The partitions as seen through Redis.
+#[derive(Debug)]
+pub struct Sights(Vec<Mutex<Seen>>);
+
+/// One partition.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Whether anybody here needs it.
+    is_wanted: bool,
+    /// A probe is on its way.
+    is_asked: bool,
+    /// The data set that last answered, and since when it has done so without a failure.
+    healthy: Option<(String, Instant)>,
+    /// Since when every script has failed.
+    failing_since: Option<Instant>,
+}
+
+impl Sights {
+    /// Nothing is seen yet.
+    #[must_use]
+    pub fn new(partitions: u32) -> Self {
+        Sights((0..partitions).map(|_| Mutex::default()).collect())
+    }
+
+    /// Has a partition watched from now on.
+    pub fn watch(&self, partition: u32) {
+        self.seen(partition, |seen| seen.is_wanted = true);
+    }
+
+    /// How long no script has succeeded; `None` while the last one did, or none was tried.
+    #[must_use]
+    pub fn away_for(&self, partition: u32) -> Option<Duration> {
+        self.seen(partition, |seen| seen.failing_since.map(|since| since.elapsed()))
+    }
+
+    /// The data set that answers, and for how long it has done so without a failure.
+    #[must_use]
+    pub fn healthy_for(&self, partition: u32) -> Option<(String, Duration)> {
+        self.seen(partition, |seen| {
+            let (incarnation, since) = seen.healthy.as_ref()?;
+            Some((incarnation.clone(), since.elapsed()))
+        })
+    }
+
+    /// What the heartbeat tells the other nodes.
+    #[must_use]
+    pub fn sight(&self) -> Sight {
+        let mut sight = Sight::new();
+        for partition in (0_u32..).take(self.0.len()) {
+            if let Some((incarnation, _)) = self.healthy_for(partition) {
+                sight.entry(incarnation).or_default().insert(partition);
+            }
+        }
+        sight
+    }
+
+    /// Starts the watch: one probe per wanted partition and `redis.probe_period`.
+    #[must_use]
+    pub fn start(context: Arc<Context>, redis: Redis) -> Task {
+        let period = context.settings.probe_period;
+        Task::start("sights", move |stop| async move {
+            let mut ticks = Ticks::every(period, stop);
+            while ticks.next().await {
+                for partition in (0_u32..).take(context.sights.0.len()) {
+                    if context.sights.claim(partition) {
+                        tokio::spawn(probe(Arc::clone(&context), redis.clone(), partition));
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether a probe should be sent now; at most one is on its way.
+    fn claim(&self, partition: u32) -> bool {
+        self.seen(partition, |seen| {
+            let is_due = seen.is_wanted && !seen.is_asked;
+            seen.is_asked |= is_due;
+            is_due
+        })
+    }
+
+    fn note(&self, partition: u32, asked_at: Instant, incarnation: Option<String>) {
+        self.seen(partition, |seen| {
+            seen.is_asked = false;
+            let Some(incarnation) = incarnation else {
+                seen.healthy = None;
+                // A silent server has failed since it was asked, not since the wait was over.
+                seen.failing_since.get_or_insert(asked_at);
+                return;
+            };
+            seen.failing_since = None;
+            if seen.healthy.as_ref().is_none_or(|(known, _)| *known != incarnation) {
+                seen.healthy = Some((incarnation, Instant::now()));
+            }
+        });
+    }
+
+    fn seen<T>(&self, partition: u32, look: impl FnOnce(&mut Seen) -> T) -> T {
+        look(&mut self.0[partition as usize].lock().expect("no holder of this lock panics"))
+    }
+}
+
+async fn probe(context: Arc<Context>, redis: Redis, partition: u32) {
+    let asked_at = Instant::now();
+    let incarnation = match redis.probe(&context.keys, partition).await {
+        Ok(probe) if probe.is_master => Some(probe.incarnation),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::debug!(partition, %error, "redis does not accept a script");
+            None
+        }
+    };
+    context.sights.note(partition, asked_at, incarnation);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_data_set_is_healthy_until_a_script_fails_and_anew_when_another_one_answers() {
+        let sights = Sights::new(2);
+        assert!(!sights.claim(1), "nobody needs it");
+        sights.watch(1);
+        assert!(sights.claim(1) && !sights.claim(1), "one probe at a time");
+        let second = Duration::from_secs(1);
+        sights.note(1, Instant::now(), Some("a".into()));
+        tokio::time::advance(second).await;
+        assert_eq!(sights.healthy_for(1), Some(("a".into(), second)));
+        assert_eq!(sights.sight(), Sight::from([("a".into(), [1].into())]));
+        sights.note(1, Instant::now(), Some("b".into()));
+        assert_eq!(sights.healthy_for(1), Some(("b".into(), Duration::ZERO)));
+
+        let asked_at = Instant::now();
+        tokio::time::advance(second).await;
+        sights.note(1, asked_at, None);
+        assert_eq!((sights.healthy_for(1), sights.away_for(1)), (None, Some(second)));
+        sights.note(1, Instant::now(), None);
+        tokio::time::advance(second).await;
+        assert_eq!(sights.away_for(1), Some(second * 2));
+        assert_eq!(sights.sight(), Sight::new());
+        sights.note(1, Instant::now(), Some("b".into()));
+        assert_eq!((sights.away_for(1), sights.away_for(0)), (None, None));
+    }
+}

@@ -1,0 +1,199 @@
+//! Watches the other nodes: who is alive and what it sees of Redis, and who fell silent and must be
+//! adopted.
+//!
+//! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
+//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::outbox::{AdoptionError, adopt_outbox};
+use crate::allocator::{Context, News};
+use crate::ledger::{Adopted, At, Node, Owner, PartitionState, Sight};
+use crate::node::NodeId;
+use crate::task::{Task, Ticks};
+
+/// A node's sight counts while its heartbeat has moved within so many periods.
+const FRESH_BEATS: u32 = 4;
+
+/// Watches the nodes and, in a service, adopts the silent ones.
+pub struct Reconciler {
+    context: Arc<Context>,
+    observed: HashMap<NodeId, Observed>,
+    /// Partitions of silent nodes that are done with, until the node is retired.
+    done: HashSet<(NodeId, u32)>,
+    last_look: Option<Instant>,
+    /// Since when it has seen every beat.
+    watching_since: Option<Instant>,
+}
+
+/// A node's heartbeat as last seen to move.
+struct Observed {
+    beat: i64,
+    since: Instant,
+    /// Whether it was seen to move at all.
+    moved: bool,
+}
+
+impl Reconciler {
+    /// Starts the watch, one look per heartbeat.
+    #[must_use]
+    pub fn start(context: Arc<Context>) -> Task {
+        let period = context.settings.node_heartbeat;
+        let mut reconciler = Reconciler {
+            context,
+            observed: HashMap::new(),
+            done: HashSet::new(),
+            last_look: None,
+            watching_since: None,
+        };
+        Task::start("reconciler", move |stop| async move {
+            reconciler.run(Ticks::every(period, stop)).await;
+        })
+    }
+
+    async fn run(&mut self, mut ticks: Ticks) {
+        while ticks.next().await {
+            match self.context.ledger.nodes().await {
+                Ok(nodes) => {
+                    let silent = self.silent(&nodes);
+                    self.tell_peers(&nodes);
+                    if !self.context.eager {
+                        continue;
+                    }
+                    self.context.doubts.set(self.doubtful(&nodes));
+                    for silent in silent {
+                        self.adopt_node(&silent).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "cannot read the nodes");
+                    // Whoever could not look cannot tell silence from its own blindness.
+                    self.look_away();
+                    self.context.peers.forget();
+                }
+            }
+        }
+    }
+
+    /// Nodes whose heartbeat stood still for a whole time-to-live under this observer's eyes.
+    fn silent(&mut self, nodes: &[Node]) -> Vec<Node> {
+        let now = Instant::now();
+        let ttl = self.context.settings.node_ttl;
+        let blind = self.last_look.is_some_and(|last| now - last > ttl / 2);
+        self.last_look = Some(now);
+        if blind {
+            self.look_away();
+        }
+        self.watching_since.get_or_insert(now);
+        self.observed.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
+        for node in nodes {
+            let fresh = Observed { beat: node.beat, since: now, moved: false };
+            let seen = self.observed.entry(node.node_id).or_insert(fresh);
+            if seen.beat != node.beat {
+                *seen = Observed { beat: node.beat, since: now, moved: true };
+            }
+        }
+        // A ledger that can be read but not written lets every beat stand still, ours too: then
+        // nobody's silence means anything.
+        let myself = self.context.membership.node();
+        let stands_still = |id: &NodeId, limit| {
+            self.observed.get(id).is_none_or(|observed| now - observed.since >= limit)
+        };
+        if stands_still(&myself, ttl / 2) {
+            self.look_away();
+            return Vec::new();
+        }
+        let is_silent = |node: &&Node| node.node_id != myself && stands_still(&node.node_id, ttl);
+        nodes.iter().filter(is_silent).cloned().collect()
+    }
+
+    /// Starts over: what stood still meanwhile may only not have been looked at.
+    fn look_away(&mut self) {
+        self.observed.clear();
+        self.watching_since = None;
+    }
+
+    /// Notes what the other live nodes see of Redis, those that have an opinion.
+    fn tell_peers(&self, nodes: &[Node]) {
+        let (myself, settings) = (self.context.membership.node(), &self.context.settings);
+        let limit = settings.node_heartbeat * FRESH_BEATS;
+        if self.watching_since.is_none_or(|since| since.elapsed() < limit) {
+            return self.context.peers.forget();
+        }
+        let is_fresh = |node: &&Node| {
+            let seen = self.observed.get(&node.node_id);
+            node.node_id != myself
+                && seen.is_some_and(|seen| seen.moved && seen.since.elapsed() < limit)
+        };
+        let sights: Vec<Sight> =
+            nodes.iter().filter(is_fresh).filter_map(|node| node.sight.clone()).collect();
+        self.context.peers.set(self.context.deployment.partitions, sights);
+    }
+
+    /// Partitions of nodes that are not known to be alive.
+    fn doubtful(&self, nodes: &[Node]) -> HashSet<u32> {
+        let (ttl, myself) = (self.context.settings.node_ttl, self.context.membership.node());
+        let is_alive = |node: &Node| {
+            let seen = self.observed.get(&node.node_id);
+            seen.is_some_and(|seen| seen.moved && seen.since.elapsed() < ttl)
+        };
+        let absent = nodes.iter().filter(|node| node.node_id != myself && !is_alive(node));
+        absent.flat_map(|node| node.partitions.iter().copied()).collect()
+    }
+
+    /// Adopts what a silent node left in each partition that it flew in, then retires it.
+    async fn adopt_node(&mut self, dead: &Node) {
+        let news = self.context.membership.news().borrow().clone();
+        let mut sum = Adopted::default();
+        let mut rest = 0;
+        for partition in &dead.partitions {
+            if self.done.contains(&(dead.node_id, *partition)) {
+                continue;
+            }
+            match self.adopt(&news, *partition, dead.node_id).await {
+                Ok(Some(adopted)) => {
+                    self.done.insert((dead.node_id, *partition));
+                    sum.add(adopted);
+                }
+                Ok(None) => rest += 1,
+                Err(error) => {
+                    // Tried again at the next look; the lanes see to what stands in its way.
+                    tracing::info!(node = %dead.node_id, partition, %error, "not adopted yet");
+                    rest += 1;
+                }
+            }
+        }
+        if rest > 0 {
+            return;
+        }
+        match self.context.ledger.retire_node(dead.node_id, dead.beat).await {
+            Ok(true) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
+            // It beats again: where it was barred it is told so and takes a new identity.
+            Ok(false) => tracing::info!(node = %dead.node_id, "woke up while it was adopted"),
+            Err(error) => {
+                tracing::warn!(node = %dead.node_id, %error, "not retired yet");
+                return;
+            }
+        }
+        self.done.retain(|(node, _)| *node != dead.node_id);
+    }
+
+    /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.
+    async fn adopt(
+        &self,
+        news: &News,
+        partition: u32,
+        dead: NodeId,
+    ) -> Result<Option<Adopted>, AdoptionError> {
+        let row = news.iter().find(|row| row.partition == partition);
+        let Some((row, redis)) = row.zip(self.context.redis.as_ref()) else { return Ok(None) };
+        let (PartitionState::Open, Owner::Redis { incarnation }) = (row.state, &row.owner) else {
+            return Ok(None);
+        };
+        let at = At { partition, epoch: row.epoch };
+        adopt_outbox(&self.context, redis, at, incarnation, dead).await.map(Some)
+    }
+}
