@@ -24,6 +24,7 @@ mod statements;
 
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
+use crate::ledger::witness::Witness;
 
 pub(super) use open::open;
 
@@ -42,6 +43,7 @@ struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,
     clock: SharedClock,
+    witness: Witness,
 }
 
 impl Store {

@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 
 use super::Store;
 use crate::clock::SharedClock;
+use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -62,7 +63,7 @@ pub(in crate::ledger) async fn open(
         .await?;
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
     MIGRATIONS.run(&pool).await.map_err(LedgerError::from)?;
-    Ok(Arc::new(Store { writer: pool.clone(), reader: pool, clock }))
+    Ok(Arc::new(Store { writer: pool.clone(), reader: pool, clock, witness: Witness::default() }))
 }
 
 /// Connects once, without the pool, so that a failure is the server's own and names its address.

@@ -28,6 +28,7 @@ mod statements;
 
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
+use crate::ledger::witness::Witness;
 
 pub(super) use open::open;
 
@@ -46,6 +47,7 @@ struct Store {
     writer: sqlx::SqlitePool,
     reader: sqlx::SqlitePool,
     clock: SharedClock,
+    witness: Witness,
 }
 
 impl Store {

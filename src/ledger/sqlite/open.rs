@@ -10,6 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 use super::Store;
 use crate::clock::SharedClock;
+use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -48,7 +49,7 @@ pub(in crate::ledger) async fn open(
         .max_connections(connections_max.max(1))
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    Ok(Arc::new(Store { writer, reader, clock }))
+    Ok(Arc::new(Store { writer, reader, clock, witness: Witness::default() }))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

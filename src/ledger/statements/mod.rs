@@ -13,6 +13,7 @@ mod nodes;
 mod partitions;
 mod records;
 mod recovery;
+mod restored;
 mod seed;
 mod setup;
 mod take;
@@ -22,8 +23,8 @@ use async_trait::async_trait;
 use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
 use crate::ledger::{
     Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
-    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner,
-    Partition, PartitionState, Question, Raise, Seed, SeedOutcome, SeriesChange, SeriesVersion,
+    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner,
+    Partition, PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
     Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
@@ -124,7 +125,32 @@ impl Ledger for Store {
     }
 
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        recovery::hold(self, seen, cause).await
+        restored::hold(self, seen, cause).await
+    }
+
+    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        restored::hold_all(self, seen, cause).await
+    }
+
+    async fn journal_again(
+        &self,
+        node: NodeId,
+        entries: &[Entry],
+    ) -> Result<Appended, LedgerError> {
+        restored::journal_again(self, node, entries).await
+    }
+
+    async fn lift(
+        &self,
+        partition: u32,
+        node: NodeId,
+        lifts: &[Lift],
+    ) -> Result<u64, LedgerError> {
+        restored::lift(self, partition, node, lifts).await
+    }
+
+    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
+        restored::release(self, to, margin).await
     }
 
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {

@@ -4,7 +4,7 @@
 use sqlx::Row as _;
 
 use super::partitions::columns;
-use super::{Conn, Store, bytes, commit};
+use super::{Conn, Store, bytes, commit, nodes};
 use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
 use crate::ledger::{Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Wanted};
 use crate::node::NodeId;
@@ -42,14 +42,19 @@ pub(super) async fn bump(
 pub(super) async fn acknowledge(
     store: &Store,
     at: At,
-    nodes: &[NodeId],
+    acknowledging: &[NodeId],
 ) -> Result<Acknowledged, LedgerError> {
     let (partition, epoch) = columns(at)?;
     let mut tx = store.begin().await?;
     if lock_recovering(&mut tx, at).await?.is_none() {
         return Ok(Acknowledged::TooLate);
     }
-    for node in nodes {
+    for node in acknowledging {
+        // What was committed and forgotten is not in the journal: nobody may say that it is.
+        match nodes::must_be_remembered(store, &mut tx, *node).await {
+            Err(LedgerError::WentBack(_)) => return Ok(Acknowledged::Forgotten),
+            remembered => remembered?,
+        }
         let known = sqlx::query(
             "update participant set \
              state = case when state = 'joined' then 'acknowledged' else state end, \
@@ -89,6 +94,7 @@ pub(super) async fn claim_open(
     let (partition, epoch) = columns(at)?;
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
+    nodes::must_be_remembered(store, &mut tx, node).await?;
     let Some(before) = lock_recovering(&mut tx, at).await? else { return Ok(Claim::Elsewhere) };
     // What the ledger owned was journaled in the transaction that took it (F4).
     let unaccounted = match before {
@@ -174,23 +180,6 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
     .await
     .map_err(LedgerError::at_commit)?;
     Ok(done.rows_affected() == 1)
-}
-
-/// See [`crate::ledger::Ledger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(seen)?;
-    let held = sqlx::query(
-        "update partition set state = 'held', actor = null, cause = $3, changed_at_us = $4 \
-         where partition_id = $1 and epoch < $2",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(cause)
-    .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    Ok(held.rows_affected() == 1)
 }
 
 /// See [`crate::ledger::Ledger::want`].
