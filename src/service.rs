@@ -71,7 +71,7 @@ impl Service {
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
         let (queue, journal) =
-            journal::start(Arc::clone(&ledger), deployment.partitions, bounds, metrics.clone());
+            journal::start(&ledger, &clock, deployment.partitions, bounds, &metrics);
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;

@@ -32,6 +32,7 @@ impl Lane {
         while let Some(mut part) = parts.pop() {
             match self.transact(at, &part).await {
                 Ok(outcomes) => {
+                    self.keep(&outcomes);
                     for (ticket, outcome) in part.into_iter().zip(outcomes) {
                         self.answer_taken(ticket, outcome);
                     }
@@ -47,10 +48,18 @@ impl Lane {
                     parts.push(right);
                     parts.push(part);
                 }
-                Err(LedgerError::Fenced { .. } | LedgerError::NodeGone(_)) => {
+                Err(
+                    error @ (LedgerError::Fenced { .. }
+                    | LedgerError::NodeGone(_)
+                    | LedgerError::WentBack(_)),
+                ) => {
                     parts.push(part);
                     for part in parts {
                         self.wait_again(part);
+                    }
+                    // The heartbeat sees it too; until then this would go round and round.
+                    if matches!(error, LedgerError::WentBack(_)) {
+                        self.trouble(Unavailable::Held, &error).await;
                     }
                     return Standing::Nowhere;
                 }
@@ -92,6 +101,16 @@ impl Lane {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Remembers what was taken, in case that the ledger forgets it (F9).
+    fn keep(&self, outcomes: &[TakeOutcome]) {
+        let taken = |outcome: &TakeOutcome| match outcome {
+            TakeOutcome::Taken(entry) => Some(entry.clone()),
+            _ => None,
+        };
+        let entries = outcomes.iter().filter_map(taken).collect();
+        self.context.journal.keep(self.context.membership.node(), entries);
     }
 
     fn answer_taken(&mut self, ticket: Ticket, outcome: TakeOutcome) {

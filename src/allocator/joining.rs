@@ -5,7 +5,7 @@ use std::future::Future;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{Lane, Standing, Suspicion};
+use super::lane::{HELD, Lane, Standing, Suspicion};
 use super::seat::Seat;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState, Wanted};
 use crate::node::NodeId;
@@ -15,6 +15,10 @@ impl Lane {
     /// Finds the epoch to serve in, or brings it about.
     pub(super) async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
         self.take_back_questions();
+        if self.context.membership.ledger_went_back() {
+            self.refuse(Unavailable::Held, HELD).await;
+            return Standing::Nowhere;
+        }
         let row = match self.read_row().await {
             Ok(row) => row,
             Err(error) => {
@@ -24,7 +28,8 @@ impl Lane {
         };
         let redis_epoch = suspicion.as_ref().and_then(|suspicion| suspicion.redis_epoch);
         let highest = self.highest.max(redis_epoch.unwrap_or(0));
-        if row.epoch < highest {
+        self.context.membership.see(At { partition: self.partition, epoch: highest });
+        if row.state != PartitionState::Held && row.epoch < highest {
             let cause = suspicion.as_ref().map_or("an epoch is forgotten", |seen| &seen.cause);
             return self.hold(highest, cause).await;
         }

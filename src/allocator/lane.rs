@@ -272,7 +272,7 @@ impl Lane {
     /// Refuses everything until the ledger says that the partition is no longer held.
     async fn serve_held(&mut self) -> Standing {
         self.take_back_questions();
-        self.refuse(Unavailable::Held, "the ledger went back; bring the newer one back").await;
+        self.refuse(Unavailable::Held, HELD).await;
         match self.row() {
             Some(row) if row.state != PartitionState::Held => Standing::Nowhere,
             _ => Standing::Held,
@@ -312,6 +312,9 @@ impl Lane {
     /// Whether the ledger has left an epoch.
     pub(super) fn epoch_is_over(&self, at: At) -> bool {
         let is_over = |row: &&Partition| row.epoch > at.epoch || row.state == PartitionState::Held;
+        if self.context.membership.ledger_went_back() {
+            return true;
+        }
         let rows = self.news.borrow();
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
@@ -368,6 +371,10 @@ impl Lane {
         self.trouble(why, &remedy).await;
     }
 }
+
+/// What an operator does about a held partition.
+pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the partitions with \
+     `numerator reconcile --ledger-restored`";
 
 /// The error for a request that cannot be served now; a second is a fair guess for all causes.
 pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {

@@ -148,12 +148,7 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Refused` where the partition is not held.
-    async fn lift(
-        &self,
-        partition: u32,
-        node: NodeId,
-        lifts: &[Lift],
-    ) -> Result<u64, LedgerError>;
+    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError>;
 
     /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised
     /// by `margin` numbers for each counter; the partition is open, and nobody owns it yet.

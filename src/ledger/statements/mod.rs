@@ -23,9 +23,9 @@ use async_trait::async_trait;
 use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
 use crate::ledger::{
     Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
-    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner,
-    Partition, PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
-    Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node,
+    Owner, Partition, PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange,
+    SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
 
@@ -140,12 +140,7 @@ impl Ledger for Store {
         restored::journal_again(self, node, entries).await
     }
 
-    async fn lift(
-        &self,
-        partition: u32,
-        node: NodeId,
-        lifts: &[Lift],
-    ) -> Result<u64, LedgerError> {
+    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
         restored::lift(self, partition, node, lifts).await
     }
 

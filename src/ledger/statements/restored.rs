@@ -110,16 +110,16 @@ pub(super) async fn journal_again(
     let mut names = BTreeMap::new();
     for entry in entries {
         for (serial, taken) in entry.taken.iter().enumerate() {
-            names.entry(name(entry, serial)?).or_insert((entry.at, taken.range.first));
+            names.entry(name(entry, serial)?).or_insert((entry.at, taken.range));
         }
     }
     let mut tx = store.begin().await?;
     let mut origins = Origins::default();
     let mut ids = HashMap::new();
-    for ((series_id, serial, key), (at, first)) in names {
+    for ((series_id, serial, key), (at, range)) in names {
         let origin = origins.of(&mut tx, series_id, serial).await?;
-        let (start, step) = origin.unwrap_or((first, 1));
-        let seed = Seed { series_id, serial, key, start, step, max: first, room: 0 };
+        let (start, step) = origin.unwrap_or((range.first, range.step));
+        let seed = Seed { series_id, serial, key, start, step, max: start, room: 0 };
         let resolved = lock_or_create(&mut tx, at, node, &seed, now_us).await?;
         ids.insert((series_id, serial, seed.key), resolved.counter.counter_id);
     }
@@ -207,11 +207,7 @@ pub(super) async fn lift(
 }
 
 /// See [`crate::ledger::Ledger::release`].
-pub(super) async fn release(
-    store: &Store,
-    to: At,
-    margin: u64,
-) -> Result<Released, LedgerError> {
+pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Released, LedgerError> {
     let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
     let mut tx = store.begin().await?;
     let rows = lock_all(&mut tx).await?;
