@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use numerator::cli::{
-    Cli, Command, next, parse, preview, say, series, serve, status, token, verify,
+    Cli, Command, next, parse, preview, restored, say, series, serve, status, token, verify,
 };
 
 #[tokio::main]
@@ -31,6 +31,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Reconcile(args) => restored::run(&settings.prepare("warn")?, &args).await,
         Command::Token(command) => token::run(command),
     }
 }

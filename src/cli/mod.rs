@@ -9,6 +9,7 @@ pub mod next;
 mod output;
 pub mod parse;
 pub mod preview;
+pub mod restored;
 pub mod series;
 pub mod serve;
 mod session;
@@ -52,6 +53,8 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Check that no number was issued twice and none is unaccounted for
     Verify(verify::VerifyArgs),
+    /// Put right what the program cannot decide by itself
+    Reconcile(restored::RestoredArgs),
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),

@@ -35,6 +35,10 @@ static DROP_OUTBOX: LazyLock<Script> =
     script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
 static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "landed");
 static PROBE: LazyLock<Script> = script!("probe", "server");
+static SURVEY: LazyLock<Script> = script!("survey", "server");
+static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
+static REVEAL: LazyLock<Script> = script!("reveal");
+static PEEK: LazyLock<Script> = script!("peek");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,10 @@ pub(super) enum Verb {
     DropOutbox,
     Settle,
     Probe,
+    Survey,
+    Seal,
+    Reveal,
+    Peek,
 }
 
 impl Verb {
@@ -64,6 +72,10 @@ impl Verb {
             Verb::ReadOutbox => "entries",
             Verb::Settle => "executed",
             Verb::Probe => "server",
+            Verb::Survey => "surveyed",
+            Verb::Seal => "sealed",
+            Verb::Reveal => "revealed",
+            Verb::Peek => "peeked",
         }
     }
 
@@ -80,6 +92,10 @@ impl Verb {
             Verb::DropOutbox => &DROP_OUTBOX,
             Verb::Settle => &SETTLE,
             Verb::Probe => &PROBE,
+            Verb::Survey => &SURVEY,
+            Verb::Seal => &SEAL,
+            Verb::Reveal => &REVEAL,
+            Verb::Peek => &PEEK,
         }
     }
 }

@@ -10,6 +10,7 @@ mod flight;
 mod keys;
 mod redis;
 mod reply;
+mod rescue;
 mod scripts;
 mod settle;
 
@@ -19,5 +20,6 @@ pub use flight::{
 };
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
+pub use rescue::{HeldKey, Revealed, Sealed, Surveyed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;

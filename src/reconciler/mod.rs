@@ -14,9 +14,11 @@
 mod outbox;
 mod owner;
 mod recovery;
+mod restored;
 mod verify;
 mod watch;
 
 pub use recovery::{Plan, Recovered, Trouble, recover};
+pub use restored::{Restore, RestoreError, Restored, is_held};
 pub use verify::{VerifyReport, verify};
 pub use watch::Reconciler;
