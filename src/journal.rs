@@ -18,7 +18,7 @@
 //! goes, raw, to `journal_rejected` (F13). Nothing is ever dropped.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -37,7 +37,17 @@ use crate::task::{Stop, Task};
 pub struct JournalQueue {
     sender: mpsc::UnboundedSender<Message>,
     permits: Arc<Semaphore>,
+    lag: Arc<Mutex<Lag>>,
     progress: Arc<Vec<watch::Sender<u64>>>,
+}
+
+/// Records that were handed out and are not committed yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lag {
+    /// How many.
+    pub records: usize,
+    /// Since when the oldest of them waits.
+    pub oldest: Option<Instant>,
 }
 
 /// What the loop is told.
@@ -85,6 +95,11 @@ impl JournalQueue {
         // Requests of the flight that took nothing give their room back at once.
         let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
         drop(handover.room.split(spare));
+        {
+            let mut lag = self.lag.lock().expect("no holder of this lock panics");
+            lag.records += handover.entries.len();
+            lag.oldest.get_or_insert_with(Instant::now);
+        }
         let message = Message::HandOver(handover);
         self.sender.send(message).expect("the journal loop outlives the lanes");
     }
@@ -98,6 +113,12 @@ impl JournalQueue {
     /// Has everything that is kept written once more: the ledger went back.
     pub fn tell_again(&self) {
         let _ = self.sender.send(Message::TellAgain);
+    }
+
+    /// What waits for the ledger.
+    #[must_use]
+    pub fn lag(&self) -> Lag {
+        *self.lag.lock().expect("no holder of this lock panics")
     }
 
     /// The last flight of a partition before which everything is committed.
@@ -121,6 +142,7 @@ pub fn start(
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        lag: Arc::default(),
         progress: Arc::clone(&progress),
     };
     let writer = Writer {
@@ -128,6 +150,7 @@ pub fn start(
         clock: Arc::clone(clock),
         receiver,
         progress,
+        lag: Arc::clone(&queue.lag),
         aside: None,
         kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
@@ -145,6 +168,7 @@ struct Writer {
     /// Received behind a batch that it does not belong to.
     aside: Option<Message>,
     kept: Kept,
+    lag: Arc<Mutex<Lag>>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
@@ -218,6 +242,12 @@ impl Writer {
             rest = &rest[length..];
         }
         self.metrics.journal_batch_seconds.record(started.elapsed());
+        {
+            let mut lag = self.lag.lock().expect("no holder of this lock panics");
+            lag.records -= batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
+            // What waits now arrived while this batch was written, at the earliest.
+            lag.oldest = (lag.records > 0).then_some(started);
+        }
         for handover in batch {
             self.progress[handover.partition as usize].send_replace(handover.flight);
         }

@@ -14,7 +14,7 @@ use crate::allocator::{
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
-use crate::journal;
+use crate::journal::{self, JournalQueue};
 use crate::ledger::{self, Deployment, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::number;
@@ -32,6 +32,7 @@ pub struct Service {
     /// What is counted.
     pub metrics: Metrics,
     membership: Arc<Membership>,
+    journal: JournalQueue,
     redis: Option<Redis>,
     tasks: Mutex<Vec<Task>>,
     stop_max: Duration,
@@ -51,6 +52,10 @@ pub enum Mode {
 pub struct Readiness {
     /// Whether any partition can issue.
     pub ready: bool,
+    /// Records handed out and not journaled yet.
+    pub journal_lag_records: usize,
+    /// How long the oldest of them has waited, about.
+    pub journal_lag_ms: u64,
     /// Per partition its standing: `idle`, `redis`, `database`, `recovering` or `held`; followed by
     /// what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
@@ -84,7 +89,7 @@ impl Service {
             clock: Arc::clone(&clock),
             settings: bounds.clone(),
             deployment,
-            journal: queue,
+            journal: queue.clone(),
             membership: Arc::clone(&membership),
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
@@ -104,8 +109,17 @@ impl Service {
             tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
-        let service =
-            Service { allocator, ledger, clock, metrics, membership, redis, tasks, stop_max };
+        let service = Service {
+            allocator,
+            ledger,
+            clock,
+            metrics,
+            membership,
+            journal: queue,
+            redis,
+            tasks,
+            stop_max,
+        };
         Ok(Arc::new(service))
     }
 
@@ -119,7 +133,14 @@ impl Service {
             None => word.to_owned(),
             Some(why) => format!("{word}: {why}"),
         };
-        Readiness { ready, partitions: standings.into_iter().map(say).collect() }
+        let lag = self.journal.lag();
+        let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
+        Readiness {
+            ready,
+            journal_lag_records: lag.records,
+            journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+            partitions: standings.into_iter().map(say).collect(),
+        }
     }
 
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.

@@ -151,7 +151,9 @@ async fn a_ledger_restored_while_nothing_ran_is_held_by_hand_and_learns_from_red
         deployment.ok(&["reconcile", "--ledger-restored", "--hold", "--apply", "--json"]);
     let used = used(&released);
     println!("{used}");
-    assert_eq!((used["records"].as_u64(), used["journaled"].as_u64()), (Some(400), Some(300)));
+    assert_eq!(used["records"], 400, "{used}");
+    // The copy may lack some of the first hundred, which were not journaled yet.
+    assert!(used["journaled"].as_u64() >= Some(300), "{used}");
     assert_all_journaled(&deployment, &seen).await;
 
     let service = deployment.serve();

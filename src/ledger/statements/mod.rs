@@ -124,6 +124,10 @@ impl Ledger for Store {
         recovery::opened(self, at, node).await
     }
 
+    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError> {
+        recovery::lost_at_most(self, closed, after_epoch).await
+    }
+
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
         restored::hold(self, seen, cause).await
     }

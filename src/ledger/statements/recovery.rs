@@ -4,8 +4,8 @@
 use sqlx::Row as _;
 
 use super::partitions::columns;
-use super::{Conn, Store, bytes, commit, nodes};
-use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
+use super::{Conn, Store, allow_long_search, bytes, commit, nodes};
+use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
 use crate::ledger::{Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Wanted};
 use crate::node::NodeId;
 
@@ -216,4 +216,32 @@ pub(super) async fn closings(
     .fetch_one(&store.reader)
     .await?;
     unsigned(count, "closings")
+}
+
+/// See [`crate::ledger::Ledger::lost_at_most`].
+pub(super) async fn lost_at_most(
+    store: &Store,
+    closed: At,
+    after_epoch: u64,
+) -> Result<u64, LedgerError> {
+    let (partition, epoch) = columns(closed)?;
+    let mut tx = store.reader.begin().await?;
+    allow_long_search(&mut tx).await?;
+    // Counters that were touched since have left the epoch; their loss is in the gap register.
+    let numbers: i64 = sqlx::query_scalar(
+        "select cast(coalesce(sum(numbers), 0) as bigint) from ( \
+           select (ceiling - taken) / step as numbers from counter \
+             where partition_id = $1 and epoch > $2 and epoch <= $3 \
+           union all select (g.last_value - g.first_value) / g.step + 1 from gap g \
+             join counter c on c.counter_id = g.counter_id \
+             where c.partition_id = $1 and g.epoch > $2 and g.epoch <= $3 \
+             and c.epoch > $3 and g.reason = 'unaccounted') as lost",
+    )
+    .bind(partition)
+    .bind(signed(after_epoch, "epoch")?)
+    .bind(epoch)
+    .fetch_one(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    unsigned(numbers, "lost_at_most")
 }
