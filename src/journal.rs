@@ -17,9 +17,9 @@
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
 //! goes, raw, to `journal_rejected` (F13). Nothing is ever dropped.
 
-use std::collections::VecDeque;
+mod kept;
+
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ use crate::ledger::{Entry, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task};
+use kept::Kept;
 
 /// Where lanes put what they hand out. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -173,37 +174,6 @@ struct Writer {
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
-}
-
-/// Records for a while after they were committed. Bounded by their age and their number.
-struct Kept {
-    records: VecDeque<(Instant, NodeId, Entry)>,
-    period: Duration,
-    records_max: usize,
-}
-
-impl Kept {
-    fn new(period: Duration, records_max: usize) -> Self {
-        Kept { records: VecDeque::new(), period, records_max }
-    }
-
-    fn push(&mut self, node: NodeId, entries: Vec<Entry>) {
-        let now = Instant::now();
-        self.records.extend(entries.into_iter().map(|entry| (now, node, entry)));
-        let spare = self.records.len().saturating_sub(self.records_max);
-        self.records.drain(..spare);
-        let is_old = |kept: &(Instant, NodeId, Entry)| now - kept.0 > self.period;
-        let old = self.records.iter().take_while(|kept| is_old(kept)).count();
-        self.records.drain(..old);
-    }
-
-    /// Everything, to be written again; kept anew only once that is done.
-    fn take(&mut self) -> Vec<(NodeId, Entry)> {
-        std::mem::take(&mut self.records)
-            .into_iter()
-            .map(|(_, node, entry)| (node, entry))
-            .collect()
-    }
 }
 
 /// How records are written.
@@ -368,7 +338,9 @@ impl Writer {
             partition: None,
             epoch: None,
             node_id: Some(node),
-            detail: serde_json::json!({ "cause": "numbers came twice", "allocations": allocations }),
+            detail: serde_json::json!({
+                "cause": "numbers came twice", "allocations": allocations,
+            }),
         };
         // The collisions themselves were committed with the batch: the event only points to them.
         if let Err(error) = self.ledger.record_event(&event).await {

@@ -373,8 +373,8 @@ impl Lane {
 }
 
 /// What an operator does about a held partition.
-pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the partitions with \
-     `numerator reconcile --ledger-restored`";
+pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
+                               partitions with `numerator reconcile --ledger-restored`";
 
 /// The error for a request that cannot be served now; a second is a fair guess for all causes.
 pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {

@@ -8,5 +8,6 @@ mod issue;
 mod open;
 mod outbox;
 mod records;
+mod rescue;
 mod seed_raise;
 mod settle;
