@@ -88,9 +88,9 @@ pub async fn run(settings: &Settings, args: &RestoredArgs) -> anyhow::Result<()>
     }
     let answer = RestoredAnswer { applied: args.apply, partitions };
     if args.json {
-        print_json(&answer)?
+        print_json(&answer)?;
     } else {
-        print(answer.lines())?
+        print(answer.lines())?;
     }
     Ok(())
 }

@@ -127,8 +127,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// `opening` → `open` by the node that claimed it.
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
-    /// How many numbers an epoch closed at the ceiling leaves unaccounted at most, over all counters
-    /// last touched after `after_epoch`: what was closed at the ceiling before is not counted again.
+    /// How many numbers an epoch closed at the ceiling leaves unaccounted at most, over all
+    /// counters last touched after `after_epoch`: what was closed at the ceiling before is not
+    /// counted again.
     async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError>;
 
     // --- the ledger that went back -----------------------------------------------------------

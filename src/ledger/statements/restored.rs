@@ -4,7 +4,7 @@
 //! Nothing here trusts an id or an epoch of the ledger's own: counters are found by their names,
 //! and epochs only rise.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 
 use sqlx::Row as _;
 
@@ -156,22 +156,25 @@ impl Origins {
         series_id: i64,
         serial: u16,
     ) -> Result<Option<(u64, u64)>, LedgerError> {
-        if !self.0.contains_key(&series_id) {
-            let text: Option<String> = sqlx::query_scalar(
-                "select definition from series_version where series_id = $1 \
-                 order by version desc limit 1",
-            )
-            .bind(series_id)
-            .fetch_optional(conn)
-            .await?;
-            let definition: Option<SeriesDefinition> =
-                text.map(|text| from_json(&text, "series_version.definition")).transpose()?;
-            let serials = definition.map(|definition| definition.serials).unwrap_or_default();
-            let origins = serials.iter().map(|serial| (serial.start, serial.step)).collect();
-            self.0.insert(series_id, origins);
-        }
-        Ok(self.0[&series_id].get(usize::from(serial)).copied())
+        let origins = match self.0.entry(series_id) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(empty) => empty.insert(read_origins(conn, series_id).await?),
+        };
+        Ok(origins.get(usize::from(serial)).copied())
     }
+}
+
+async fn read_origins(conn: &mut Conn, series_id: i64) -> Result<Vec<(u64, u64)>, LedgerError> {
+    let text: Option<String> = sqlx::query_scalar(
+        "select definition from series_version where series_id = $1 order by version desc limit 1",
+    )
+    .bind(series_id)
+    .fetch_optional(conn)
+    .await?;
+    let definition: Option<SeriesDefinition> =
+        text.map(|text| from_json(&text, "series_version.definition")).transpose()?;
+    let serials = definition.map(|definition| definition.serials).unwrap_or_default();
+    Ok(serials.iter().map(|serial| (serial.start, serial.step)).collect())
 }
 
 /// See [`crate::ledger::Ledger::lift`].

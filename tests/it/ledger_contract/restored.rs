@@ -21,24 +21,24 @@ impl World {
     }
 }
 
-fn went_back<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> bool {
+fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
     matches!(result, Err(LedgerError::WentBack(_)))
 }
 
 /// Every call by which a node takes, joins or closes, once the ledger has forgotten it.
 async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
     let (ledger, node) = (&world.ledger, world.node);
-    assert!(went_back(ledger.heartbeat(node, None).await));
-    assert!(went_back(ledger.heartbeat(node, None).await), "it does not catch up");
-    assert!(went_back(ledger.participate(open, node).await));
-    assert!(went_back(ledger.seed(open, node, &[seed("new")]).await));
-    assert!(went_back(ledger.take(open, node, &[order("d")]).await));
-    assert!(went_back(ledger.append(node, &[entry(open, counter_id, 9)]).await));
+    assert!(went_back(&ledger.heartbeat(node, None).await));
+    assert!(went_back(&ledger.heartbeat(node, None).await), "it does not catch up");
+    assert!(went_back(&ledger.participate(open, node).await));
+    assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
+    assert!(went_back(&ledger.take(open, node, &[order("d")]).await));
+    assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
     let from = PartitionState::Open;
     let next = ledger.bump(open, from, node, "c").await.unwrap().map(at).unwrap();
     let acknowledged = ledger.acknowledge(next, &[node]).await.unwrap();
     assert_eq!(acknowledged, Acknowledged::Forgotten);
-    assert!(went_back(ledger.claim_open(next, node, true, &redis()).await));
+    assert!(went_back(&ledger.claim_open(next, node, true, &redis()).await));
 }
 
 /// A node that took part, beat three times and journaled two batches.

@@ -24,8 +24,8 @@ async fn a_survey_finds_every_key_of_the_partition_and_no_other() {
     for index in 0..1_200 {
         bench.seed(&format!("7:0:k={index}"), 0, 10).await;
     }
-    bench.seed("7:0:c", 0, 100).await;
-    bench.issue(&[keyed("7:0:c", None, "d1")]).await;
+    bench.seed("c", 0, 100).await;
+    bench.issue(&[keyed("one", None, "d1")]).await;
     bench.server.cli(&["set", "nbr:{8}:c:7:0:other", "x"]);
     bench.server.cli(&["set", "other:{7}:c:7:0:other", "x"]);
     let held = survey(&bench).await;
@@ -45,8 +45,8 @@ async fn a_survey_finds_every_key_of_the_partition_and_no_other() {
 #[tokio::test]
 async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     let mut bench = Bench::new().await;
-    bench.seed("7:0:c", 0, 100).await;
-    let request = keyed("7:0:c", None, "d1");
+    bench.seed("c", 0, 100).await;
+    let request = keyed("one", None, "d1");
     let IssueOutcome::Taken(values) = bench.issue(std::slice::from_ref(&request)).await.remove(0)
     else {
         panic!("taken")
@@ -61,7 +61,7 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     let record = request.document_key.unwrap();
     bench.server.cli(&["hset", "nbr:{7}:c:7:0:high", "value", "500", "ceiling", "x"]);
     let held = [
-        HeldKey::Counter("7:0:c".into()),
+        HeldKey::Counter("c".into()),
         HeldKey::Record(record),
         HeldKey::Outbox(node),
         HeldKey::Counter("7:0:high".into()),
@@ -104,6 +104,7 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     let next = Opening { epoch: EPOCH + 6, ..bench.opening() };
     assert_eq!(bench.open(&next).await, OpenOutcome::Opened);
     bench.guard.epoch = EPOCH + 6;
+    bench.guard.confirmed = 0;
     bench.seed("c", 100, 200).await;
     assert_eq!(bench.issue(&[plain("c")]).await, [taken(101)]);
 }
