@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -13,6 +13,7 @@ pub struct Proxy {
 }
 
 struct State {
+    target: AtomicU16,
     swallowing: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
 }
@@ -23,15 +24,24 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Mutex::new(Vec::new());
-        let state = Arc::new(State { swallowing: AtomicBool::new(false), connections });
+        let state = Arc::new(State {
+            target: AtomicU16::new(target),
+            swallowing: AtomicBool::new(false),
+            connections,
+        });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 // Nobody listens behind the proxy: the client sees a closed connection.
+                let target = shared.target.load(Ordering::SeqCst);
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else {
                     continue;
                 };
                 shared.join(&client, &server);
+                // The target changed in between: `cut` may have missed this connection.
+                if shared.target.load(Ordering::SeqCst) != target {
+                    shared.cut();
+                }
             }
         });
         Proxy { port, state }
@@ -40,6 +50,22 @@ impl Proxy {
     /// The port that clients connect to.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where clients of a Redis behind it connect.
+    pub fn redis_url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// From now on new connections go to another server; those of before stay where they are.
+    pub fn retarget_new(&self, target: u16) {
+        self.state.target.store(target, Ordering::SeqCst);
+    }
+
+    /// From now on new connections go to another server; those of before are cut.
+    pub fn retarget(&self, target: u16) {
+        self.retarget_new(target);
+        self.cut();
     }
 
     /// From now on answers get lost on their way; requests still arrive.
@@ -55,13 +81,17 @@ impl Proxy {
 
     /// Cuts all connections.
     pub fn cut(&self) {
-        for connection in self.state.connections.lock().unwrap().drain(..) {
-            let _ = connection.shutdown(Shutdown::Both);
-        }
+        self.state.cut();
     }
 }
 
 impl State {
+    fn cut(&self) {
+        for connection in self.connections.lock().unwrap().drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
     fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
         for stream in [client, server] {
             let _ = stream.set_nodelay(true);

@@ -10,3 +10,4 @@ mod load;
 mod lua_scripts;
 mod redis_client;
 mod reference_numbers;
+mod shapes;

@@ -1,0 +1,171 @@
+//! A load over many series and counters: each series has callers of its own, so that one that
+//! stands still does not hide that the others go on.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use harness::load::{Seen, post};
+
+/// Series, and the counters of each; their codes spread them over all eight partitions.
+pub(super) const SERIES: usize = 12;
+const TEAMS: u64 = 10;
+
+/// Callers of each series, shared by the nodes.
+const CALLERS: usize = 2;
+
+/// How long a series may stand still.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The series' file.
+pub(super) fn series_file() -> String {
+    let mut text = String::new();
+    for series in 0..SERIES {
+        let code = code(series);
+        write!(
+            text,
+            "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\n\
+             template = \"{code}-{{TEAM}}-{{SEQ:8}}\"\nserves = {{ types = [\"{code}\"] }}\n\
+             [series.variables]\nTEAM = {{ required = true, alphabet = \"0-9\", width_max = 3 }}\n\
+             [[series.serials]]\ncounter = [\"type\", \"TEAM\"]\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn code(series: usize) -> String {
+    format!("S{series}")
+}
+
+/// A load that goes on until told to stop.
+pub(super) struct Spread {
+    shared: Arc<Shared>,
+    callers: Vec<tokio::task::JoinHandle<Caller>>,
+}
+
+struct Shared {
+    urls: Vec<String>,
+    stop: AtomicBool,
+    answered: Vec<AtomicU64>,
+}
+
+/// One caller and what it saw.
+struct Caller {
+    name: String,
+    series: usize,
+    node: usize,
+    numbers: BTreeMap<String, String>,
+    failures: BTreeMap<u16, u64>,
+    longest_stall: Duration,
+}
+
+impl Spread {
+    /// Starts the callers, evenly over the nodes.
+    pub(super) fn start(urls: Vec<String>) -> Self {
+        let answered = (0..SERIES).map(|_| AtomicU64::new(0)).collect();
+        let shared = Arc::new(Shared { urls, stop: AtomicBool::new(false), answered });
+        let mut callers = Vec::new();
+        for series in 0..SERIES {
+            for node in 0..CALLERS {
+                let name = format!("{}-{node}", code(series));
+                let caller = Caller {
+                    name,
+                    series,
+                    node,
+                    numbers: BTreeMap::new(),
+                    failures: BTreeMap::new(),
+                    longest_stall: Duration::ZERO,
+                };
+                callers.push(tokio::spawn(caller.run(Arc::clone(&shared))));
+            }
+        }
+        Spread { shared, callers }
+    }
+
+    /// Waits until each of the series that `which` names got so many more numbers; else names those
+    /// that did not.
+    pub(super) async fn advance(
+        &self,
+        count: u64,
+        which: impl Fn(usize) -> bool,
+    ) -> Result<(), Vec<String>> {
+        let read = |series: usize| self.shared.answered[series].load(Ordering::Relaxed);
+        let goals: Vec<(usize, u64)> =
+            (0..SERIES).filter(|&s| which(s)).map(|s| (s, read(s) + count)).collect();
+        assert!(!goals.is_empty(), "no series to wait for");
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let late = goals.iter().filter(|&&(series, goal)| read(series) < goal);
+            let late: Vec<String> = late.map(|&(series, _)| code(series)).collect();
+            if late.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(late);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Ends the load; what was seen.
+    pub(super) async fn finish(self) -> Seen {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let mut all = Seen::default();
+        for caller in self.callers {
+            let caller = caller.await.unwrap();
+            all.numbers.extend(caller.numbers);
+            for (status, failures) in caller.failures {
+                *all.failures.entry(status).or_default() += failures;
+            }
+            all.longest_stall = all.longest_stall.max(caller.longest_stall);
+        }
+        all
+    }
+}
+
+impl Caller {
+    /// Asks for one document after another, each until there is an answer.
+    async fn run(mut self, shared: Arc<Shared>) -> Self {
+        let client = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
+        let mut last = Instant::now();
+        for index in 0.. {
+            let document = format!("{}-{index}", self.name);
+            let Some(number) = self.insist(&shared, &client, &document, index % TEAMS).await else {
+                break;
+            };
+            self.numbers.insert(document, number);
+            self.longest_stall = self.longest_stall.max(last.elapsed());
+            last = Instant::now();
+            shared.answered[self.series].fetch_add(1, Ordering::Relaxed);
+        }
+        self
+    }
+
+    /// A document's number; the other node is asked when one fails, as a balancer would.
+    async fn insist(
+        &mut self,
+        shared: &Shared,
+        client: &reqwest::Client,
+        document: &str,
+        team: u64,
+    ) -> Option<String> {
+        let body = json!({ "type": code(self.series), "context": { "TEAM": team.to_string() } });
+        while !shared.stop.load(Ordering::Relaxed) {
+            let url = &shared.urls[self.node % shared.urls.len()];
+            let url = format!("{url}/api/v1/documents/{document}/generate-number");
+            let (status, answer) = post(client, &url, &body).await;
+            if status == 201 || status == 200 {
+                return Some(answer["document_number"].as_str().unwrap().to_owned());
+            }
+            *self.failures.entry(status).or_default() += 1;
+            self.node += 1;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        None
+    }
+}
