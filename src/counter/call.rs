@@ -97,7 +97,13 @@ impl Call {
     /// Encodes a call; `args` follow the echo.
     pub(super) fn new(verb: Verb, echo: String, keys: Vec<String>, args: Vec<String>) -> Self {
         let args = std::iter::once(echo.clone()).chain(args).map(Value::from).collect();
+        assert!(!keys.is_empty(), "a call goes where its first key is");
         Call { verb, echo, keys: keys.into_iter().map(Key::from).collect(), args }
+    }
+
+    /// A key whose master has all the others too.
+    pub(super) fn key(&self) -> &Key {
+        &self.keys[0]
     }
 }
 

@@ -8,10 +8,13 @@ mod call;
 mod error;
 mod flight;
 mod keys;
+mod link;
+mod masters;
 mod redis;
 mod reply;
 mod scripts;
 mod settle;
+mod shape;
 
 pub use error::CounterError;
 pub use flight::{

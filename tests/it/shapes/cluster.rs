@@ -1,7 +1,8 @@
 //! A cluster of three masters, with partitions on all of them.
 
-use super::stage::Stage;
 use harness::cluster::Cluster;
+
+use super::stage::Stage;
 
 /// For each series the master that has its partition's keys.
 fn homes(cluster: &Cluster, stage: &Stage) -> Vec<usize> {

@@ -1,8 +1,9 @@
 //! A replica that somebody promotes by hand, and a client that is pointed at it.
 
-use super::stage::Stage;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
+
+use super::stage::Stage;
 
 /// Cuts a replica from its master, lets the load go on, and promotes the replica, which lags by
 /// then; the clients are pointed at it.

@@ -1,8 +1,9 @@
 //! Behind sentinels, which promote a replica by themselves.
 
-use super::stage::Stage;
 use harness::redis::Redis;
 use harness::sentinel::Sentinels;
+
+use super::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shapes_sentinels_promote_a_lagging_replica_after_the_master_was_killed() {

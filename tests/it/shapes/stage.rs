@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::spread::{SERIES, Spread, series_file};
 use harness::postgres::Postgres;
 use harness::service::Service;
 
+use super::spread::{CODES, Spread, series_file};
 use crate::deployment::Deployment;
 
 /// Numbers of each series before the first fault, and after each.
@@ -43,7 +43,7 @@ impl Stage {
             .filter_map(|row| row.split_once('|'))
             .map(|(code, partition)| (code, partition.parse().unwrap()))
             .collect();
-        (0..SERIES).map(|series| found[format!("S{series}").as_str()]).collect()
+        CODES.iter().map(|code| found[code]).collect()
     }
 
     /// The epoch of a partition.
