@@ -62,14 +62,20 @@ impl Context {
     /// `redis.fallback_after`, and no other live node says that one does there (F22).
     #[must_use]
     pub fn redis_is_gone(&self, partition: u32) -> bool {
-        self.is_cut_off(partition) && !self.peers.may_see(partition)
+        self.redis_is_away(partition, 1) && !self.peers.may_see(partition)
     }
 
-    /// Whether this node has not reached a partition's Redis for `redis.fallback_after`.
+    /// Whether only this node has lost a partition's Redis. What the others see is heard with their
+    /// heartbeats: it counts once they had time to notice themselves.
     #[must_use]
     pub fn is_cut_off(&self, partition: u32) -> bool {
+        self.redis_is_away(partition, 2) && self.peers.may_see(partition)
+    }
+
+    /// Whether no script has succeeded here for so many times `redis.fallback_after`.
+    fn redis_is_away(&self, partition: u32, times: u32) -> bool {
         let away = self.sights.away_for(partition);
-        away.is_some_and(|away| away >= self.settings.fallback_after)
+        away.is_some_and(|away| away >= self.settings.fallback_after * times)
     }
 
     /// Where the idempotency window begins, in microseconds of UTC.

@@ -29,6 +29,9 @@ impl Lane {
             return self.hold(highest, cause).await;
         }
         self.highest = row.epoch;
+        // A closed epoch asks for no acknowledgement any more.
+        let closing = u64::from(row.state == PartitionState::Recovering);
+        self.owed.retain(|owed| owed.0 + closing >= row.epoch);
         let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis.is_some();
         if has_redis {
@@ -68,8 +71,9 @@ impl Lane {
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
-                self.owed.retain(|owed| owed.0 == at.epoch && owed.1 != node);
-                self.owed.push((at.epoch, node));
+                if !self.owed.contains(&(at.epoch, node)) {
+                    self.owed.push((at.epoch, node));
+                }
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
             }
             Ok(false) => {

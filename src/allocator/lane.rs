@@ -298,8 +298,8 @@ impl Lane {
                 }
                 resolved && trimmed
             }
-            // What an earlier epoch left in the outbox cannot be seen from here.
-            _ => handed == 0,
+            // Entries that an acknowledged epoch left in the outbox are in the journal too.
+            _ => self.owed.is_empty(),
         };
         self.status.lock().expect("no holder of this lock panics").drained = journaled && emptied;
     }

@@ -8,6 +8,8 @@ mod faults;
 mod ledger_contract;
 mod load;
 mod lua_scripts;
+mod nodes;
 mod redis_client;
 mod reference_numbers;
 mod shapes;
+mod stage;

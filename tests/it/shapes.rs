@@ -4,5 +4,3 @@
 mod cluster;
 mod promotion;
 mod sentinel;
-mod spread;
-mod stage;

@@ -2,7 +2,7 @@
 
 use harness::cluster::Cluster;
 
-use super::stage::Stage;
+use crate::stage::Stage;
 
 /// For each series the master that has its partition's keys.
 fn homes(cluster: &Cluster, stage: &Stage) -> Vec<usize> {

@@ -3,7 +3,7 @@
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 
-use super::stage::Stage;
+use crate::stage::Stage;
 
 /// Cuts a replica from its master, lets the load go on, and promotes the replica, which lags by
 /// then; the clients are pointed at it.

@@ -3,7 +3,7 @@
 use harness::redis::Redis;
 use harness::sentinel::Sentinels;
 
-use super::stage::Stage;
+use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shapes_sentinels_promote_a_lagging_replica_after_the_master_was_killed() {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -46,7 +46,7 @@ pub(super) struct Spread {
 }
 
 struct Shared {
-    urls: Vec<String>,
+    urls: RwLock<Vec<String>>,
     stop: AtomicBool,
     answered: Vec<AtomicU64>,
 }
@@ -58,6 +58,7 @@ struct Caller {
     node: usize,
     numbers: BTreeMap<String, String>,
     failures: BTreeMap<u16, u64>,
+    failed_twice: u64,
     longest_stall: Duration,
 }
 
@@ -65,7 +66,8 @@ impl Spread {
     /// Starts the callers, evenly over the nodes.
     pub(super) fn start(urls: Vec<String>) -> Self {
         let answered = (0..CODES.len()).map(|_| AtomicU64::new(0)).collect();
-        let shared = Arc::new(Shared { urls, stop: AtomicBool::new(false), answered });
+        let shared =
+            Arc::new(Shared { urls: RwLock::new(urls), stop: AtomicBool::new(false), answered });
         let mut callers = Vec::new();
         for series in 0..CODES.len() {
             for node in 0..CALLERS {
@@ -76,6 +78,7 @@ impl Spread {
                     node,
                     numbers: BTreeMap::new(),
                     failures: BTreeMap::new(),
+                    failed_twice: 0,
                     longest_stall: Duration::ZERO,
                 };
                 callers.push(tokio::spawn(caller.run(Arc::clone(&shared))));
@@ -109,6 +112,16 @@ impl Spread {
         }
     }
 
+    /// Has callers ask one more node.
+    pub(super) fn ask_too(&self, url: String) {
+        self.shared.urls.write().unwrap().push(url);
+    }
+
+    /// Has callers ask a node no more, as a balancer does before the node ends.
+    pub(super) fn ask_no_more(&self, url: &str) {
+        self.shared.urls.write().unwrap().retain(|known| known != url);
+    }
+
     /// Ends the load; what was seen.
     pub(super) async fn finish(self) -> Seen {
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -119,6 +132,7 @@ impl Spread {
             for (status, failures) in caller.failures {
                 *all.failures.entry(status).or_default() += failures;
             }
+            all.failed_twice += caller.failed_twice;
             all.longest_stall = all.longest_stall.max(caller.longest_stall);
         }
         all
@@ -152,14 +166,20 @@ impl Caller {
         team: u64,
     ) -> Option<String> {
         let body = json!({ "type": CODES[self.series], "context": { "TEAM": team.to_string() } });
+        let mut attempts = 0;
         while !shared.stop.load(Ordering::Relaxed) {
-            let url = &shared.urls[self.node % shared.urls.len()];
+            attempts += 1;
+            let url = {
+                let urls = shared.urls.read().unwrap();
+                urls[self.node % urls.len()].clone()
+            };
             let url = format!("{url}/api/v1/documents/{document}/generate-number");
             let (status, answer) = post(client, &url, &body).await;
             if status == 201 || status == 200 {
                 return Some(answer["document_number"].as_str().unwrap().to_owned());
             }
             *self.failures.entry(status).or_default() += 1;
+            self.failed_twice += u64::from(attempts == 2);
             self.node += 1;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

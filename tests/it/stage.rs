@@ -1,0 +1,193 @@
+//! What the tests of faults and of the shapes of Redis play on: a ledger, two nodes of the service
+//! on one Redis, a load; and what must hold when it is over.
+
+mod spread;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use harness::postgres::Postgres;
+use harness::service::Service;
+
+use crate::deployment::Deployment;
+use spread::{CODES, Spread, series_file};
+
+/// Numbers of each series before the first fault, and after each.
+const SOME: u64 = 40;
+
+/// A ledger, two nodes, and a load on both.
+pub(crate) struct Stage {
+    postgres: Postgres,
+    deployment: Deployment,
+    nodes: Vec<Service>,
+    load: Spread,
+    dead: Vec<Service>,
+}
+
+impl Stage {
+    /// Starts everything on a Redis and waits until every series is served.
+    pub(crate) async fn start(redis_url: &str) -> Self {
+        Self::start_with(redis_url, "").await
+    }
+
+    /// The same with further lines of settings; they begin in the section `redis`.
+    pub(crate) async fn start_with(redis_url: &str, settings: &str) -> Self {
+        let postgres = Postgres::start();
+        let mut deployment = Deployment::new(&postgres.url("shapes"), Some(redis_url));
+        deployment.extra = settings.into();
+        let file = deployment.path("series.toml");
+        std::fs::write(&file, series_file()).expect("series file");
+        deployment.apply(&[file]);
+        let nodes = vec![deployment.serve(), deployment.serve()];
+        let load = Spread::start(nodes.iter().map(|node| node.url.clone()).collect());
+        let stage = Stage { postgres, deployment, nodes, load, dead: Vec::new() };
+        stage.advance().await;
+        stage
+    }
+
+    /// Kills a node; its callers ask the others.
+    pub(crate) fn kill_a_node(&mut self) {
+        let mut node = self.nodes.remove(0);
+        node.kill();
+        self.dead.push(node);
+    }
+
+    /// Starts one more node, which callers ask too.
+    pub(crate) fn add_a_node(&mut self) {
+        let node = self.deployment.serve();
+        self.load.ask_too(node.url.clone());
+        self.nodes.push(node);
+    }
+
+    /// Starts a new node, then ends the oldest, as a rolling restart does.
+    pub(crate) async fn replace_a_node(&mut self) {
+        self.add_a_node();
+        let oldest = self.nodes.remove(0);
+        self.load.ask_no_more(&oldest.url);
+        let ended = tokio::task::spawn_blocking(move || oldest.terminate()).await.unwrap();
+        assert!(ended, "a node that is asked to end does");
+    }
+
+    /// Sends a signal to the first node.
+    pub(crate) fn signal_a_node(&self, name: &str) {
+        self.nodes[0].signal(name);
+    }
+
+    /// Waits until the dead nodes are adopted and retired.
+    pub(crate) async fn adopted(&self) {
+        let count = "select count(*) from shapes.node \
+                     where left_at_us is null and adopted_at_us is null";
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while self.postgres.sql(count) != self.nodes.len().to_string() {
+            assert!(std::time::Instant::now() < deadline, "not adopted: {}", self.troubles());
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+
+    /// How many partitions the ledger shows open for this owner.
+    pub(crate) fn partitions_owned_by(&self, owner: &str) -> usize {
+        let count = format!(
+            "select count(*) from shapes.partition where owner = '{owner}' and state = 'open'"
+        );
+        self.postgres.sql(&count).parse().unwrap()
+    }
+
+    /// The ledger's server.
+    pub(crate) fn postgres(&mut self) -> &mut Postgres {
+        &mut self.postgres
+    }
+
+    /// The partition of each series.
+    pub(crate) fn partitions(&self) -> Vec<u32> {
+        let rows = self.postgres.sql("select distinct type_code, partition_id from shapes.journal");
+        let found: BTreeMap<&str, u32> = rows
+            .lines()
+            .filter_map(|row| row.split_once('|'))
+            .map(|(code, partition)| (code, partition.parse().unwrap()))
+            .collect();
+        CODES.iter().map(|code| found[code]).collect()
+    }
+
+    /// The epoch of a partition.
+    pub(crate) fn epoch(&self, partition: u32) -> u64 {
+        let select = format!("select epoch from shapes.partition where partition_id = {partition}");
+        self.postgres.sql(&select).parse().unwrap()
+    }
+
+    /// Waits until every series got some more numbers.
+    pub(crate) async fn advance(&self) {
+        self.advance_some(|_| true).await;
+    }
+
+    /// Waits until each of the series that `which` names got some more numbers.
+    pub(crate) async fn advance_some(&self, which: impl Fn(usize) -> bool) {
+        if let Err(late) = self.load.advance(SOME, which).await {
+            panic!("no numbers for {late:?}: {}", self.troubles());
+        }
+    }
+
+    /// What the nodes complained of.
+    fn troubles(&self) -> String {
+        let logs: String = self.nodes.iter().map(Service::log).collect();
+        logs.lines().filter(|line| !line.contains(" INFO ")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Ends the load and the nodes: each number came once and stands in the journal under its
+    /// document, and the ledger is clean.
+    pub(crate) async fn close(self, what: &str) -> Outcome {
+        self.end(what, true).await
+    }
+
+    /// The same after a node died with the data set that held its outbox: records of numbers that
+    /// were handed out may be lost, and they stand in the gap register.
+    pub(crate) async fn close_after_double_failure(self, what: &str) -> Outcome {
+        self.end(what, false).await
+    }
+
+    async fn end(self, what: &str, is_complete: bool) -> Outcome {
+        let Stage { postgres, deployment, nodes, load, dead } = self;
+        drop(dead);
+        let seen = load.finish().await;
+        seen.assert_no_duplicate();
+        for node in nodes {
+            let log = node.log();
+            assert!(node.terminate(), "the node does not end well: {log}");
+        }
+        let rows = postgres.sql("select document_id, number from shapes.journal");
+        let journal: BTreeSet<(&str, &str)> =
+            rows.lines().filter_map(|row| row.split_once('|')).collect();
+        for (document, number) in &seen.numbers {
+            let is_there = journal.contains(&(document.as_str(), number.as_str()));
+            assert!(is_there || !is_complete, "{document}: {number} is not in the journal");
+        }
+        let (clean, report) = deployment.verify();
+        assert!(clean, "{report}");
+        let gaps = postgres.sql(
+            "select reason || ' ' || sum((last_value - first_value) / step + 1) \
+             from shapes.gap group by reason",
+        );
+        println!(
+            "{what}: {} numbers, longest stall {:?}, failures {:?}, gaps {gaps:?}",
+            seen.numbers.len(),
+            seen.longest_stall,
+            seen.failures
+        );
+        Outcome {
+            gaps,
+            failures: seen.failures.values().sum(),
+            refusals: seen.failures.iter().filter(|(status, _)| **status != 0).map(|f| f.1).sum(),
+            failed_twice: seen.failed_twice,
+        }
+    }
+}
+
+/// What a load came to.
+pub(crate) struct Outcome {
+    /// Values in the gap register by reason; empty: none.
+    pub(crate) gaps: String,
+    /// Requests without a number.
+    pub(crate) failures: u64,
+    /// Those among them that were answered.
+    pub(crate) refusals: u64,
+    /// Requests whose first retry failed too.
+    pub(crate) failed_twice: u64,
+}
