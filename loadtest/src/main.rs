@@ -4,6 +4,7 @@
 //! is this very executable, run again: always the same code, and no second build.
 
 mod nemesis;
+mod recovery_time;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ enum Command {
     /// Starts three nodes, Redis, PostgreSQL and a proxy on each link between them. Exits 1 on any
     /// breach of a promise.
     Nemesis(nemesis::NemesisArgs),
+    /// Measure how soon numbers come again after Redis lost everything, by the number of counters
+    RecoveryTime(recovery_time::RecoveryTimeArgs),
     /// Be numerator itself
     #[command(hide = true, disable_help_flag = true)]
     Numerator {
@@ -37,6 +40,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Nemesis(args) => nemesis::run(&args),
+        Command::RecoveryTime(args) => recovery_time::run(&args),
         Command::Numerator { arguments } => {
             numerator::cli::main(std::iter::once("numerator".into()).chain(arguments))
         }

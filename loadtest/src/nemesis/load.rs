@@ -4,13 +4,14 @@
 //! client behind a balancer would, until it has its number. It never gives a request up while the
 //! load goes on, and keeps everything that it was ever given.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use fastrand::Rng;
 use reqwest::Client;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -124,7 +125,7 @@ impl Seen {
 
 /// A load that goes on until it is told to end.
 pub(super) struct Load {
-    stop: Arc<AtomicBool>,
+    stop: watch::Sender<bool>,
     callers: Vec<JoinHandle<Seen>>,
 }
 
@@ -137,7 +138,7 @@ impl Load {
         connections: u32,
         rate: u32,
     ) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = watch::Sender::new(false);
         let next = Arc::new(AtomicU64::new(0));
         let pace = Duration::from_secs(1) * connections / rate.max(1);
         let mut seeds = Rng::with_seed(seed);
@@ -145,7 +146,7 @@ impl Load {
             let caller = Caller {
                 addresses: Arc::clone(addresses),
                 progress: Arc::clone(progress),
-                stop: Arc::clone(&stop),
+                stop: stop.subscribe(),
                 next: Arc::clone(&next),
                 client: client(),
                 rng: seeds.fork(),
@@ -161,7 +162,7 @@ impl Load {
 
     /// Ends the load: each caller waits for its last number.
     pub(super) async fn finish(self) -> Seen {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.send_replace(true);
         let mut all = Seen::default();
         for caller in self.callers {
             all.add(caller.await.expect("a caller does not panic"));
@@ -178,7 +179,7 @@ fn client() -> Client {
 struct Caller {
     addresses: Arc<Addresses>,
     progress: Arc<Progress>,
-    stop: Arc<AtomicBool>,
+    stop: watch::Receiver<bool>,
     next: Arc<AtomicU64>,
     client: Client,
     rng: Rng,
@@ -192,7 +193,7 @@ struct Caller {
 impl Caller {
     async fn run(mut self) -> Seen {
         let mut due = Instant::now();
-        while !self.stop.load(Ordering::Relaxed) {
+        while !*self.stop.borrow() {
             match self.rng.u32(..100) {
                 0..10 => self.repeat().await,
                 10..15 => self.range().await,
@@ -273,25 +274,29 @@ impl Caller {
 
     /// Asks until the whole is answered well; none when the load ended first.
     async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
-        let attempts = async {
+        let answered = async {
             let mut node = first;
+            let mut attempts: u32 = 0;
             loop {
+                attempts += 1;
                 match self.post(node, &path, &body).await {
                     Ok(answer) => return (node, answer),
                     Err(refusal) => self.progress.refused(node, refusal),
+                }
+                if attempts == 2 {
+                    self.progress.refused_again();
                 }
                 sleep(RETRY_PAUSE).await;
                 node = (node + 1) % NODES;
             }
         };
         let ended = async {
-            while !self.stop.load(Ordering::Relaxed) {
-                sleep(PATIENCE).await;
-            }
+            // An error says that the load is gone, and with it whoever wants an answer.
+            let _ = self.stop.clone().wait_for(|stop| *stop).await;
             sleep(FINISH_LIMIT).await;
         };
         tokio::select! {
-            answered = attempts => Some(answered),
+            answer = answered => Some(answer),
             () = ended => None,
         }
     }

@@ -66,6 +66,8 @@ struct Outcome {
     database_path: Option<Duration>,
     /// What callers met meanwhile, by node.
     refusals: [Refusals; NODES],
+    /// Requests that the next node refused as well.
+    refused_twice: u64,
 }
 
 /// Runs the drill and prints its report.
@@ -117,7 +119,7 @@ async fn carry_out(
     step: Step,
 ) -> (Outcome, Result<(), String>) {
     sleep(step.calm).await;
-    let refused_before = progress.refusals();
+    let (refused_before, twice_before) = (progress.refusals(), progress.refused_twice());
     progress.reset();
     let (started, injected_us) = (Instant::now(), progress.now_us());
     let injected_at_us = SystemClock.now_us();
@@ -150,6 +152,7 @@ async fn carry_out(
         took: started.elapsed(),
         database_path: database_path.map(|us| Duration::from_micros(us - injected_us)),
         refusals,
+        refused_twice: progress.refused_twice() - twice_before,
     };
     (outcome, settled)
 }

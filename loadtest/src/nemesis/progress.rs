@@ -56,6 +56,8 @@ pub(super) struct Progress {
     /// When the database path first answered since the reset; 0: not yet.
     database_us: AtomicU64,
     refusals: Mutex<[Refusals; NODES]>,
+    /// Requests that the next node refused as well.
+    refused_twice: AtomicU64,
     breaches: Mutex<Breaches>,
 }
 
@@ -70,6 +72,7 @@ impl Progress {
             stall_us: array::from_fn(|_| AtomicU64::new(0)),
             database_us: AtomicU64::new(0),
             refusals: Mutex::default(),
+            refused_twice: AtomicU64::new(0),
             breaches: Mutex::default(),
         }
     }
@@ -96,6 +99,16 @@ impl Progress {
     pub(super) fn refused(&self, node: usize, why: Refusal) {
         let mut refusals = self.refusals.lock().expect("no holder of this lock panics");
         *refusals[node].entry(why).or_default() += 1;
+    }
+
+    /// Notes that the first repetition of a request was refused as well.
+    pub(super) fn refused_again(&self) {
+        self.refused_twice.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests so far that were refused twice or more.
+    pub(super) fn refused_twice(&self) -> u64 {
+        self.refused_twice.load(Ordering::Relaxed)
     }
 
     /// Notes an answer that breaks a promise by itself.

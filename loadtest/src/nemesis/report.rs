@@ -159,12 +159,16 @@ impl Report {
             let others = outcome.refusals.iter().enumerate().filter(|(node, _)| *node != dead);
             others.flat_map(|(_, refusals)| refusals.values()).sum()
         };
+        let refused: u64 = killed.iter().map(at_others).sum();
+        let times = killed.len();
         writeln!(
             f,
-            "One node killed              {} times, {} refusals at the other nodes",
-            killed.len(),
-            killed.iter().map(at_others).sum::<u64>()
-        )
+            "One node killed              {times} times, {refused} refusals by the others"
+        )?;
+        let stopped = self.of(Some(Kind::NodeRestarted));
+        let twice: u64 = stopped.iter().map(|outcome| outcome.refused_twice).sum();
+        let times = stopped.len();
+        writeln!(f, "One node stopped, started    {times} times, {twice} requests refused twice")
     }
 }
 
