@@ -72,6 +72,11 @@ impl Redis {
         }
     }
 
+    /// Makes a replica a master, as an operator would.
+    pub fn promote(&self) {
+        assert_eq!(self.cli(&["replicaof", "no", "one"]), "OK");
+    }
+
     /// Lets no replica follow any more, as a broken link would; clients notice nothing.
     pub fn hold_replicas_back(&self) {
         assert_eq!(self.cli(&["acl", "setuser", "default", "-psync", "-sync"]), "OK");
@@ -110,6 +115,11 @@ impl Redis {
     /// Removes all data, as an operator's mistake would.
     pub fn flushall(&self) {
         assert_eq!(self.cli(&["flushall"]), "OK");
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        self.process.signal(name);
     }
 
     /// Ends the server at once, as a crash would.

@@ -139,15 +139,20 @@ impl Deployment {
 
     /// Starts the service and waits until it is ready.
     pub fn serve(&self) -> Service {
+        let service = self.launch();
+        service.wait_until_ready();
+        service
+    }
+
+    /// Starts the service; it may not be ready yet, nor ever.
+    pub fn launch(&self) -> Service {
         let port = free_port();
         let log = self.path(&format!("serve-{port}.log"));
         let mut arguments = self.program.arguments.clone();
         let settings = self.settings(port).display().to_string();
         arguments.extend(["--config".to_owned(), settings, "serve".to_owned()]);
         let process = Process::start(&self.program.path, &arguments, &log);
-        let service = Service { process, url: format!("http://127.0.0.1:{port}"), log };
-        service.wait_until_ready();
-        service
+        Service { process, url: format!("http://127.0.0.1:{port}"), log }
     }
 }
 
@@ -194,14 +199,22 @@ impl Service {
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
-        assert!(sent.expect("kill runs").success());
+        self.process.signal(name);
+    }
+
+    /// Whether it is there still, stopped by a signal or not.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// Asks it to end, and waits until it has; true when it ended well.
     pub fn terminate(mut self) -> bool {
         self.signal("TERM");
+        self.has_ended_well()
+    }
+
+    /// Waits until it has ended by itself; true when it ended well.
+    pub fn has_ended_well(&mut self) -> bool {
         self.process.wait(START_LIMIT).is_some_and(|status| status.success())
     }
 }

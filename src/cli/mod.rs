@@ -20,6 +20,9 @@ pub mod verify;
 pub use output::say;
 pub use settings::SettingsArgs;
 
+use std::ffi::OsString;
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Hands out document numbers: formatted, audited, and never the same one twice.
@@ -55,6 +58,40 @@ pub enum Command {
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+}
+
+/// The whole program: reads the command line, whose first word is the program's own name, and runs
+/// one command on a runtime of its own. Never returns on wrong usage.
+///
+/// # Panics
+/// When the machine gives no threads for the runtime.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Two TLS libraries are in the tree's reach; whoever asks first must find the one we chose.
+    // It fails only where one is installed already, and then there is nothing left to choose.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = Cli::parse_from(args);
+    let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+    match runtime.block_on(run(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let line = format!("{error:#}").replace('\n', " ");
+            say(format_args!("numerator: {line}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
+    match command {
+        Command::Serve => serve::run(&settings.prepare("info")?).await,
+        Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
+        Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
+        Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
+        Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
+        Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
+        Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Token(command) => token::run(command),
+    }
 }
 
 #[cfg(test)]
