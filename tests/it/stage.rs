@@ -4,6 +4,7 @@
 mod spread;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use harness::service::Service;
@@ -13,6 +14,9 @@ use spread::{CODES, Spread, series_file};
 
 /// Numbers of each series before the first fault, and after each.
 const SOME: u64 = 40;
+
+/// Longest wait for what a test waits for.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A ledger, two nodes, and a load on both.
 pub(crate) struct Stage {
@@ -26,14 +30,10 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts everything on a Redis and waits until every series is served.
     pub(crate) async fn start(redis_url: &str) -> Self {
-        Self::start_with(redis_url, "").await
-    }
-
-    /// The same with further lines of settings; they begin in the section `redis`.
-    pub(crate) async fn start_with(redis_url: &str, settings: &str) -> Self {
         let postgres = Postgres::start();
         let mut deployment = Deployment::new(&postgres.url("shapes"), Some(redis_url));
-        deployment.extra = settings.into();
+        // Goes on the section of the URL.
+        deployment.extra = "return_after = \"1s\"\n".into();
         let file = deployment.path("series.toml");
         std::fs::write(&file, series_file()).expect("series file");
         deployment.apply(&[file]);
@@ -76,19 +76,23 @@ impl Stage {
     pub(crate) async fn adopted(&self) {
         let count = "select count(*) from shapes.node \
                      where left_at_us is null and adopted_at_us is null";
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let deadline = Instant::now() + LIMIT;
         while self.postgres.sql(count) != self.nodes.len().to_string() {
-            assert!(std::time::Instant::now() < deadline, "not adopted: {}", self.troubles());
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            assert!(Instant::now() < deadline, "not adopted: {}", self.troubles());
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// How many partitions the ledger shows open for this owner.
-    pub(crate) fn partitions_owned_by(&self, owner: &str) -> usize {
-        let count = format!(
-            "select count(*) from shapes.partition where owner = '{owner}' and state = 'open'"
+    /// Waits until all partitions are open for this owner: `redis` or `database`.
+    pub(crate) async fn owned_by(&self, owner: &str) {
+        let others = format!(
+            "select count(*) from shapes.partition where owner <> '{owner}' or state <> 'open'"
         );
-        self.postgres.sql(&count).parse().unwrap()
+        let deadline = Instant::now() + LIMIT;
+        while self.postgres.sql(&others) != "0" {
+            assert!(Instant::now() < deadline, "not owned by {owner}: {}", self.troubles());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// The ledger's server.
@@ -131,10 +135,14 @@ impl Stage {
         logs.lines().filter(|line| !line.contains(" INFO ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Ends the load and the nodes: each number came once and stands in the journal under its
-    /// document, and the ledger is clean.
+    /// Waits until Redis owns everything (again), then ends the load and the nodes: each number came
+    /// once and stands in the journal under its document, the ledger is clean, and nothing is
+    /// unaccounted for.
     pub(crate) async fn close(self, what: &str) -> Outcome {
-        self.end(what, true).await
+        self.owned_by("redis").await;
+        let outcome = self.end(what, true).await;
+        assert!(!outcome.gaps.contains("unaccounted"), "and yet: {}", outcome.gaps);
+        outcome
     }
 
     /// The same after a node died with the data set that held its outbox: records of numbers that
