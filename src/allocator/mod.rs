@@ -9,6 +9,7 @@ mod chores;
 mod context;
 mod database_path;
 mod doubts;
+mod durable;
 mod error;
 mod joining;
 mod landing;

@@ -11,7 +11,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{Inputs, Mask};
+use crate::number::{Inputs, Mask, Policy};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -103,6 +103,12 @@ impl Order {
             serials,
             again: request.again,
         })
+    }
+
+    /// Whether its answer waits for the journal.
+    #[must_use]
+    pub(super) fn is_durable(&self) -> bool {
+        self.served.version.definition.policy == Policy::Durable
     }
 
     /// The keys under which an earlier number may stand, for the journal.

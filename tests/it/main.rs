@@ -8,5 +8,6 @@ mod harness;
 mod ledger_contract;
 mod load;
 mod lua_scripts;
+mod policies;
 mod redis_client;
 mod reference_numbers;
