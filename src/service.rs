@@ -48,10 +48,10 @@ pub enum Mode {
 /// Whether numbers can be issued right now, and by which path.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Readiness {
-    /// Whether any partition can issue.
+    /// Whether any partition but that of gapless series can issue.
     pub ready: bool,
-    /// Per partition its standing: `idle`, `redis`, `database`, `recovering` or `held`; followed by
-    /// what keeps it from issuing, where something does.
+    /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
+    /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
 }
 
@@ -69,8 +69,9 @@ impl Service {
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
+        let partitions = deployment.partitions_total();
         let (queue, journal) =
-            journal::start(Arc::clone(&ledger), deployment.partitions, bounds, metrics.clone());
+            journal::start(Arc::clone(&ledger), partitions, bounds, metrics.clone());
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;
@@ -105,7 +106,9 @@ impl Service {
     pub fn readiness(&self) -> Readiness {
         let standings = self.allocator.standings();
         let issues = |(word, _): &(&str, _)| matches!(*word, "redis" | "database");
-        let ready = standings.iter().any(|standing| issues(standing) && standing.1.is_none());
+        // The last one, of gapless series, says nothing of the path that the others take.
+        let (_, hashed) = standings.split_last().expect("there is always one of gapless series");
+        let ready = hashed.iter().any(|standing| issues(standing) && standing.1.is_none());
         let say = |(word, trouble): (&str, Option<_>)| match trouble {
             None => word.to_owned(),
             Some(why) => format!("{word}: {why}"),

@@ -54,6 +54,12 @@ impl FlightNumbers {
 }
 
 impl Context {
+    /// The Redis that may own a partition: none owns that of gapless series.
+    #[must_use]
+    pub fn redis_of(&self, partition: u32) -> Option<&Redis> {
+        self.redis.as_ref().filter(|_| partition != self.deployment.gapless_partition())
+    }
+
     /// Where the idempotency window begins, in microseconds of UTC.
     #[must_use]
     pub fn window_start_us(&self) -> i64 {

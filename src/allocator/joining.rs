@@ -30,7 +30,7 @@ impl Lane {
         {
             return self.hold(suspicion).await;
         }
-        let has_redis = self.context.redis.is_some();
+        let has_redis = self.context.redis_of(self.partition).is_some();
         match (row.state, &row.owner) {
             (PartitionState::Held, _) => Standing::Held,
             // A process without Redis never moves a partition that Redis owns (F22).

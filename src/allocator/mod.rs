@@ -66,7 +66,7 @@ impl Allocator {
     /// Starts one lane per partition.
     #[must_use]
     pub fn start(context: Arc<Context>, catalog: Catalog) -> Self {
-        let lanes = (0..context.deployment.partitions)
+        let lanes = (0..context.deployment.partitions_total())
             .map(|partition| LaneHandle::start(&context, partition))
             .collect();
         let catalog = RwLock::new(Arc::new(catalog));
@@ -152,7 +152,8 @@ impl Allocator {
         *self.shared.catalog.write().expect("no holder of this lock panics") = Arc::new(catalog);
     }
 
-    /// Each partition's standing in a word, and what keeps it from issuing, if anything does.
+    /// Each partition's standing in a word, and what keeps it from issuing, if anything does; that
+    /// of gapless series comes last.
     #[must_use]
     pub fn standings(&self) -> Vec<(&'static str, Option<Unavailable>)> {
         let read = |lane: &LaneHandle| {

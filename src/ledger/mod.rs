@@ -33,8 +33,8 @@ pub trait Ledger: Send + Sync + 'static {
 
     // --- deployment and series -------------------------------------------------------------
 
-    /// Reads the deployment, writing `wanted` first where the ledger has none (with one partition
-    /// row each, epoch 0, state `open`, owner `none`).
+    /// Reads the deployment, writing `wanted` first where the ledger has none (with a row for each
+    /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///
     /// # Errors
     /// `SettingsDiffer` when the ledger was set up with another number of partitions, another hash
@@ -45,7 +45,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// definition equal to the active version changes nothing. All or nothing.
     ///
     /// # Errors
-    /// `Refused` when two active series would then serve a request equally well.
+    /// `Refused` when two active series would then serve a request equally well, and when a series
+    /// that has counters would change to or from `gapless`, and with it its partition (F8).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],

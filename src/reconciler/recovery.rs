@@ -90,9 +90,9 @@ pub async fn recover(
     Ok(Recovered::Opened)
 }
 
-/// Redis where one is configured: whoever answers as master now. Else the ledger.
+/// Redis where one may own the partition: whoever answers as master now. Else the ledger.
 async fn next_owner(context: &Context, partition: u32) -> Result<Owner, Trouble> {
-    let Some(redis) = &context.redis else { return Ok(Owner::Database) };
+    let Some(redis) = context.redis_of(partition) else { return Ok(Owner::Database) };
     let probe = redis.probe(&context.keys, partition).await?;
     if !probe.is_master {
         return Err(CounterError::NotExecuted("the Redis server is not a master".into()).into());

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::load::post;
+use crate::harness::load::{self, Running, post};
 use crate::harness::postgres::Postgres;
 use crate::harness::redis::Redis;
 use crate::harness::service::Deployment;
+use crate::load::open;
 
 /// How long an answer is watched not to come.
 const HELD_BACK: Duration = Duration::from_millis(700);
@@ -94,4 +95,83 @@ async fn policies_a_durable_request_that_runs_out_of_time_says_maybe_and_its_ret
     assert!(service.terminate());
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
+}
+
+/// Every value from 1 to the highest is in the journal, once; how many there are.
+async fn count_contiguous(deployment: &Deployment) -> u64 {
+    let ledger = open(deployment).await;
+    let counters = ledger.counters(0, 10).await.unwrap();
+    let [counter] = &counters[..] else { panic!("one counter, not {counters:?}") };
+    let holes = ledger.holes(counter.counter_id, 0, counter.taken, 10).await.unwrap();
+    assert!(holes.is_empty(), "values that the journal lacks: {holes:?}");
+    let totals = ledger.totals().await.unwrap();
+    assert_eq!((totals.gaps, i64::try_from(totals.journal).unwrap()), (0, counter.taken));
+    totals.journal
+}
+
+/// A load of series LOAD, gapless, of which some callers go away before they are answered; how many
+/// documents were asked for.
+async fn impatient_load(url: &str, name: &str, count: u64) {
+    let mut callers = Vec::new();
+    for caller in 0..16 {
+        let (url, name) = (url.to_owned(), name.to_owned());
+        callers.push(tokio::spawn(async move {
+            let client = reqwest::Client::new();
+            for index in (caller..count).step_by(16) {
+                let document = format!("{name}-{index}");
+                let asked = load::take(&client, &url, &document);
+                // Every fourth is given up, some of them in the middle of their transaction.
+                let patience = if index % 4 == 0 { index % 7 } else { 60_000 };
+                let _ = tokio::time::timeout(Duration::from_millis(patience), asked).await;
+            }
+        }));
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+}
+
+async fn gapless_series_has_no_gap(deployment: &Deployment, flush: impl Fn()) {
+    deployment.apply(&[deployment.series_file("LOAD", "L-{SEQ:8}", "policy = \"gapless\"")]);
+    let mut service = deployment.serve();
+    let (_, body) = load::take(&reqwest::Client::new(), &service.url, "first").await;
+    assert_eq!(body["path"], "database", "{body}");
+    impatient_load(&service.url, "impatient", 200).await;
+    let load = Running::start(&service.url, 16);
+    load.reach(100).await;
+    flush();
+    load.reach(200).await;
+    service.kill();
+    let mut seen = load.finish().await;
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 16);
+    load.reach(300).await;
+    seen.numbers.extend(load.finish().await.numbers);
+    seen.assert_no_duplicate();
+    assert!(service.terminate());
+    assert!(count_contiguous(deployment).await > 300);
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+#[tokio::test]
+async fn policies_a_gapless_series_has_no_gap_whoever_gives_up_or_dies() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("gapless"), Some(&redis.url()));
+    gapless_series_has_no_gap(&deployment, || redis.flushall()).await;
+    gapless_series_has_no_gap(&Deployment::embedded(), || {}).await;
+}
+
+#[test]
+fn policies_a_used_series_is_not_made_gapless_and_the_remedy_is_named() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    deployment.ok(&["next", "LOAD"]);
+    let file = deployment.series_file("LOAD", "L-{SEQ:8}", "policy = \"gapless\"");
+    let output = deployment.run(&["series", "apply", &file.display().to_string()]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("apply a new series"), "{error}");
+    let file = deployment.series_file("LOAD", "L-{SEQ:8}", "policy = \"durable\"");
+    deployment.apply(&[file]);
+    assert!(deployment.ok(&["series", "show", "LOAD"]).contains("policy = \"durable\""));
 }
