@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership,
+    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Incidents, Membership,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -88,6 +89,9 @@ impl Service {
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
+            lock_waiters: Semaphore::new((settings.database.connections_max as usize / 4).max(1)),
+            lock_timeout: settings.database.lock_timeout,
+            incidents: Incidents::default(),
         });
         let mut tasks = vec![journal, membership.start(bounds.node_heartbeat)];
         let allocator = Allocator::start(Arc::clone(&context), catalog);
@@ -149,7 +153,7 @@ pub async fn open_ledger(
     clock: &SharedClock,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
     let url = &settings.database_url;
-    let ledger = ledger::open(url, settings.database_connections_max, Arc::clone(clock))
+    let ledger = ledger::open(url, settings.database, Arc::clone(clock))
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {

@@ -4,13 +4,16 @@
 //! the journal queue before any waiting caller sees them (F11). The allocator itself only checks a
 //! request, finds its lane, and waits for the answer.
 
+mod batch;
 mod catalog;
 mod chores;
+mod contended;
 mod context;
 mod database_path;
 mod doubts;
 mod durable;
 mod error;
+mod incidents;
 mod joining;
 mod landing;
 mod lane;
@@ -19,6 +22,7 @@ mod notes;
 mod order;
 mod redis_path;
 mod replay;
+mod retries;
 mod seat;
 mod settings;
 mod settling;
@@ -29,9 +33,10 @@ pub use catalog::{Catalog, CatalogError, ServedSeries};
 pub use context::{Context, FlightNumbers};
 pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
+pub use incidents::Incidents;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
-pub use settings::AllocatorSettings;
+pub use settings::{AllocatorSettings, DatabaseRetries};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};

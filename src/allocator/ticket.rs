@@ -73,7 +73,6 @@ impl Order {
                 room: 0,
             })
             .collect();
-        let counter = |seed: &Seed| format!("{series_id}:{}:{}", seed.serial, seed.key);
         let payload_digest = digest(&request);
         let record = Record {
             allocation_id: Uuid::now_v7(),
@@ -99,7 +98,7 @@ impl Order {
             record: Arc::new(record),
             mask: draft.mask,
             count: request.count,
-            counters: serials.iter().map(counter).collect(),
+            counters: serials.iter().map(Seed::name).collect(),
             serials,
             again: request.again,
         })

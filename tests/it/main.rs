@@ -11,3 +11,4 @@ mod lua_scripts;
 mod policies;
 mod redis_client;
 mod reference_numbers;
+mod retries;

@@ -123,7 +123,7 @@ pub(super) async fn lock_or_create(
     .bind(now_us)
     .execute(&mut *conn)
     .await?;
-    lock(conn, seed).await?.ok_or_else(|| LedgerError::Busy("counter: created and gone".into()))
+    lock(conn, seed).await?.ok_or_else(|| LedgerError::Conflict("counter: created and gone".into()))
 }
 
 /// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series

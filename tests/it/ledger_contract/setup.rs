@@ -6,7 +6,7 @@ use numerator::ledger::{
 use numerator::number::SeriesDefinition;
 use serde_json::json;
 
-use super::world::{NOW_US, World, deployment, seed};
+use super::world::{NOW_US, World, connections, deployment, seed};
 
 fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
@@ -47,7 +47,7 @@ pub(super) async fn series_need_a_deployment(world: World) {
         // The same schema after the deployment is gone is as good as a new one.
         _ => return postgres_without_deployment(world).await,
     };
-    let empty = numerator::ledger::open(&url, 1, world.clock.clone()).await.unwrap();
+    let empty = numerator::ledger::open(&url, connections(1), world.clock.clone()).await.unwrap();
     let error = empty.apply_series(&[change("S", "{SEQ:3}")]).await.expect_err("no deployment");
     assert!(error.to_string().contains("deployment"), "{error}");
 }
