@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership, Peers,
-    Sights,
+    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Incidents, Membership,
+    Peers, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -49,10 +50,10 @@ pub enum Mode {
 /// Whether numbers can be issued right now, and by which path.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Readiness {
-    /// Whether any partition can issue.
+    /// Whether any partition but that of gapless series can issue.
     pub ready: bool,
-    /// Per partition its standing: `idle`, `redis`, `database`, `recovering` or `held`; followed by
-    /// what keeps it from issuing, where something does.
+    /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
+    /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
 }
 
@@ -70,8 +71,9 @@ impl Service {
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
+        let partitions = deployment.partitions_total();
         let (queue, journal) =
-            journal::start(Arc::clone(&ledger), deployment.partitions, bounds, metrics.clone());
+            journal::start(Arc::clone(&ledger), partitions, bounds, metrics.clone());
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;
@@ -90,6 +92,9 @@ impl Service {
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
+            lock_waiters: Semaphore::new((settings.database.connections_max as usize / 4).max(1)),
+            lock_timeout: settings.database.lock_timeout,
+            incidents: Incidents::default(),
         });
         let mut tasks = vec![
             journal,
@@ -114,7 +119,9 @@ impl Service {
     pub fn readiness(&self) -> Readiness {
         let standings = self.allocator.standings();
         let issues = |(word, _): &(&str, _)| matches!(*word, "redis" | "database");
-        let ready = standings.iter().any(|standing| issues(standing) && standing.1.is_none());
+        // The last one, of gapless series, says nothing of the path that the others take.
+        let (_, hashed) = standings.split_last().expect("there is always one of gapless series");
+        let ready = hashed.iter().any(|standing| issues(standing) && standing.1.is_none());
         let say = |(word, trouble): (&str, Option<_>)| match trouble {
             None => word.to_owned(),
             Some(why) => format!("{word}: {why}"),
@@ -155,7 +162,7 @@ pub async fn open_ledger(
     clock: &SharedClock,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
     let url = &settings.database_url;
-    let ledger = ledger::open(url, settings.database_connections_max, Arc::clone(clock))
+    let ledger = ledger::open(url, settings.database, Arc::clone(clock))
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {

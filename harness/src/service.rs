@@ -26,7 +26,9 @@ pub struct Deployment {
     folder: tempfile::TempDir,
     database_url: String,
     redis_url: Option<String>,
-    /// Further lines of the settings file.
+    /// Further lines of the section `http`.
+    pub http: String,
+    /// Further sections of the settings file.
     pub extra: String,
 }
 
@@ -38,6 +40,7 @@ impl Deployment {
             folder: tempfile::tempdir().expect("temporary folder"),
             database_url: database_url.into(),
             redis_url: redis_url.map(Into::into),
+            http: String::new(),
             extra: String::new(),
         }
     }
@@ -63,8 +66,9 @@ impl Deployment {
         let file = self.path(&format!("numerator-{port}.toml"));
         let redis = self.redis_url.as_ref().map(|url| format!("[redis]\nurl = \"{url}\"\n"));
         let text = format!(
-            "[http]\nlisten = \"127.0.0.1:{port}\"\n[data]\ndir = \"{}\"\n\
+            "[http]\nlisten = \"127.0.0.1:{port}\"\n{}[data]\ndir = \"{}\"\n\
              [database]\nurl = \"{}\"\n{}{}",
+            self.http,
             self.folder.path().display(),
             self.database_url,
             redis.unwrap_or_default(),
@@ -117,11 +121,20 @@ impl Deployment {
 
     /// Applies a series `LOAD` of eight digits that never resets: one counter.
     pub fn apply_load_series(&self) {
-        let file = self.path("load.toml");
-        let text = "[[series]]\ncode = \"LOAD\"\nname = \"load\"\ntemplate = \"L-{SEQ:8}\"\n\
-                    serves = { types = [\"LOAD\"] }\n[[series.serials]]\ncounter = [\"type\"]\n";
-        std::fs::write(&file, text).expect("series file");
+        let file = self.series_file("LOAD", "L-{SEQ:8}", "");
         self.apply(&[file]);
+    }
+
+    /// Writes a series file: a type and code, one counter that never resets, further settings.
+    pub fn series_file(&self, code: &str, template: &str, settings: &str) -> PathBuf {
+        let file = self.path(&format!("{code}.toml"));
+        let text = format!(
+            "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{template}\"\n\
+             {settings}\nserves = {{ types = [\"{code}\"] }}\n[[series.serials]]\n\
+             counter = [\"type\"]\n"
+        );
+        std::fs::write(&file, text).expect("series file");
+        file
     }
 
     /// Runs `verify`; whether it exits 0, and what it prints.

@@ -1,5 +1,5 @@
-//! `loadtest recovery-time`: how long the service gives no number once Redis has lost everything, by
-//! the number of counters. Counters are resolved at their first touch, so it should not matter.
+//! `loadtest recovery-time`: how long the service gives no number once Redis has lost everything,
+//! by the number of counters. Counters are resolved at their first touch, so it should not matter.
 
 use std::fmt;
 use std::io::{self, Write as _};

@@ -33,7 +33,7 @@ impl Lane {
         let closing = u64::from(row.state == PartitionState::Recovering);
         self.owed.retain(|owed| owed.0 + closing >= row.epoch);
         let at = At { partition: self.partition, epoch: row.epoch };
-        let has_redis = self.context.redis.is_some();
+        let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
             self.context.sights.watch(self.partition);
         }

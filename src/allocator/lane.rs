@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::chores::{Chores, Done};
+use super::contended::Contended;
 use super::context::Context;
 use super::membership::News;
 use super::seat::Seat;
@@ -102,6 +103,7 @@ pub(super) struct Lane {
     pub(super) chores: Chores,
     pub(super) chores_out: usize,
     pub(super) done: Vec<Done>,
+    pub(super) contended: Contended,
     /// Last flight whose records went to the journal queue.
     pub(super) handed: u64,
     pub(super) progress: watch::Receiver<u64>,
@@ -139,6 +141,7 @@ impl Lane {
             chores: Chores::new(Arc::clone(&context), sender),
             chores_out: 0,
             done: Vec::new(),
+            contended: Contended::default(),
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
@@ -217,7 +220,7 @@ impl Lane {
     async fn idle(&mut self, stop: &mut Stop) {
         let look_at = match &self.standing {
             Standing::Redis(seat) => Some(self.next_trim(seat)),
-            Standing::Database(_) if self.context.redis.is_some() => {
+            Standing::Database(_) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + self.context.settings.probe_period)
             }
             _ => None,
@@ -316,10 +319,10 @@ impl Lane {
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
 
-    /// Requests that were at the journal when their epoch ended wait again.
+    /// Requests that were at the journal or set aside when their epoch ended wait again.
     pub(super) fn take_back_questions(&mut self) {
         for done in std::mem::take(&mut self.done) {
-            if let Done::Asked { tickets, .. } = done {
+            if let Done::Asked { tickets, .. } | Done::Aside { tickets } = done {
                 self.wait_again(tickets);
             }
         }
@@ -339,6 +342,13 @@ impl Lane {
         why: Unavailable,
         error: &(dyn std::fmt::Display + Sync),
     ) {
+        self.say_trouble(why, error);
+        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
+        self.backoff.wait().await;
+    }
+
+    /// Notes what is wrong, for whoever gives up waiting.
+    pub(super) fn say_trouble(&self, why: Unavailable, error: &(dyn std::fmt::Display + Sync)) {
         let before = {
             let mut status = self.status.lock().expect("no holder of this lock panics");
             status.trouble.replace(why)
@@ -349,8 +359,6 @@ impl Lane {
         } else {
             tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
         }
-        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
-        self.backoff.wait().await;
     }
 
     /// Nothing is wrong (any more).

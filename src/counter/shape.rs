@@ -203,8 +203,8 @@ fn read_master(answer: Value) -> Option<Report> {
     Some(Report::Master(address, fields.get("config-epoch")?.parse().ok()?))
 }
 
-/// Reads a line of `CLUSTER NODES`: id, `ip:port@bus,name`, flags, master, ping, pong, configuration
-/// epoch, link, slots. `None` where the line is not of a master with slots.
+/// Reads a line of `CLUSTER NODES`: id, `ip:port@bus,name`, flags, master, ping, pong,
+/// configuration epoch, link, slots. `None` where the line is not of a master with slots.
 fn claim(informant: &Address, line: &str) -> Option<Claim> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, place, flags, _, _, _, config_epoch, _, slots @ ..] = &words[..] else { return None };

@@ -18,6 +18,7 @@ pub use rows::*;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -33,8 +34,8 @@ pub trait Ledger: Send + Sync + 'static {
 
     // --- deployment and series -------------------------------------------------------------
 
-    /// Reads the deployment, writing `wanted` first where the ledger has none (with one partition
-    /// row each, epoch 0, state `open`, owner `none`).
+    /// Reads the deployment, writing `wanted` first where the ledger has none (with a row for each
+    /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///
     /// # Errors
     /// `SettingsDiffer` when the ledger was set up with another number of partitions, another hash
@@ -45,7 +46,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// definition equal to the active version changes nothing. All or nothing.
     ///
     /// # Errors
-    /// `Refused` when two active series would then serve a request equally well.
+    /// `Refused` when two active series would then serve a request equally well, and when a series
+    /// that has counters would change to or from `gapless`, and with it its partition (F8).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
@@ -185,8 +187,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// The database path: looks for earlier numbers under each order's keys, then takes and
     /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
     /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
-    /// (F10).
-    async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError>;
+    /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
+    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter.
+    async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError>;
 
     /// What the journal knows under these keys since `since_us`; per question what was found (F1).
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError>;
@@ -244,15 +253,30 @@ pub trait Ledger: Send + Sync + 'static {
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<dyn Ledger>;
 
+/// Bounds of a ledger's connections and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// `database.connections_max`: connections held at once.
+    pub connections_max: u32,
+    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    pub lock_timeout: Duration,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings { connections_max: 8, lock_timeout: Duration::from_secs(10) }
+    }
+}
+
 /// Opens the ledger that `url` names and brings its schema up to date: `sqlite:<path>` (folder and
-/// file are created) or `postgres://…`, with at most `connections_max` connections.
+/// file are created) or `postgres://…`.
 ///
 /// # Errors
 /// `Refused` for a URL of another kind and a database that may lose commits; `Migration` for a
 /// schema newer than this binary; `Unreachable` when the database cannot be reached.
 pub async fn open(
     url: &str,
-    connections_max: u32,
+    settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
     if let Some(rest) = url.strip_prefix("sqlite:") {
@@ -261,9 +285,9 @@ pub async fn open(
             let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
             return Err(LedgerError::Refused(why.into()));
         }
-        sqlite::open(Path::new(path), connections_max, clock).await
+        sqlite::open(Path::new(path), settings, clock).await
     } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        postgres::open(url, connections_max, clock).await
+        postgres::open(url, settings, clock).await
     } else {
         let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
         Err(LedgerError::Refused(why.into()))

@@ -14,7 +14,7 @@ const MINUTE_US: i64 = 60_000_000;
 /// Chooses the owner of the epoch after the one that the row shows.
 pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Owner, Trouble> {
     let partition = row.partition;
-    let Some(redis) = &context.redis else { return Ok(Owner::Database) };
+    let Some(redis) = context.redis_of(partition) else { return Ok(Owner::Database) };
     if row.wanted == Wanted::Database {
         return Ok(Owner::Database);
     }

@@ -55,6 +55,9 @@ ledger_contract! {
         series_need_a_deployment
         a_changed_series_gets_a_new_version_and_an_equal_one_does_not
         series_are_applied_all_or_none
+        gapless_series_share_the_last_partition
+        a_series_with_counters_stays_in_its_partition
+        a_first_counter_is_refused_where_its_series_no_longer_lives
         series_between_which_no_rule_could_choose_are_refused
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
@@ -181,7 +184,7 @@ fn a_lost_postgres_is_worth_a_retry_and_found_again() {
     let error = runtime.block_on(world.ledger.partitions()).expect_err("nobody there");
     assert!(error.retry_useful(), "{error}");
     server.restart();
-    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 4);
+    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 5);
 }
 
 #[test]

@@ -15,6 +15,9 @@ use spread::{CODES, Spread, series_file};
 /// Numbers of each series before the first fault, and after each.
 const SOME: u64 = 40;
 
+/// Partitions that Redis may own.
+const PARTITIONS: u32 = 8;
+
 /// Longest wait for what a test waits for.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -86,7 +89,8 @@ impl Stage {
     /// Waits until all partitions are open for this owner: `redis` or `database`.
     pub(crate) async fn owned_by(&self, owner: &str) {
         let others = format!(
-            "select count(*) from shapes.partition where owner <> '{owner}' or state <> 'open'"
+            "select count(*) from shapes.partition \
+             where partition_id < {PARTITIONS} and (owner <> '{owner}' or state <> 'open')"
         );
         let deadline = Instant::now() + LIMIT;
         while self.postgres.sql(&others) != "0" {
@@ -135,8 +139,8 @@ impl Stage {
         logs.lines().filter(|line| !line.contains(" INFO ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Waits until Redis owns everything (again), then ends the load and the nodes: each number came
-    /// once and stands in the journal under its document, the ledger is clean, and nothing is
+    /// Waits until Redis owns everything (again), then ends the load and the nodes: each number
+    /// came once and stands in the journal under its document, the ledger is clean, and nothing is
     /// unaccounted for.
     pub(crate) async fn close(self, what: &str) -> Outcome {
         self.owned_by("redis").await;

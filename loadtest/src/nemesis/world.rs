@@ -64,7 +64,8 @@ impl World {
             let to_redis = Proxy::start(redis.port());
             let to_ledger = Proxy::start(postgres.port());
             let database_url = postgres.url_by(to_ledger.port(), SCHEMA);
-            let deployment = Deployment::new(program(&SETTINGS), &database_url, Some(&to_redis.redis_url()));
+            let deployment =
+                Deployment::new(program(&SETTINGS), &database_url, Some(&to_redis.redis_url()));
             let service = deployment.serve();
             Node { deployment, service, to_redis, to_ledger }
         };

@@ -22,6 +22,8 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::time::Duration;
+
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
 
@@ -42,11 +44,20 @@ struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,
     clock: SharedClock,
+    lock_timeout: Duration,
 }
 
 impl Store {
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin().await?)
+    }
+
+    /// Begins a transaction that waits shorter for each lock than the session would.
+    async fn begin_impatient(&self, lock_wait: Duration) -> Result<Transaction, LedgerError> {
+        let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
+        // One round trip: a message of the simple protocol may hold both statements.
+        let begin = format!("begin; set local lock_timeout = {lock_wait_ms}");
+        Ok(self.writer.begin_with(sqlx::AssertSqlSafe(begin)).await?)
     }
 }
 

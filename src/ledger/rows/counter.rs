@@ -23,6 +23,14 @@ pub struct Seed {
     pub room: u64,
 }
 
+impl Seed {
+    /// Name of the counter within its partition: its identity as one text.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}:{}:{}", self.series_id, self.serial, self.key)
+    }
+}
+
 /// What became of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeedOutcome {

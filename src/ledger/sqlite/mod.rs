@@ -26,6 +26,8 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::time::Duration;
+
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
 
@@ -51,6 +53,11 @@ struct Store {
 impl Store {
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin_with("begin immediate").await?)
+    }
+
+    /// There is one lock for all, and whoever writes holds it: its wait is the connection's own.
+    async fn begin_impatient(&self, _lock_wait: Duration) -> Result<Transaction, LedgerError> {
+        self.begin().await
     }
 }
 

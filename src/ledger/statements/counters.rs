@@ -105,6 +105,7 @@ pub(super) async fn lock_or_create(
     if let Some(resolved) = lock(conn, seed).await? {
         return Ok(resolved);
     }
+    must_live_here(conn, at.partition, seed.series_id).await?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -122,7 +123,26 @@ pub(super) async fn lock_or_create(
     .bind(now_us)
     .execute(&mut *conn)
     .await?;
-    lock(conn, seed).await?.ok_or_else(|| LedgerError::Busy("counter: created and gone".into()))
+    lock(conn, seed).await?.ok_or_else(|| LedgerError::Conflict("counter: created and gone".into()))
+}
+
+/// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series
+/// from leaving until the transaction ends (F8).
+async fn must_live_here(
+    conn: &mut Conn,
+    partition: u32,
+    series_id: i64,
+) -> Result<(), LedgerError> {
+    let home: Option<i32> =
+        sqlx::query_scalar(for_share!("select partition from series where series_id = $1"))
+            .bind(series_id)
+            .fetch_optional(conn)
+            .await?;
+    if home.is_some_and(|home| u32::try_from(home) != Ok(partition)) {
+        let why = "the policy of the series has just changed; send the request again";
+        return Err(LedgerError::Refused(why.into()));
+    }
+    Ok(())
 }
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {

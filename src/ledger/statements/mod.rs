@@ -17,6 +17,8 @@ mod seed;
 mod setup;
 mod take;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
@@ -173,8 +175,14 @@ impl Ledger for Store {
         append::reject(self, entry, reason).await
     }
 
-    async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError> {
-        take::take(self, at, node, orders).await
+    async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError> {
+        take::take(self, at, node, orders, lock_wait).await
     }
 
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
