@@ -127,22 +127,6 @@ impl Redis {
         self.process.kill();
     }
 
-    /// Stops the server where it stands: it neither answers nor closes its connections.
-    pub fn pause(&self) {
-        self.signal("STOP");
-    }
-
-    /// Lets a paused server go on.
-    pub fn wake(&self) {
-        self.signal("CONT");
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
-        assert!(sent.expect("kill runs").success());
-    }
-
     /// Starts the server again on its port; what it had on disk comes back.
     pub fn restart(&mut self) {
         self.process.kill();

@@ -45,11 +45,11 @@ async fn shapes_a_master_wakes_after_its_replica_was_promoted_and_issues_nothing
     let replica = master.start_replica(&[]);
     let sentinels = Sentinels::start(&master, 1);
     let stage = Stage::start(&sentinels.url()).await;
-    master.pause();
+    master.signal("STOP");
     sentinels.wait_for_master(&replica);
     stage.advance().await;
     // What was on its way to it arrives now.
-    master.wake();
+    master.signal("CONT");
     master.wait_until_follower();
     stage.advance().await;
     stage.close("sentinel, master asleep").await;
