@@ -264,12 +264,13 @@ async fn evaluate(client: Client, call: Call) -> Result<Value, Error> {
 }
 
 /// Runs a call to its end in a task of its own: a caller that goes away cannot drop it half-way.
-async fn finish(
+fn finish(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
-) -> Result<Value, Error> {
-    tokio::spawn(call)
-        .await
-        .unwrap_or_else(|error| Err(Error::new(ErrorKind::Canceled, error.to_string())))
+) -> impl Future<Output = Result<Value, Error>> + Send {
+    let task = tokio::spawn(call);
+    async move {
+        task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Canceled, error.to_string())))
+    }
 }
 
 /// Tells the log what happens to the connection outside of calls; ends with the client.

@@ -1,4 +1,4 @@
-//! Which server has a key's master, and the links to the masters.
+//! Which server is the master of a key, and the links to the masters.
 //!
 //! Looks at sentinels or cluster nodes when something says that a master has changed, and now and
 //! then without cause: a master that was cut off from them goes on to answer its clients. Must

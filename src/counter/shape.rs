@@ -182,6 +182,12 @@ fn address(server: &Server) -> Address {
     Address { host: server.host.to_string(), port: server.port }
 }
 
+fn addresses(servers: &[Server]) -> Vec<Address> {
+    let mut addresses: Vec<Address> = servers.iter().map(address).collect();
+    addresses.sort();
+    addresses
+}
+
 /// Reads `host:port`; without a host, that of the server that said it.
 fn place_of(informant: &Address, text: &str) -> Option<Address> {
     let (host, port) = text.rsplit_once(':')?;
@@ -248,17 +254,112 @@ pub(super) fn parse(url: &str) -> Result<Parsed, Error> {
             informants.database = None;
             informants.username.clone_from(username);
             informants.password.clone_from(password);
-            let sentinels = hosts.iter().map(address).collect();
-            Shape::Sentinel { sentinels, service: service_name.clone() }
+            Shape::Sentinel { sentinels: addresses(hosts), service: service_name.clone() }
         }
-        ServerConfig::Clustered { hosts, .. } => {
-            let nodes = hosts.iter().map(address).collect();
-            Shape::Cluster { nodes }
-        }
+        ServerConfig::Clustered { hosts, .. } => Shape::Cluster { nodes: addresses(hosts) },
     };
     if matches!(shape, Shape::Cluster { .. }) {
         // A cluster has the first database only.
         (masters.database, informants.database) = (None, None);
     }
     Ok(Parsed { shape, masters, informants })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> Address {
+        Address { host: "10.0.0.1".into(), port }
+    }
+
+    fn cluster() -> Shape {
+        Shape::Cluster { nodes: vec![at(1)] }
+    }
+
+    fn routes(answers: &[&str]) -> Option<Routes> {
+        let read = |answer: &&str| cluster().read(&at(1), Value::from(*answer));
+        Routes::of(answers.iter().filter_map(read).collect())
+    }
+
+    #[test]
+    fn each_shape_is_known_by_its_scheme() {
+        let shape = |url: &str| parse(url).map(|parsed| parsed.shape);
+        let local = |port| Address { host: "127.0.0.1".into(), port };
+        assert_eq!(shape("redis://127.0.0.1:1").unwrap(), Shape::Single(local(1)));
+        assert_eq!(shape("rediss://127.0.0.1:1/2").unwrap(), Shape::Single(local(1)));
+        assert_eq!(
+            shape("redis-cluster://127.0.0.1:1?node=127.0.0.1:2").unwrap(),
+            Shape::Cluster { nodes: vec![local(1), local(2)] }
+        );
+        assert_eq!(
+            shape("redis-sentinel://127.0.0.1:1?sentinelServiceName=m&node=127.0.0.1:2").unwrap(),
+            Shape::Sentinel { sentinels: vec![local(1), local(2)], service: "m".into() }
+        );
+        for url in ["", "127.0.0.1:6379", "redis-sentinel://127.0.0.1:1", "redis-unix:///socket"] {
+            assert!(shape(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn sentinels_have_credentials_of_their_own_or_none() {
+        let url = "redis-sentinel://u:secret@127.0.0.1:1/3?sentinelServiceName=m";
+        let Parsed { masters, informants, .. } = parse(url).unwrap();
+        assert_eq!((masters.password.as_deref(), masters.database), (Some("secret"), Some(3)));
+        assert_eq!((informants.username, informants.password), (None, None));
+        assert_eq!(informants.database, None);
+        let parsed = parse(&format!("{url}&sentinelUsername=s&sentinelPassword=other")).unwrap();
+        assert_eq!(parsed.informants.username.as_deref(), Some("s"));
+        assert_eq!(parsed.informants.password.as_deref(), Some("other"));
+    }
+
+    #[test]
+    fn a_slot_belongs_to_the_claim_of_the_highest_configuration_epoch() {
+        let stale = "a 10.0.0.1:1@11 myself,master - 0 0 1 connected 0-8191\n\
+                     b 10.0.0.1:2@12 master - 0 0 2 connected 8192-16383";
+        let fresh = "a 10.0.0.1:1@11 master,fail - 0 0 1 disconnected\n\
+                     c 10.0.0.1:3@13,name myself,master - 0 0 4 connected 0-8190 [8192-<-b]\n\
+                     d 10.0.0.1:4@14 slave b 0 0 2 connected\n\
+                     b 10.0.0.1:2@12 master - 0 0 5 connected 8191 8192-16383 [8192->-c]";
+        for answers in [[stale, fresh], [fresh, stale]] {
+            let routes = routes(&answers).unwrap();
+            let owners = [0, 8190, 8191, 8192, 16383].map(|slot| routes.server(slot).cloned());
+            assert_eq!(owners, [at(3), at(3), at(2), at(2), at(2)].map(Some));
+        }
+    }
+
+    #[test]
+    fn what_no_server_says_is_not_read() {
+        let no_claims = "a :0@0 master,noaddr - 0 0 1 disconnected 0-5\n\
+                         b 10.0.0.1:1@11 slave a 0 0 1 connected\nc\n\n\
+                         d 10.0.0.1:1@11 master - 0 0 1 connected 16384 x-y";
+        assert_eq!(routes(&[no_claims]), None);
+        assert_eq!(routes(&[]), None);
+        for text in ["MOVED", "MOVED 16384 h:1", "MOVED 1 h", "MOVED 1 h:0", "ASK 1 h:1"] {
+            assert_eq!(read_moved(&at(1), text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moved_slot_is_right_until_the_next_look() {
+        let mut routes = routes(&["a :1@11 myself,master - 0 0 1 connected 0-16383"]).unwrap();
+        assert_eq!(routes.server(7), Some(&at(1)));
+        let (slot, address) = read_moved(&at(1), "MOVED 7 ::1:9").unwrap();
+        routes.moved(slot, address);
+        assert_eq!(routes.server(7), Some(&Address { host: "::1".into(), port: 9 }));
+        assert_eq!(routes.server(8), Some(&at(1)));
+        assert_eq!(read_moved(&at(1), "MOVED 7 :9"), Some((7, at(9))), "the host that said it");
+    }
+
+    #[test]
+    fn the_sentinel_with_the_highest_configuration_epoch_is_right() {
+        let shape = Shape::Sentinel { sentinels: vec![at(1)], service: "m".into() };
+        let says = |port: &str, config_epoch: &str| {
+            let words = ["name", "m", "ip", "10.0.0.1", "port", port, "config-epoch", config_epoch];
+            shape.read(&at(1), Value::Array(words.map(Value::from).to_vec())).unwrap()
+        };
+        let reports = vec![says("5", "1"), says("6", "3"), says("7", "2")];
+        assert_eq!(Routes::of(reports), Some(Routes::One(at(6))));
+        assert_eq!(shape.read(&at(1), Value::Array(vec!["name".into()])), None);
+    }
 }

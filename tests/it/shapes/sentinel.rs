@@ -38,3 +38,19 @@ async fn shapes_sentinels_fail_over_and_back_while_both_servers_live() {
     stage.advance().await;
     stage.close("sentinel, there and back").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shapes_a_master_wakes_after_its_replica_was_promoted_and_issues_nothing_more() {
+    let master = Redis::start();
+    let replica = master.start_replica(&[]);
+    let sentinels = Sentinels::start(&master, 1);
+    let stage = Stage::start(&sentinels.url()).await;
+    master.signal("STOP");
+    sentinels.wait_for_master(&replica);
+    stage.advance().await;
+    // What was on its way to it arrives now.
+    master.signal("CONT");
+    master.wait_until_follower();
+    stage.advance().await;
+    stage.close("sentinel, master asleep").await;
+}

@@ -69,9 +69,9 @@ impl Spread {
         let shared =
             Arc::new(Shared { urls: RwLock::new(urls), stop: AtomicBool::new(false), answered });
         let mut callers = Vec::new();
-        for series in 0..CODES.len() {
+        for (series, code) in CODES.iter().enumerate() {
             for node in 0..CALLERS {
-                let name = format!("{}-{node}", CODES[series]);
+                let name = format!("{code}-{node}");
                 let caller = Caller {
                     name,
                     series,
