@@ -25,13 +25,16 @@ use tokio::time::{Instant, sleep};
 use breaches::Breaches;
 use check::Done;
 use load::{Load, Seen};
-use plan::{NODES, Plan, Step};
+use plan::{KINDS, Kind, NODES, Plan, Step};
 use progress::{Progress, Refusals};
 use report::Report;
 use world::World;
 
 /// Lines of a node's log that are shown when it does not recover.
-const LOG_LINES: usize = 15;
+const LOG_LINES: usize = 40;
+
+/// Exit code of a command line that cannot be followed.
+const WRONG_USAGE: u8 = 2;
 
 /// How long and how hard.
 #[derive(Clone, Debug, Args)]
@@ -45,6 +48,9 @@ pub(crate) struct NemesisArgs {
     /// What the sequence of faults follows from; drawn and printed without it
     #[arg(long)]
     seed: Option<u64>,
+    /// Only faults whose name holds this text; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
     /// Callers at once
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     connections: u32,
@@ -60,6 +66,8 @@ struct Outcome {
     injected_at_us: i64,
     /// Longest time in which a series had no number from any node.
     stall: Duration,
+    /// From the injection until servers and links were right again.
+    lasted: Duration,
     /// From the injection until everything was in order again.
     took: Duration,
     /// From the injection until the database path gave a number.
@@ -73,13 +81,17 @@ struct Outcome {
 /// Runs the drill and prints its report.
 pub(crate) fn run(args: &NemesisArgs) -> ExitCode {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let Some(plan) = Plan::new(seed, &args.only) else {
+        say(&format!("--only: there are the faults {}", KINDS.map(Kind::name).join(", ")));
+        return ExitCode::from(WRONG_USAGE);
+    };
     let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
-    let report = runtime.block_on(drill(args, seed));
+    let report = runtime.block_on(drill(args, seed, plan));
     let _ = write!(io::stdout(), "{report}");
     if report.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn drill(args: &NemesisArgs, seed: u64) -> Report {
+async fn drill(args: &NemesisArgs, seed: u64, plan: Plan) -> Report {
     say(&format!("seed {seed}: starting {NODES} nodes, Redis and PostgreSQL"));
     let mut world = World::start();
     let progress = Arc::new(Progress::new());
@@ -92,7 +104,7 @@ async fn drill(args: &NemesisArgs, seed: u64) -> Report {
 
     let deadline = Instant::now() + Duration::from_secs(args.seconds);
     let mut outcomes: Vec<Outcome> = Vec::new();
-    for step in Plan::new(seed).take(args.steps.unwrap_or(usize::MAX)) {
+    for step in plan.take(args.steps.unwrap_or(usize::MAX)) {
         if Instant::now() >= deadline || !breaches.is_empty() {
             break;
         }
@@ -136,6 +148,7 @@ async fn carry_out(
         tokio::time::sleep_until(until).await;
         world.heal(&fault);
     }
+    let lasted = started.elapsed();
     let settled = world.settle(progress).await;
     let mut refusals = progress.refusals();
     for (now, before) in refusals.iter_mut().zip(refused_before) {
@@ -149,6 +162,7 @@ async fn carry_out(
         step,
         injected_at_us,
         stall: progress.stall(),
+        lasted,
         took: started.elapsed(),
         database_path: database_path.map(|us| Duration::from_micros(us - injected_us)),
         refusals,

@@ -300,19 +300,26 @@ impl fmt::Display for Step {
 /// again, some of them two at a time.
 pub(super) struct Plan {
     rng: Rng,
+    kinds: Vec<Kind>,
     deck: Vec<Kind>,
     decks: u32,
 }
 
 impl Plan {
-    /// The plan of a seed.
-    pub(super) fn new(seed: u64) -> Self {
-        Plan { rng: Rng::with_seed(seed), deck: Vec::new(), decks: 0 }
+    /// The plan of a seed, of those kinds alone whose name holds one of the words; of all kinds
+    /// without a word. None where no name does.
+    pub(super) fn new(seed: u64, words: &[String]) -> Option<Self> {
+        let is_meant = |kind: &Kind| {
+            words.is_empty() || words.iter().any(|word| kind.name().contains(word.as_str()))
+        };
+        let kinds: Vec<Kind> = KINDS.into_iter().filter(is_meant).collect();
+        let rng = Rng::with_seed(seed);
+        (!kinds.is_empty()).then_some(Plan { rng, kinds, deck: Vec::new(), decks: 0 })
     }
 
     fn draw(&mut self) -> Fault {
         if self.deck.is_empty() {
-            self.deck = KINDS.to_vec();
+            self.deck.clone_from(&self.kinds);
             self.rng.shuffle(&mut self.deck);
             self.decks += 1;
         }
@@ -342,9 +349,24 @@ impl Iterator for Plan {
 mod tests {
     use super::*;
 
+    fn plan(seed: u64) -> Plan {
+        Plan::new(seed, &[]).expect("a plan of all kinds")
+    }
+
+    #[test]
+    fn words_choose_kinds_by_their_names() {
+        let words = ["FLUSH".to_owned(), "fail-over".to_owned()];
+        let steps = Plan::new(1, &words).expect("three kinds").take(100);
+        let mut kinds: Vec<Kind> = steps.flat_map(|step| step.faults).map(|f| f.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds, [Flushed, FailOver, StaleFailOver]);
+        assert!(Plan::new(1, &["earthquake".to_owned()]).is_none());
+    }
+
     #[test]
     fn a_seed_gives_the_same_steps_again_and_another_seed_others() {
-        let steps = |seed| Plan::new(seed).take(200).collect::<Vec<_>>();
+        let steps = |seed| plan(seed).take(200).collect::<Vec<_>>();
         assert_eq!(steps(1), steps(1));
         assert_ne!(steps(1), steps(2));
     }
@@ -352,7 +374,7 @@ mod tests {
     #[test]
     fn every_kind_comes_once_alone_before_any_comes_again() {
         for seed in 0..50 {
-            let first: Vec<Step> = Plan::new(seed).take(KINDS.len()).collect();
+            let first: Vec<Step> = plan(seed).take(KINDS.len()).collect();
             assert!(first.iter().all(|step| step.faults.len() == 1));
             let mut kinds: Vec<Kind> = first.iter().map(|step| step.faults[0].kind).collect();
             kinds.sort_unstable();
@@ -362,7 +384,7 @@ mod tests {
 
     #[test]
     fn two_faults_at_once_never_work_on_the_same() {
-        let steps: Vec<Step> = (0..50).flat_map(|seed| Plan::new(seed).take(300)).collect();
+        let steps: Vec<Step> = (0..50).flat_map(|seed| plan(seed).take(300)).collect();
         let doubles: Vec<&Step> = steps.iter().filter(|step| step.faults.len() == 2).collect();
         assert!(doubles.len() > 1_000, "{} doubles", doubles.len());
         for step in doubles {

@@ -83,15 +83,20 @@ impl Report {
         if outcomes.is_empty() {
             return Ok(());
         }
-        let mut stalls: Vec<Duration> = outcomes.iter().map(|outcome| outcome.stall).collect();
-        stalls.sort_unstable();
+        let sorted = |time: fn(&Outcome) -> Duration| {
+            let mut times: Vec<Duration> = outcomes.iter().map(|outcome| time(outcome)).collect();
+            times.sort_unstable();
+            times
+        };
+        let (lasted, stalls) = (sorted(|outcome| outcome.lasted), sorted(|outcome| outcome.stall));
         let of_all = outcomes.iter().flat_map(|outcome| &outcome.refusals);
         let refused: u64 = of_all.flat_map(BTreeMap::values).sum();
         writeln!(
             f,
-            "{:<30}{:>6}{:>8}{:>8}{:>8}{:>10}{:>11}{:>12}",
+            "{:<31}{:>5}{:>8}{:>8}{:>8}{:>8}{:>10}{:>10}{:>12}",
             kind.map_or("two at once", Kind::name),
             outcomes.len(),
+            millis(quantile(&lasted, 50)),
             millis(quantile(&stalls, 50)),
             millis(quantile(&stalls, 99)),
             millis(stalls.last().copied()),
@@ -104,13 +109,19 @@ impl Report {
     fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<30}{:>6}{:>26}{:>10}{:>23}",
-            "fault", "count", "stall, ms", "refusals", "values in gaps"
-        )?;
-        writeln!(
-            f,
-            "{:<36}{:>8}{:>8}{:>8}{:>10}{:>11}{:>12}",
-            "", "median", "p99", "max", "", "discarded", "unaccounted"
+            "{:<31}{:>5}{:>8}{:>24}{:>10}{:>22}\n{:<44}{:>8}{:>8}{:>8}{:>20}{:>12}",
+            "fault",
+            "count",
+            "lasts",
+            "stall, ms",
+            "refusals",
+            "values in gaps",
+            "",
+            "median",
+            "p99",
+            "max",
+            "discarded",
+            "unaccounted"
         )?;
         let mut kinds: Vec<Kind> = self.outcomes.iter().map(|o| o.step.faults[0].kind).collect();
         kinds.sort_unstable();

@@ -22,8 +22,16 @@ const SCHEMA: &str = "drill";
 /// Options of every Redis: what it has answered, it finds again after a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-/// Settings of the nodes: silence is noticed sooner, so that more faults fit into a drill.
-const SETTINGS: [&str; 2] = ["node.heartbeat=100ms", "node.ttl=1s"];
+/// Settings of the nodes: silence and return are noticed sooner, so that more faults fit into a
+/// drill, and that one recovery follows the other is what a drill is for.
+const SETTINGS: [&str; 5] = [
+    "node.heartbeat=100ms",
+    "node.ttl=1s",
+    "redis.return_after=500ms",
+    "recovery.per_minute_max=100",
+    // What is shown of a log is its end: not one line per request.
+    "log.filter=info,numerator::http::gate=warn",
+];
 
 /// How soon everything must be in order again after a fault has ended.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
@@ -104,7 +112,7 @@ impl World {
     }
 
     /// Waits until every node answers for every series again, and the ledger shows no partition in
-    /// recovery and no node that is gone.
+    /// recovery or on the database and no node that is gone.
     ///
     /// # Errors
     /// What is still out of order after the limit.
@@ -135,6 +143,8 @@ impl World {
         self.postgres.sql(&format!(
             "select 'partition ' || partition_id || ' is ' || state from {SCHEMA}.partition \
              where state <> 'open' union all \
+             select 'partition ' || partition_id || ' is on the database' \
+             from {SCHEMA}.partition where owner = 'database' union all \
              select count(*) || ' nodes' from {SCHEMA}.node \
              where left_at_us is null and adopted_at_us is null having count(*) <> {NODES}"
         ))

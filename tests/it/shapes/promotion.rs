@@ -10,7 +10,7 @@ use crate::stage::Stage;
 async fn promote_lagging(stage: &Stage, proxy: &Proxy, master: &Redis, replica: &Redis) {
     master.hold_replicas_back();
     stage.advance().await;
-    assert_eq!(replica.cli(&["replicaof", "no", "one"]), "OK");
+    replica.promote();
     proxy.retarget(replica.port());
     stage.advance().await;
 }
@@ -56,7 +56,7 @@ async fn shapes_a_master_demoted_under_its_clients_is_left_for_the_new_one() {
     let replica = master.start_replica(&[]);
     let proxy = Proxy::start(master.port());
     let stage = Stage::start(&proxy.redis_url()).await;
-    assert_eq!(replica.cli(&["replicaof", "no", "one"]), "OK");
+    replica.promote();
     // New connections find the new master; those of before stay with the old one, which lives.
     proxy.retarget_new(replica.port());
     master.follow(&replica);
