@@ -262,10 +262,8 @@ pub struct ProblemBody {
     /// The number that the document has already (`document-already-numbered`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_number: Option<String>,
-    /// A sentence for the user in the language of `Accept-Language` (th, zh, en), for the statuses
-    /// 409, 500 and 503 (R6.6).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_message: Option<&'static str>,
+    /// A sentence for the user in the language of `Accept-Language` (th, zh, en; R6.6).
+    pub user_message: &'static str,
 }
 
 impl From<&AllocError> for Problem {
