@@ -107,3 +107,40 @@ async fn faults_a_node_joins_while_redis_is_flushed_and_takes_part_in_the_next_e
     let outcome = stage.close("a node joins").await;
     assert_eq!((outcome.gaps, outcome.failures), (String::new(), 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_a_node_sleeps_past_its_time_to_live_and_wakes_without_a_gap() {
+    let redis = Redis::start();
+    let stage = Stage::start(&redis.url()).await;
+    stage.signal_a_node("STOP");
+    stage.registered(1).await;
+    stage.advance().await;
+    stage.signal_a_node("CONT");
+    stage.registered(2).await;
+    stage.advance().await;
+    let outcome = stage.close("a node slept").await;
+    assert_eq!(outcome.gaps, "", "its outbox was adopted whole");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_a_node_sleeps_while_redis_is_flushed_and_its_numbers_come_once_all_the_same() {
+    let redis = Redis::start();
+    let stage = Stage::start(&redis.url()).await;
+    stage.signal_a_node("STOP");
+    redis.flushall();
+    stage.advance().await;
+    stage.signal_a_node("CONT");
+    stage.advance().await;
+    stage.close_after_silence("a node slept through FLUSHALL").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_everything_is_killed_at_once_and_no_number_comes_twice() {
+    let mut redis = Redis::start_durable();
+    let mut stage = Stage::start(&redis.url()).await;
+    stage.kill_everything(&mut redis);
+    stage.advance().await;
+    stage.adopted().await;
+    // Redis kept its data, and the ledger its commits: nothing that was handed out is lost.
+    stage.close_after_silence("everything killed").await;
+}

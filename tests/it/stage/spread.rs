@@ -48,6 +48,7 @@ pub(super) struct Spread {
 struct Shared {
     urls: RwLock<Vec<String>>,
     stop: AtomicBool,
+    refusals: AtomicU64,
     answered: Vec<AtomicU64>,
 }
 
@@ -66,8 +67,12 @@ impl Spread {
     /// Starts the callers, evenly over the nodes.
     pub(super) fn start(urls: Vec<String>) -> Self {
         let answered = (0..CODES.len()).map(|_| AtomicU64::new(0)).collect();
-        let shared =
-            Arc::new(Shared { urls: RwLock::new(urls), stop: AtomicBool::new(false), answered });
+        let shared = Arc::new(Shared {
+            urls: RwLock::new(urls),
+            stop: AtomicBool::new(false),
+            refusals: AtomicU64::new(0),
+            answered,
+        });
         let mut callers = Vec::new();
         for (series, code) in CODES.iter().enumerate() {
             for node in 0..CALLERS {
@@ -110,6 +115,11 @@ impl Spread {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// How many requests were refused so far.
+    pub(super) fn refusals(&self) -> u64 {
+        self.shared.refusals.load(Ordering::Relaxed)
     }
 
     /// Has callers ask one more node.
@@ -179,6 +189,7 @@ impl Caller {
                 return Some(answer["document_number"].as_str().unwrap().to_owned());
             }
             *self.failures.entry(status).or_default() += 1;
+            shared.refusals.fetch_add(u64::from(status != 0), Ordering::Relaxed);
             self.failed_twice += u64::from(attempts == 2);
             self.node += 1;
             tokio::time::sleep(Duration::from_millis(20)).await;
