@@ -12,3 +12,4 @@ mod policies;
 mod redis_client;
 mod reference_numbers;
 mod retries;
+mod vanished;

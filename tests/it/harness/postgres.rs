@@ -38,6 +38,11 @@ impl Postgres {
         server
     }
 
+    /// The port that it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The URL of a schema of its own, which is created where it is missing.
     pub(crate) fn url(&self, schema: &str) -> String {
         self.sql(&format!("create schema if not exists {schema}"));

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,6 +14,10 @@ pub(crate) struct Proxy {
 
 struct State {
     swallowing: AtomicBool,
+    /// Connections so far.
+    count: AtomicU64,
+    /// Connections with a smaller number lose everything.
+    forgotten: AtomicU64,
     connections: Mutex<Vec<TcpStream>>,
 }
 
@@ -23,7 +27,12 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Mutex::new(Vec::new());
-        let state = Arc::new(State { swallowing: AtomicBool::new(false), connections });
+        let state = Arc::new(State {
+            swallowing: false.into(),
+            count: 0.into(),
+            forgotten: 0.into(),
+            connections,
+        });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -47,6 +56,11 @@ impl Proxy {
         self.state.swallowing.store(true, Ordering::SeqCst);
     }
 
+    /// The peers of all present connections vanish without a word; new connections work.
+    pub(crate) fn forget_present(&self) {
+        self.state.forgotten.store(self.state.count.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
     /// Forwards again. Connections whose answers got lost are cut, as a network would.
     pub(crate) fn forward(&self) {
         self.cut();
@@ -63,6 +77,7 @@ impl Proxy {
 
 impl State {
     fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
+        let id = self.count.fetch_add(1, Ordering::SeqCst);
         for stream in [client, server] {
             let _ = stream.set_nodelay(true);
             self.connections.lock().unwrap().push(stream.try_clone().unwrap());
@@ -70,14 +85,15 @@ impl State {
         for (from, to, answers) in [(client, server, false), (server, client, true)] {
             let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
             let state = Arc::clone(self);
-            thread::spawn(move || state.copy(from, to, answers));
+            thread::spawn(move || state.copy(id, from, to, answers));
         }
     }
 
-    fn copy(&self, mut from: TcpStream, mut to: TcpStream, answers: bool) {
+    fn copy(&self, id: u64, mut from: TcpStream, mut to: TcpStream, answers: bool) {
         let mut buffer = [0; 16 * 1024];
         while let Ok(read) = from.read(&mut buffer) {
-            let lost = answers && self.swallowing.load(Ordering::SeqCst);
+            let lost = id < self.forgotten.load(Ordering::SeqCst)
+                || (answers && self.swallowing.load(Ordering::SeqCst));
             if read == 0 || (!lost && to.write_all(&buffer[..read]).is_err()) {
                 break;
             }
