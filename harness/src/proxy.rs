@@ -32,6 +32,10 @@ struct State {
     mode: AtomicU8,
     delay_ms: AtomicU64,
     is_closed: AtomicBool,
+    /// Connections so far.
+    count: AtomicU64,
+    /// Connections with a smaller number lose everything.
+    forgotten: AtomicU64,
     /// Both ends of each connection, by a running number.
     connections: Mutex<BTreeMap<u64, [TcpStream; 2]>>,
 }
@@ -46,6 +50,8 @@ impl Proxy {
             mode: (Mode::Forward as u8).into(),
             delay_ms: 0.into(),
             is_closed: false.into(),
+            count: 0.into(),
+            forgotten: 0.into(),
             connections: Mutex::default(),
         });
         let shared = Arc::clone(&state);
@@ -89,6 +95,11 @@ impl Proxy {
     /// From now on nothing arrives in either direction, and nobody is told.
     pub fn swallow_all(&self) {
         self.state.set(Mode::LoseAll);
+    }
+
+    /// The peers of all present connections vanish without a word; new connections work.
+    pub fn forget_present(&self) {
+        self.state.forgotten.store(self.state.count.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
     /// Cuts all connections, and closes each new one at once.
@@ -145,6 +156,7 @@ impl State {
     }
 
     fn accept(self: &Arc<Self>, id: u64, client: TcpStream) {
+        self.count.store(id + 1, Ordering::SeqCst);
         if self.mode() == Mode::Refuse {
             return;
         }
@@ -179,7 +191,9 @@ impl State {
                 thread::park_timeout(Duration::from_millis(delay_ms));
             }
             let mode = self.mode();
-            let is_lost = mode == Mode::LoseAll || (mode == Mode::LoseAnswers && answers);
+            let is_lost = mode == Mode::LoseAll
+                || (mode == Mode::LoseAnswers && answers)
+                || id < self.forgotten.load(Ordering::SeqCst);
             // A connection that slipped past the cut of a change of mode ends here.
             let is_over = mode == Mode::Refuse || (has_hole && !is_lost);
             has_hole |= is_lost;

@@ -28,6 +28,8 @@ pub struct Deployment {
     redis_url: Option<String>,
     /// Further lines of the section `http`.
     pub http: String,
+    /// Further lines of the section `database`.
+    pub database: String,
     /// Further sections of the settings file.
     pub extra: String,
 }
@@ -41,6 +43,7 @@ impl Deployment {
             database_url: database_url.into(),
             redis_url: redis_url.map(Into::into),
             http: String::new(),
+            database: String::new(),
             extra: String::new(),
         }
     }
@@ -67,10 +70,11 @@ impl Deployment {
         let redis = self.redis_url.as_ref().map(|url| format!("[redis]\nurl = \"{url}\"\n"));
         let text = format!(
             "[http]\nlisten = \"127.0.0.1:{port}\"\n{}[data]\ndir = \"{}\"\n\
-             [database]\nurl = \"{}\"\n{}{}",
+             [database]\nurl = \"{}\"\n{}{}{}",
             self.http,
             self.folder.path().display(),
             self.database_url,
+            self.database,
             redis.unwrap_or_default(),
             self.extra
         );

@@ -110,10 +110,14 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
 
 /// Bounds of the ledger's connections and waits.
 fn ledger(database: &layer::Database) -> Checked<LedgerSettings> {
-    let connections = database.connections_max;
+    let layer::Database { connections_max, lock_timeout, call_limit, .. } = *database;
+    let lock_timeout = wait("database.lock_timeout", lock_timeout, millis(100)..=secs(60))?;
+    // A statement that waits for its lock to the end has two seconds more.
+    let call_limit_min = DurationText(lock_timeout + Duration::from_secs(3));
     Ok(LedgerSettings {
-        connections_max: within("database.connections_max", connections, 1..=1_000)?,
-        lock_timeout: wait("database.lock_timeout", database.lock_timeout, millis(100)..=secs(60))?,
+        connections_max: within("database.connections_max", connections_max, 1..=1_000)?,
+        lock_timeout,
+        call_limit: wait("database.call_limit", call_limit, call_limit_min..=secs(600))?,
     })
 }
 

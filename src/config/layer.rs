@@ -130,6 +130,8 @@ section! {
         connections_max: u32 = LedgerSettings::default().connections_max,
         /// Longest wait for one lock of the ledger.
         lock_timeout: DurationText = DurationText(LedgerSettings::default().lock_timeout),
+        /// How long a call may go without an answer before its connections are given up.
+        call_limit: DurationText = DurationText(LedgerSettings::default().call_limit),
     }
 }
 

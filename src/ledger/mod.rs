@@ -1,14 +1,16 @@
 //! The ledger: the SQL database that is the truth.
 //!
 //! Owns every statement. The fence of each write that depends on an epoch is the row that the write
-//! changes, never a value read before (F4). Never cancels a statement: callers run ledger work in
-//! tasks that nobody aborts, because a dropped `begin` leaves a transaction open on its connection.
+//! changes, never a value read before (F4). Never cancels a statement on a connection that is used
+//! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
+//! transaction open on its connection. A call that takes too long ends with its connections.
 
 mod batch;
 mod columns;
 mod error;
 mod grid;
 mod line;
+mod patience;
 mod postgres;
 mod rows;
 mod sqlite;
@@ -260,11 +262,18 @@ pub struct LedgerSettings {
     pub connections_max: u32,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
+    /// `database.call_limit`: a call without an answer for so long is given up, and with it the
+    /// connections of its time. PostgreSQL only: there is no network before a file.
+    pub call_limit: Duration,
 }
 
 impl Default for LedgerSettings {
     fn default() -> Self {
-        LedgerSettings { connections_max: 8, lock_timeout: Duration::from_secs(10) }
+        LedgerSettings {
+            connections_max: 8,
+            lock_timeout: Duration::from_secs(10),
+            call_limit: Duration::from_secs(15),
+        }
     }
 }
 

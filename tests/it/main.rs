@@ -18,3 +18,4 @@ mod reference_numbers;
 mod retries;
 mod shapes;
 mod stage;
+mod vanished;

@@ -11,8 +11,7 @@ use harness::postgres::Postgres;
 use harness::service::Service;
 
 /// Short waits for tests: locks 50 + 100 + 200 + 400 + 800 ms, connections 50 + 100 + 200 ms.
-const SHORT: &str = "lock_timeout = \"200ms\"\n\
-                     [retry]\nlock_delay = \"50ms\"\nconnection_delay = \"50ms\"\n";
+const SHORT: &str = "[retry]\nlock_delay = \"50ms\"\nconnection_delay = \"50ms\"\n";
 
 /// An answer: status, header `Retry-After`, body, and how long it took.
 struct Answer {
@@ -70,6 +69,7 @@ async fn two_counters(deployment: &Deployment) -> Service {
 
 fn short(database_url: &str) -> Deployment {
     let mut deployment = Deployment::new(database_url, None);
+    deployment.database = "lock_timeout = \"200ms\"\n".into();
     deployment.extra = SHORT.into();
     deployment
 }
@@ -223,6 +223,7 @@ async fn retries_a_lost_ledger_is_tried_four_times_and_told_as_500() {
 #[tokio::test]
 async fn retries_a_locked_sqlite_file_is_tried_six_times_and_told_as_503() {
     let mut deployment = Deployment::embedded();
+    deployment.database = "lock_timeout = \"200ms\"\n".into();
     deployment.extra = SHORT.into();
     let service = two_counters(&deployment).await;
     let path = deployment.database_url().strip_prefix("sqlite:").unwrap();

@@ -2,6 +2,7 @@
 //! The statements themselves are shared (`statements`) and compiled once per engine.
 
 mod bulk;
+mod engine;
 mod open;
 
 /// A select that locks the rows it returns until the transaction ends.
@@ -27,6 +28,7 @@ use std::time::Duration;
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
 
+use engine::Engine;
 pub(super) use open::open;
 
 type Db = sqlx::Postgres;
@@ -39,7 +41,7 @@ const ENGINE: &str = "postgres";
 /// The clause that locks what a built select returns.
 const FOR_UPDATE: &str = " for update";
 
-/// The ledger on one PostgreSQL database.
+/// The connections of one time to a PostgreSQL database.
 struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,

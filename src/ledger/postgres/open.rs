@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::Store;
+use super::Engine;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
@@ -16,8 +16,6 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a caller waits for a connection of the pool, which tries a refused one all that time.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a statement may run beyond its wait for a lock.
 const STATEMENT_TIME: Duration = Duration::from_secs(2);
@@ -57,15 +55,10 @@ pub(in crate::ledger) async fn open(
     let mut first = connect(&options).await?;
     require_durable_commits(&mut first).await?;
     first.close().await?;
-    let pool = PgPoolOptions::new()
-        .max_connections(settings.connections_max.max(2))
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_with(options)
-        .await?;
+    let engine = Engine::new(options, settings, clock);
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
-    MIGRATIONS.run(&pool).await.map_err(LedgerError::from)?;
-    let lock_timeout = settings.lock_timeout;
-    Ok(Arc::new(Store { writer: pool.clone(), reader: pool, clock, lock_timeout }))
+    MIGRATIONS.run(&engine.store().writer).await.map_err(LedgerError::from)?;
+    Ok(Arc::new(engine))
 }
 
 /// How long statements may wait and run: one that waits for its lock to the end has time to work.

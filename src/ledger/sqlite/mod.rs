@@ -26,10 +26,12 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
+use crate::ledger::patience::Patience;
 
 pub(super) use open::open;
 
@@ -44,10 +46,29 @@ const ENGINE: &str = "sqlite";
 const FOR_UPDATE: &str = "";
 
 /// The ledger in one SQLite file.
+struct Engine(Arc<Store>);
+
+/// Its connections.
 struct Store {
     writer: sqlx::SqlitePool,
     reader: sqlx::SqlitePool,
     clock: SharedClock,
+}
+
+impl Engine {
+    fn store(&self) -> Arc<Store> {
+        Arc::clone(&self.0)
+    }
+
+    /// A file has no peer that could vanish: calls take the time they take.
+    async fn within<T>(
+        &self,
+        _store: &Arc<Store>,
+        _patience: Patience,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> Result<T, LedgerError> {
+        call.await
+    }
 }
 
 impl Store {

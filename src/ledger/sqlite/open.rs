@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::Store;
+use super::{Engine, Store};
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
@@ -47,7 +47,7 @@ pub(in crate::ledger) async fn open(
         .max_connections(settings.connections_max.max(1))
         .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    Ok(Arc::new(Store { writer, reader, clock }))
+    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock }))))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.
