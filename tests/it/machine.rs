@@ -99,7 +99,8 @@ async fn faults_the_ledgers_disk_is_full_and_everything_is_journaled_once_there_
     load.reach(asked + 500).await;
     let seen = load.finish().await;
     seen.assert_no_duplicate();
-    assert!(service.terminate(), "the journal is drained");
+    let log = service.log();
+    assert!(service.terminate(), "the journal is not drained: {log}");
     crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");

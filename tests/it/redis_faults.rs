@@ -3,8 +3,12 @@
 
 use std::time::Duration;
 
+use harness::load::Running;
+use harness::postgres::Postgres;
 use harness::redis::Redis;
 
+use crate::deployment::Deployment;
+use crate::load::open;
 use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,4 +64,31 @@ async fn faults_redis_answers_too_late_and_the_ghosts_of_flights_take_nothing() 
         stage.advance().await;
     }
     stage.close("Redis slow for one node").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_is_flushed_again_and_again_and_the_database_takes_over() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("often"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 16);
+    let owner = "select owner from often.partition where partition_id = \
+                 (select partition from often.series where code = 'LOAD')";
+    let mut flushes = 0;
+    while postgres.sql(owner) == "redis" {
+        assert!(flushes < 10, "one recovery follows the other: {}", service.log());
+        flushes += 1;
+        redis.flushall();
+        let asked = load.asked();
+        load.reach(asked + 300).await;
+    }
+    assert!(flushes > 3, "three recoveries in a minute are not too many");
+    let seen = load.finish().await;
+    assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
+    seen.assert_contiguous(seen.numbers.len());
+    assert!(service.terminate());
+    crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
 }

@@ -43,11 +43,11 @@ pub(crate) struct Links {
     pub(crate) ledger: Proxy,
 }
 
-/// Settings of nodes that go back to Redis soon.
+/// Settings of nodes that go back to Redis soon, however often they had to leave it.
 fn deployment(program: Program, database_url: &str, redis_url: &str) -> Deployment {
     let mut deployment = Deployment::of(program, database_url, Some(redis_url));
     // Goes on the section of the URL.
-    deployment.extra = "return_after = \"1s\"\n".into();
+    deployment.extra = "return_after = \"1s\"\n[recovery]\nper_minute_max = 100\n".into();
     deployment
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -39,6 +40,9 @@ pub(in crate::ledger) async fn open(
         .max_lifetime(None)
         .idle_timeout(None)
         .acquire_timeout(acquire_timeout)
+        // A full disk rolls a transaction back by itself. The client then counts it as open for
+        // ever, and would refuse to begin another one: such a connection goes.
+        .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
         .connect_with(options.clone())
         .await?;
     MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
