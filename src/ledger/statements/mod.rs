@@ -20,15 +20,17 @@ mod take;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
 use crate::ledger::{
-    Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
-    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner,
-    Partition, PartitionState, Question, Raise, Seed, SeedOutcome, SeriesChange, SeriesVersion,
-    Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
+    Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
+    LedgerError, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Seed,
+    SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -133,6 +135,14 @@ impl Ledger for Store {
         recovery::want(self, partition, wanted).await
     }
 
+    async fn closed_epoch(
+        &self,
+        at: At,
+        closing: Option<Closing>,
+    ) -> Result<Option<ClosedEpoch>, LedgerError> {
+        recovery::closed_epoch(self, at, closing).await
+    }
+
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
         recovery::closings(self, partition, since_us).await
     }
@@ -161,6 +171,10 @@ impl Ledger for Store {
 
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError> {
         counters::page(self, after, limit).await
+    }
+
+    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+        counters::tightest(self, limit).await
     }
 
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
@@ -195,6 +209,14 @@ impl Ledger for Store {
 
     async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError> {
         lookup::row_of(self, counter_id, value).await
+    }
+
+    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError> {
+        records::recorded(self, allocations).await
+    }
+
+    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError> {
+        lookup::masks_beside(self, counter_id, value).await
     }
 
     async fn holes(
@@ -239,5 +261,9 @@ impl Ledger for Store {
 
     async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
         records::events(self, limit).await
+    }
+
+    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
+        records::events_of(self, at).await
     }
 }
