@@ -32,8 +32,8 @@ pub struct Service {
     pub clock: SharedClock,
     /// What is counted.
     pub metrics: Metrics,
-    membership: Arc<Membership>,
-    redis: Option<Redis>,
+    /// What its parts share.
+    pub context: Arc<Context>,
     tasks: Mutex<Vec<Task>>,
     stop_max: Duration,
 }
@@ -87,7 +87,7 @@ impl Service {
             settings: bounds.clone(),
             deployment,
             journal: queue,
-            membership: Arc::clone(&membership),
+            membership,
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
@@ -109,8 +109,7 @@ impl Service {
             tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
-        let service =
-            Service { allocator, ledger, clock, metrics, membership, redis, tasks, stop_max };
+        let service = Service { allocator, ledger, clock, metrics, context, tasks, stop_max };
         Ok(Arc::new(service))
     }
 
@@ -144,12 +143,12 @@ impl Service {
                 tracing::warn!("a background loop does not end in time");
             }
         }
-        if let Some(redis) = &self.redis {
+        if let Some(redis) = &self.context.redis {
             redis.stop().await;
         }
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
         anyhow::ensure!(drained, "records remain in the outbox; another node will adopt them");
-        self.ledger.leave(self.membership.node()).await.context("leaving the ledger")
+        self.ledger.leave(self.context.membership.node()).await.context("leaving the ledger")
     }
 }
 

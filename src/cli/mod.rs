@@ -3,12 +3,16 @@
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
+pub mod drain;
+pub mod fallback;
+pub mod gaps;
 mod inputs;
 mod logs;
 pub mod next;
 mod output;
 pub mod parse;
 pub mod preview;
+pub mod reconcile;
 pub mod series;
 pub mod serve;
 mod session;
@@ -16,6 +20,7 @@ mod settings;
 pub mod status;
 pub mod token;
 pub mod verify;
+mod words;
 
 pub use output::say;
 pub use settings::SettingsArgs;
@@ -51,10 +56,18 @@ pub enum Command {
     /// Save series files, list and show series
     #[command(subcommand)]
     Series(series::SeriesCommand),
-    /// Print partitions, owners, epochs, nodes and totals
+    /// Print partitions, owners, epochs, nodes, lags, ceilings and totals
     Status(status::StatusArgs),
-    /// Check that no number was issued twice and none is unaccounted for
+    /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
+    /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled
+    Reconcile(reconcile::ReconcileArgs),
+    /// See to it that no outbox in Redis holds what the journal does not have
+    Drain(drain::DrainArgs),
+    /// Have the database take the numbers, or Redis again
+    Fallback(fallback::FallbackArgs),
+    /// List the numbers that will not be issued any more, and why
+    Gaps(gaps::GapsArgs),
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -90,6 +103,10 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Reconcile(args) => reconcile::run(&settings.prepare("warn")?, &args).await,
+        Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
+        Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
+        Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
         Command::Token(command) => token::run(command),
     }
 }

@@ -35,6 +35,10 @@ static DROP_OUTBOX: LazyLock<Script> =
     script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
 static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "landed");
 static PROBE: LazyLock<Script> = script!("probe", "server");
+static SURVEY: LazyLock<Script> = script!("survey", "decimal", "server");
+static PEEK: LazyLock<Script> = script!("peek");
+static INSPECT: LazyLock<Script> =
+    script!("inspect", "integer", "decimal", "server", "owned", "counter");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,9 @@ pub(super) enum Verb {
     DropOutbox,
     Settle,
     Probe,
+    Survey,
+    Peek,
+    Inspect,
 }
 
 impl Verb {
@@ -61,9 +68,11 @@ impl Verb {
             Verb::Open => "opened",
             Verb::Trim | Verb::DropOutbox => "trimmed",
             Verb::Bar => "done",
-            Verb::ReadOutbox => "entries",
+            Verb::ReadOutbox | Verb::Peek => "entries",
             Verb::Settle => "executed",
             Verb::Probe => "server",
+            Verb::Survey => "surveyed",
+            Verb::Inspect => "inspected",
         }
     }
 
@@ -80,6 +89,9 @@ impl Verb {
             Verb::DropOutbox => &DROP_OUTBOX,
             Verb::Settle => &SETTLE,
             Verb::Probe => &PROBE,
+            Verb::Survey => &SURVEY,
+            Verb::Peek => &PEEK,
+            Verb::Inspect => &INSPECT,
         }
     }
 }

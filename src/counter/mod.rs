@@ -15,6 +15,7 @@ mod reply;
 mod scripts;
 mod settle;
 mod shape;
+mod survey;
 
 pub use error::CounterError;
 pub use flight::{
@@ -24,3 +25,4 @@ pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
+pub use survey::{CounterState, Inspection, OwnerRecord, Survey};

@@ -325,7 +325,7 @@ fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {
 
 /// Reads an outbox entry and says whether it is one that `issue` writes. Another one makes the
 /// account incomplete but must not hide those behind it.
-fn read_entry(value: Value) -> Result<(OutboxEntry, bool), CounterError> {
+pub(super) fn read_entry(value: Value) -> Result<(OutboxEntry, bool), CounterError> {
     let mut parts = Parts::of(value)?;
     let id = parts.text()?;
     let fields = parts.list(|field| Ok(field.into_string().unwrap_or_default()))?;

@@ -23,9 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::clock::SharedClock;
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
@@ -138,6 +140,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// changed. The nodes see it with their next heartbeat.
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
 
+    /// The first closed epoch from `at.epoch` on, or the first that was closed in a certain way.
+    async fn closed_epoch(
+        &self,
+        at: At,
+        closing: Option<Closing>,
+    ) -> Result<Option<ClosedEpoch>, LedgerError>;
+
     /// How many epochs of a partition were closed since then, counted up to 100.
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError>;
 
@@ -168,6 +177,10 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
+
+    /// Counters whose ceiling leaves the least room, among those of the epochs that Redis owns now,
+    /// at most `limit`: how long issuing could go on without the ledger.
+    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
     /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
     /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
@@ -207,6 +220,14 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// The journal row whose range holds a value of a first serial's counter, if any does.
     async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError>;
+
+    /// Whether each allocation, named by its id and its first serial's range, stands in the
+    /// journal, in the rejected rows or in the collisions.
+    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError>;
+
+    /// Masks of the journal rows next to a value of a first serial's counter: the one at or below,
+    /// the one above.
+    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError>;
 
     /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
     /// gap register, at most `limit` of them.
@@ -250,6 +271,9 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Events, newest first.
     async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError>;
+
+    /// Events of one epoch of a partition, newest first, at most 100.
+    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError>;
 }
 
 /// Shared handle to a ledger.

@@ -84,7 +84,7 @@ fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
     // Services hand a ledger over, once they have seen Redis healthy for long enough.
     let service = joined.serve();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while joined.ok(&["status"]).matches("redis").count() < 8 {
+    while joined.ok(&["status", "--json"]).matches("\"owner\": \"redis\"").count() < 8 {
         assert!(std::time::Instant::now() < deadline, "{}", service.log());
     }
     assert!(service.terminate());

@@ -4,6 +4,7 @@
 //! server, in which each case has its own schema; a failing group names its failing cases.
 
 mod adoption;
+mod audits;
 mod journal;
 mod lookups;
 mod opening;
@@ -144,6 +145,14 @@ ledger_contract! {
         a_take_is_fenced_once_the_counter_went_on
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
+    }
+    audits {
+        the_tightest_counters_of_redis_come_first
+        an_allocation_is_recorded_wherever_it_stands
+        a_closed_epoch_names_who_was_missing
+        gaps_are_listed_by_counter_series_and_reason
+        the_masks_beside_a_value_are_those_of_its_neighbours
+        events_of_an_epoch_are_its_own
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

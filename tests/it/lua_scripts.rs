@@ -10,3 +10,4 @@ mod outbox;
 mod records;
 mod seed_raise;
 mod settle;
+mod survey;

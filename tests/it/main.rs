@@ -11,6 +11,7 @@ mod load;
 mod lua_scripts;
 mod machine;
 mod nodes;
+mod operations;
 mod policies;
 mod redis_client;
 mod redis_faults;

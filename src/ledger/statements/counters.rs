@@ -2,7 +2,7 @@
 
 use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, FOR_UPDATE, Row, Store, bytes, commit, partitions};
+use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bytes, commit, partitions};
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
@@ -73,6 +73,23 @@ pub(super) async fn page(
     query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
     query.push_bind(i64::from(limit.min(PAGE_MAX)));
     let rows = query.build().fetch_all(&store.reader).await?;
+    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+}
+
+/// See [`crate::ledger::Ledger::tightest`].
+pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    // Every counter is looked at: this is for a person who waits for it.
+    allow_long_search(&mut tx).await?;
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push(
+        "where exists (select 1 from partition p where p.partition_id = counter.partition_id \
+         and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis') \
+         order by (ceiling - taken) / step, counter_id limit ",
+    );
+    query.push_bind(i64::from(limit.min(PAGE_MAX)));
+    let rows = query.build().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 

@@ -21,18 +21,20 @@ mod take;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk,
 };
 use crate::ledger::patience::Patience;
 use crate::ledger::{
-    Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
-    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner,
-    Partition, PartitionState, Question, Raise, Seed, SeedOutcome, SeriesChange, SeriesVersion,
-    Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
+    Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
+    LedgerError, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Seed,
+    SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -153,6 +155,14 @@ impl Ledger for Engine {
         call!(self, store => recovery::want(&store, partition, wanted))
     }
 
+    async fn closed_epoch(
+        &self,
+        at: At,
+        closing: Option<Closing>,
+    ) -> Result<Option<ClosedEpoch>, LedgerError> {
+        recovery::closed_epoch(self, at, closing).await
+    }
+
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
         call!(self, store => recovery::closings(&store, partition, since_us))
     }
@@ -181,6 +191,10 @@ impl Ledger for Engine {
 
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError> {
         call!(self, store => counters::page(&store, after, limit))
+    }
+
+    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+        counters::tightest(self, limit).await
     }
 
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
@@ -215,6 +229,14 @@ impl Ledger for Engine {
 
     async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError> {
         call!(self, store => lookup::row_of(&store, counter_id, value))
+    }
+
+    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError> {
+        records::recorded(self, allocations).await
+    }
+
+    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError> {
+        lookup::masks_beside(self, counter_id, value).await
     }
 
     async fn holes(
@@ -259,5 +281,9 @@ impl Ledger for Engine {
 
     async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
         call!(self, store => records::events(&store, limit))
+    }
+
+    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
+        records::events_of(self, at).await
     }
 }

@@ -118,7 +118,11 @@ impl World {
 
     /// The gaps of a counter as (first, last, reason), by value.
     pub(super) async fn gaps(&self, counter_id: i64) -> Vec<(u64, u64, String)> {
-        let filter = numerator::ledger::GapFilter { counter_id: Some(counter_id), limit: 10_000 };
+        let filter = numerator::ledger::GapFilter {
+            counter_id: Some(counter_id),
+            limit: 10_000,
+            ..numerator::ledger::GapFilter::default()
+        };
         let gaps = self.ledger.gaps(&filter).await.unwrap();
         let mut gaps: Vec<_> = gaps
             .into_iter()
