@@ -15,6 +15,13 @@ impl Lane {
     /// Finds the epoch to serve in, or brings it about.
     pub(super) async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
         self.take_back_questions();
+        if let Some(spent) = self.spent {
+            if let Err(error) = self.context.membership.renew(spent).await {
+                self.trouble(Unavailable::Ledger, &error).await;
+                return away(suspicion);
+            }
+            self.spent = None;
+        }
         let row = match self.read_row().await {
             Ok(row) => row,
             Err(error) => {

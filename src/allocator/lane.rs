@@ -111,6 +111,9 @@ pub(super) struct Lane {
     /// Epochs of Redis in which this process took part, and as whom: each waits for this lane's
     /// acknowledgement when it ends.
     pub(super) owed: Vec<(u64, NodeId)>,
+    /// An identity under which this lane must not fly again; it is replaced before the next join,
+    /// however long the ledger is away.
+    pub(super) spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
     pub(super) highest: u64,
     /// When Redis was last offered a partition that the database owns.
@@ -146,6 +149,7 @@ impl Lane {
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
             owed: Vec::new(),
+            spent: None,
             highest: 0,
             return_tried: None,
             inbox,

@@ -73,6 +73,9 @@ impl Lane {
 
     /// What became of a flight; `None` where Redis does not tell in time.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
+        if self.context.redis_is_gone(self.partition) {
+            return None;
+        }
         let (redis, keys) = (self.context.redis.clone()?, self.context.keys.clone());
         let flight = flight.clone();
         // Only the wait is bounded: the call goes on, and at worst spends the flight's number.

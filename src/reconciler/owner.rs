@@ -24,6 +24,10 @@ pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Own
         tracing::warn!(partition, recoveries, "one recovery follows the other: to the database");
         return Ok(Owner::Database);
     }
+    // Known already: another probe would only wait for its time-out.
+    if context.redis_is_gone(partition) {
+        return Ok(Owner::Database);
+    }
     let trouble = match redis.probe(&context.keys, partition).await {
         Ok(probe) if probe.is_master => {
             let mine = context.deployment.deployment_id.to_string();

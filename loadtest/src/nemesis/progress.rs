@@ -53,7 +53,7 @@ pub(super) struct Progress {
     /// When a series was last answered by any node, and the longest time without since the reset.
     last_us: [AtomicU64; SERIES.len()],
     stall_us: [AtomicU64; SERIES.len()],
-    /// When the database path first answered since the reset; 0: not yet.
+    /// When the database path first answered for a series of Redis since the reset; 0: not yet.
     database_us: AtomicU64,
     refusals: Mutex<[Refusals; NODES]>,
     /// Requests that the next node refused as well.
@@ -83,13 +83,13 @@ impl Progress {
     }
 
     /// Notes an answer with numbers of a series.
-    pub(super) fn answered(&self, node: usize, series: usize, count: u64, by_database: bool) {
+    pub(super) fn answered(&self, node: usize, series: usize, count: u64, fell_back: bool) {
         let now_us = self.now_us();
         self.numbers.fetch_add(count, Ordering::Relaxed);
         self.answered_us[node][series].fetch_max(now_us, Ordering::Relaxed);
         let before_us = self.last_us[series].fetch_max(now_us, Ordering::Relaxed);
         self.stall_us[series].fetch_max(now_us.saturating_sub(before_us), Ordering::Relaxed);
-        if by_database {
+        if fell_back {
             let _ =
                 self.database_us.compare_exchange(0, now_us, Ordering::Relaxed, Ordering::Relaxed);
         }
@@ -150,7 +150,7 @@ impl Progress {
         Duration::from_micros(longest.unwrap_or_default())
     }
 
-    /// When the database path first answered since the reset.
+    /// When the database path first answered for a series of Redis since the reset.
     pub(super) fn first_by_database_us(&self) -> Option<u64> {
         Some(self.database_us.load(Ordering::Relaxed)).filter(|us| *us > 0)
     }

@@ -11,7 +11,7 @@ use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::{Deployment, Service};
 
-use super::load::{Addresses, SERIES};
+use super::load::{Addresses, POLICIES, SERIES};
 use super::plan::NODES;
 use super::progress::Progress;
 use crate::program;
@@ -194,12 +194,13 @@ impl World {
 fn apply_series(operator: &Deployment) {
     let text: String = SERIES
         .iter()
-        .map(|code| {
+        .zip(POLICIES)
+        .map(|(code, policy)| {
             let letter = &code[..1];
             format!(
                 "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\n\
-                 template = \"{letter}{{LINE}}-{{SEQ:9}}\"\nserves = {{ types = [\"{code}\"] }}\n\
-                 [series.variables]\nLINE = {{ required = true, alphabet = \"0-9\", width = 3 }}\n\
+                 template = \"{letter}{{LINE}}-{{SEQ:9}}\"\npolicy = \"{policy}\"\n\
+                 serves = {{ types = [\"{code}\"] }}\n[series.variables]\nLINE = {{ required = true, alphabet = \"0-9\", width = 3 }}\n\
                  [[series.serials]]\ncounter = [\"type\", \"LINE\"]\n"
             )
         })
