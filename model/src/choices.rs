@@ -20,17 +20,13 @@ impl Protocol {
 
     /// What clients may do.
     pub(crate) fn client_choices(&self, state: &State, events: &mut Vec<Event>) {
-        for (key, sent) in (0..).zip(&state.sent) {
-            let is_first = *sent == 0;
-            let earlier = key == 0 || state.sent[usize::from(key) - 1] > 0;
-            if (is_first && !earlier) || (!is_first && state.retries == 0) {
-                continue;
-            }
+        if state.retries == 0 {
+            return;
+        }
+        for key in 0..self.scenario.requests {
             for (node, member) in (0..).zip(&state.nodes) {
-                // Nodes and keys are alike: only one of the equal beginnings is looked at.
-                let equal = is_first && node > key && node < self.scenario.joined;
                 let waits = member.tickets.iter().any(|ticket| ticket.key == key);
-                if member.alive && !member.barred && !equal && !waits {
+                if member.alive && !member.barred && !waits {
                     events.push(Event::Send { key, node });
                 }
             }
@@ -44,7 +40,7 @@ impl Protocol {
             return;
         }
         if self.may_fly(state, node).is_some() {
-            events.push(Event::Fly { node });
+            self.fly_choices(state, node, events);
         }
         if member.flight.is_some() {
             self.flight_choices(state, node, member, events);
@@ -57,6 +53,20 @@ impl Protocol {
         }
         if let Some(server) = self.trimming(state, node, member) {
             events.push(Event::Trim { node, server });
+        }
+    }
+
+    /// A flight that nothing can deliver late might as well leave when it arrives.
+    fn fly_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
+        if state.faults.repeats > 0 {
+            events.push(Event::Fly { node });
+            return;
+        }
+        for server in self.reachable(state) {
+            events.push(Event::FlyThere { node, server, broken: false });
+            if state.faults.write_errors > 0 {
+                events.push(Event::FlyThere { node, server, broken: true });
+            }
         }
     }
 
@@ -105,6 +115,9 @@ impl Protocol {
         for place in 0..places.min(member.queue.len()) {
             events.push(Event::Commit { node, place });
         }
+        if member.raising.is_some() {
+            events.push(Event::Raise { node });
+        }
         let open = ledger.stage == Stage::Open;
         let Some(seat) = member.seat else {
             let wanted = !member.tickets.is_empty() && !member.barred;
@@ -116,21 +129,19 @@ impl Protocol {
             }
             return;
         };
-        let can_begin = ledger.is_open(seat.epoch);
-        let fence_read = self.rules().f4 || member.in_transaction;
-        if !self.rules().f4 && !member.in_transaction && can_begin {
-            let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
-            if takes || matches!(member.parked, Parked::Ceiling(_)) {
-                events.push(Event::Begin { node });
-            }
-        }
+        let fenced = self.rules().f4;
+        let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
         match (seat.owner, member.parked) {
-            (Owner::Database, Parked::No) if !member.tickets.is_empty() && fence_read => {
+            (Owner::Database, Parked::No) if takes && (fenced || member.taking) => {
                 events.push(Event::Take { node });
             }
             (Owner::Redis(_), Parked::Cold) => events.push(Event::Seed { node }),
-            (Owner::Redis(_), Parked::Ceiling(_)) if fence_read => {
-                events.push(Event::Raise { node });
+            (Owner::Redis(_), Parked::Ceiling(_)) if fenced => events.push(Event::Raise { node }),
+            (_, parked) if !fenced && ledger.is_open(seat.epoch) => {
+                let raises = matches!(parked, Parked::Ceiling(_)) && member.raising.is_none();
+                if raises || (takes && !member.taking) {
+                    events.push(Event::Begin { node });
+                }
             }
             _ => {}
         }
@@ -190,13 +201,7 @@ impl Protocol {
                 events.push(Event::Claim { target: None });
             }
         }
-        for (place, opening) in state.openings.iter().enumerate() {
-            if !opening.opened {
-                events.push(Event::Open { place });
-            } else if ledger.stage == Stage::Opening && ledger.epoch == opening.epoch {
-                events.push(Event::Opened { place });
-            }
-        }
+        events.extend((0..state.openings.len()).map(|place| Event::Open { place }));
         self.adoption_choices(state, events);
     }
 
@@ -205,7 +210,7 @@ impl Protocol {
             events.push(Event::Adopt);
         }
         let Some((epoch, incarnation)) = Self::adoptable(state) else { return };
-        for dead in state.ledger.joined().filter(|node| Self::is_silent(state, *node)) {
+        for dead in state.ledger.joined().filter(|node| Self::may_be_silent(state, *node)) {
             for (server, at) in SERVERS.into_iter().zip(&state.servers) {
                 let owner = at.data.owner.as_ref();
                 let barred = owner.is_some_and(|owner| owner.barred[usize::from(dead)]);
@@ -231,9 +236,6 @@ impl Protocol {
                 if unexecuted && faults.repeats > 0 {
                     events.push(Event::Crash { node, delivered_late: true });
                 }
-            }
-            if member.alive && !member.silent && member.seat.is_some() && faults.silences > 0 {
-                events.push(Event::DeclareSilent { node });
             }
         }
         for server in SERVERS {

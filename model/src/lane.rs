@@ -3,32 +3,32 @@
 
 use crate::ledger::{Part, Seeding, Stage};
 use crate::protocol::Protocol;
-use crate::server::{Body, Message, Outcome, Reply};
+use crate::server::{Body, Message, Outcome, Reply, Server};
 use crate::state::{
     Asked, Chore, Flight, Incarnation, Key, NodeId, Owner, Parked, Record, Seat, ServerId, State,
     Ticket, insert,
 };
 
 impl Protocol {
-    /// A client sends a request, or sends it again.
+    /// A client sends a request again.
     pub(crate) fn send(state: &mut State, key: Key, node: NodeId) {
         let nth = &mut state.sent[usize::from(key)];
         let ticket = Ticket { key, allocation: key * 8 + *nth, asked: Asked::No };
-        if *nth > 0 {
-            state.retries -= 1;
-        }
         *nth += 1;
+        state.retries -= 1;
         state.node(node).tickets.push(ticket);
     }
 
     /// Becomes a participant of the open epoch.
     pub(crate) fn join(&self, state: &mut State, node: NodeId) {
         let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
+        let flights = self.scenario.flights;
         let member = state.node(node);
         // Without F5 the epoch is the one that was read a while ago.
         let seat = if self.rules().f5 { seat } else { member.view.take().unwrap_or(seat) };
         member.seat = Some(seat);
         member.silent = false;
+        member.flown = (seat.epoch - 1) * flights;
         if seat.owner != Owner::Database {
             state.ledger.join(seat.epoch, node);
         }
@@ -40,20 +40,28 @@ impl Protocol {
         let seat = node.seat?;
         let Owner::Redis(incarnation) = seat.owner else { return None };
         let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let requests = node.parked == Parked::No && !node.tickets.is_empty() && !asking;
-        let ready = node.chore.is_some() || requests;
-        let free = node.flight.is_none() && node.flown < self.scenario.flights;
+        let seeded = |server: &Server| server.data.counter.is_some_and(|c| c.epoch == seat.epoch);
+        // Until the seed is there, every flight would only say once more that it is not.
+        let unparked = match node.parked {
+            Parked::No => true,
+            Parked::Grace => state.servers.iter().any(seeded),
+            Parked::Cold | Parked::Ceiling(_) | Parked::Lost => false,
+        };
+        let ready = node.chore.is_some() || (unparked && !node.tickets.is_empty() && !asking);
+        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
         (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
     }
 
-    /// Sends the next flight: a chore, or every request that waits.
+    /// Sends the next flight: a chore, or what waits.
     pub(crate) fn fly(&self, state: &mut State, node: NodeId) {
         let Some((epoch, incarnation)) = self.may_fly(state, node) else { return };
         let flyer = state.node(node);
         flyer.flown += 1;
+        flyer.parked = Parked::No;
         let body = match flyer.chore.take() {
             Some(chore) => Body::Chore(chore),
-            None => Body::Issue(std::mem::take(&mut flyer.tickets)),
+            None if self.scenario.coalesces => Body::Issue(std::mem::take(&mut flyer.tickets)),
+            None => Body::Issue(vec![flyer.tickets.remove(0)]),
         };
         let (flight, confirmed, seen) = (flyer.flown, flyer.confirmed, flyer.seen);
         let message = Message { node, flight, confirmed, seen, epoch, incarnation, body };
@@ -216,7 +224,7 @@ impl Protocol {
             Seeding::Fenced => lost,
             Seeding::Already(row) if row.seeder == node || row.reported => lost,
             // The seeder has a grace; whether it died meanwhile only time tells.
-            Seeding::Already(_) if rules.f12 => Parked::No,
+            Seeding::Already(_) if rules.f12 => Parked::Grace,
             Seeding::Already(_) => {
                 state.history.needless |= state.history.failures == 0;
                 lost
@@ -225,20 +233,31 @@ impl Protocol {
         state.node(node).parked = parked;
     }
 
+    /// Only without F4: begins a transaction by reading the fence.
+    pub(crate) fn begin(state: &mut State, node: NodeId) {
+        let member = state.node(node);
+        match (member.seat, member.parked) {
+            (Some(seat), Parked::Ceiling(seen)) => member.raising = Some((seat.epoch, seen)),
+            _ => member.taking = true,
+        }
+    }
+
     /// Raises the ceiling in the ledger.
     pub(crate) fn raise(&self, state: &mut State, node: NodeId) {
-        let room = self.scenario.room;
         let fenced = self.rules().f4;
         let member = &mut state.nodes[usize::from(node)];
-        let (Some(seat), Parked::Ceiling(seen)) = (member.seat, member.parked) else { return };
-        match state.ledger.raise(fenced, seat.epoch, seen, room) {
-            Some(ceiling) => {
-                member.chore = Some(Chore::Raise { ceiling });
-                member.parked = Parked::No;
-            }
-            None => member.parked = Parked::Lost,
+        let here = match (member.seat, member.parked) {
+            (Some(seat), Parked::Ceiling(seen)) => Some((seat.epoch, seen)),
+            _ => None,
+        };
+        // Without the fence the epoch was read before: the node may have left it since.
+        let wish = if fenced { here } else { member.raising.take() };
+        let Some((epoch, seen)) = wish else { return };
+        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
+        if wish == here {
+            member.chore = raised.map(|ceiling| Chore::Raise { ceiling });
+            member.parked = if raised.is_some() { Parked::No } else { Parked::Lost };
         }
-        member.in_transaction = false;
     }
 
     /// Commits one record of the journal queue.
@@ -255,7 +274,7 @@ impl Protocol {
         let (Some(seat), Some(ticket)) = (member.seat, member.tickets.first().copied()) else {
             return;
         };
-        member.in_transaction = false;
+        member.taking = false;
         if let Some(record) = state.ledger.find(ticket.key) {
             member.tickets.remove(0);
             state.history.hand_out(record);

@@ -26,9 +26,22 @@ pub const JOURNALED_ONCE: &str = "no value is journaled twice";
 /// A counter that somebody is seeding is not taken for lost.
 pub const NEEDED: &str = "no recovery without a loss";
 
+/// Redis never has a higher ceiling than the ledger.
+pub const BOUNDED: &str = "no ceiling in redis is above the ledger's";
+
 /// What must hold everywhere.
-pub const ALWAYS: [&str; 9] =
-    [UNIQUE, KEPT, APART, ONE_TAKER, TRUE_GAPS, EXPLAINED, ONE_NUMBER, JOURNALED_ONCE, NEEDED];
+pub const ALWAYS: [&str; 10] = [
+    UNIQUE,
+    KEPT,
+    APART,
+    ONE_TAKER,
+    TRUE_GAPS,
+    EXPLAINED,
+    ONE_NUMBER,
+    JOURNALED_ONCE,
+    NEEDED,
+    BOUNDED,
+];
 
 /// A number is issued by Redis after an exact closing.
 pub const AFTER_EXACT: &str = "a number after an exact closing";
@@ -107,6 +120,12 @@ fn is_needed(_: &Protocol, state: &State) -> bool {
     !state.history.needless
 }
 
+fn is_bounded(_: &Protocol, state: &State) -> bool {
+    let row = &state.ledger.counter;
+    let counters = state.servers.iter().filter_map(|server| server.data.counter);
+    counters.filter(|counter| counter.epoch == row.epoch).all(|c| c.ceiling <= row.ceiling)
+}
+
 fn closed(state: &State, closing: Closing) -> impl Iterator<Item = Epoch> + '_ {
     (1..state.ledger.owned).filter(move |epoch| state.ledger.closing(*epoch) == closing)
 }
@@ -160,6 +179,7 @@ pub fn all() -> Vec<Property<Protocol>> {
         Property::always(ONE_NUMBER, has_one_number),
         Property::always(JOURNALED_ONCE, is_journaled_once),
         Property::always(NEEDED, is_needed),
+        Property::always(BOUNDED, is_bounded),
         Property::sometimes(AFTER_EXACT, after_exact),
         Property::sometimes(AFTER_CEILING, after_ceiling),
         Property::sometimes(BY_DATABASE, on_database),

@@ -25,6 +25,7 @@ pub enum Event {
     Look { node: NodeId },
     Join { node: NodeId },
     Fly { node: NodeId },
+    FlyThere { node: NodeId, server: ServerId, broken: bool },
     Execute { node: NodeId, server: ServerId, broken: bool },
     ExecuteLate { place: usize, server: ServerId },
     LoseReply { node: NodeId },
@@ -48,8 +49,6 @@ pub enum Event {
     Adopt,
     Claim { target: Option<ServerId> },
     Open { place: usize },
-    Opened { place: usize },
-    DeclareSilent { node: NodeId },
     Crash { node: NodeId, delivered_late: bool },
     Attach { master: ServerId },
     Copy { replica: ServerId },
@@ -80,14 +79,11 @@ impl Protocol {
             }
             Event::Join { node } => self.join(state, node),
             Event::Fly { node } => self.fly(state, node),
-            Event::Execute { node, server, broken } => {
-                let Some(flight) = state.node(node).flight.clone() else { return };
-                state.faults.write_errors -= u8::from(broken);
-                let reply = self.execute(state, &flight.message, server, broken);
-                if let Some(flight) = &mut state.node(node).flight {
-                    flight.reply = Some(reply);
-                }
+            Event::FlyThere { node, server, broken } => {
+                self.fly(state, node);
+                self.deliver(state, node, server, broken);
             }
+            Event::Execute { node, server, broken } => self.deliver(state, node, server, broken),
             Event::ExecuteLate { place, server } => {
                 let message = state.air.remove(place);
                 self.execute(state, &message, server, false);
@@ -115,7 +111,7 @@ impl Protocol {
             Event::Answer { node } => Self::answer(state, node),
             Event::Ask { node } => Self::ask(state, node),
             Event::Seed { node } => self.seed(state, node),
-            Event::Begin { node } => state.node(node).in_transaction = true,
+            Event::Begin { node } => Self::begin(state, node),
             Event::Raise { node } => self.raise(state, node),
             Event::Commit { node, place } => Self::commit(state, node, place),
             Event::Trim { node, server } => {
@@ -127,6 +123,15 @@ impl Protocol {
             Event::Discard { node, delivered_late } => Self::discard(state, node, delivered_late),
             Event::Leave { node } => Self::leave(state, node),
             other => unreachable!("{other:?} is no event of a lane"),
+        }
+    }
+
+    fn deliver(&self, state: &mut State, node: NodeId, server: ServerId, broken: bool) {
+        let Some(flight) = state.node(node).flight.clone() else { return };
+        state.faults.write_errors -= u8::from(broken);
+        let reply = self.execute(state, &flight.message, server, broken);
+        if let Some(flight) = &mut state.node(node).flight {
+            flight.reply = Some(reply);
         }
     }
 
@@ -148,11 +153,6 @@ impl Protocol {
             Event::Adopt => Self::adopt(state),
             Event::Claim { target } => self.claim(state, target),
             Event::Open { place } => Self::open(state, place),
-            Event::Opened { place } => Self::opened(state, place),
-            Event::DeclareSilent { node } => {
-                state.faults.silences -= 1;
-                state.node(node).silent = true;
-            }
             Event::Crash { node, delivered_late } => Self::crash(state, node, delivered_late),
             Event::Attach { master } => Self::attach(state, master),
             Event::Copy { replica } => Self::copy(state, replica),
@@ -175,7 +175,7 @@ impl Model for Protocol {
     type Action = Event;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::first(&self.scenario)]
+        State::first(&self.scenario)
     }
 
     fn actions(&self, state: &State, events: &mut Vec<Event>) {

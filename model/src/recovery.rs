@@ -17,14 +17,27 @@ impl Protocol {
         if exact {
             return Some(Closing::Exact);
         }
-        let gone = |node: NodeId| Self::is_silent(state, node);
-        state.ledger.joined().all(gone).then_some(Closing::Ceiling)
+        let awake = state.ledger.joined().filter(|node| !Self::is_silent(state, *node)).count();
+        (awake <= state.faults.silences.into()).then_some(Closing::Ceiling)
     }
 
     /// Whether the others take a node for dead.
-    pub(crate) fn is_silent(state: &State, node: NodeId) -> bool {
+    fn is_silent(state: &State, node: NodeId) -> bool {
         let node = &state.nodes[usize::from(node)];
         !node.alive || node.silent
+    }
+
+    /// Whether the others may take a node for dead now.
+    pub(crate) fn may_be_silent(state: &State, node: NodeId) -> bool {
+        Self::is_silent(state, node) || state.faults.silences > 0
+    }
+
+    /// The others take a node for dead from now on; it may wake at any time.
+    fn silence(state: &mut State, node: NodeId) {
+        if !Self::is_silent(state, node) {
+            state.faults.silences -= 1;
+            state.node(node).silent = true;
+        }
     }
 
     /// Closes the epoch and claims the opening of the next; Redis is sent its `open`.
@@ -35,29 +48,25 @@ impl Protocol {
             None => Owner::Database,
         };
         if let Some(closing) = self.closing(state) {
+            if closing == Closing::Ceiling {
+                let waited_for: Vec<_> = state.ledger.joined().collect();
+                waited_for.into_iter().for_each(|node| Self::silence(state, node));
+            }
             state.ledger.claim(closing, owner);
         }
         if let (Some(server), Owner::Redis(incarnation)) = (target, owner) {
-            state.openings.push(Opening { epoch, server, incarnation, opened: false });
+            state.openings.push(Opening { epoch, server, incarnation });
         }
     }
 
-    /// A server receives an `open`.
+    /// A server receives an `open`; its author reports success, unless the epoch was given up.
     pub(crate) fn open(state: &mut State, place: usize) {
-        let opening = state.openings[place];
+        let opening = state.openings.remove(place);
         let nodes = state.nodes.len();
-        let server = &mut state.servers[usize::from(opening.server)];
-        if server.open(&opening, nodes) && opening.epoch == state.ledger.epoch {
-            state.openings[place].opened = true;
-        } else {
-            state.openings.remove(place);
+        let opened = state.servers[usize::from(opening.server)].open(&opening, nodes);
+        if opened && state.ledger.stage == Stage::Opening && opening.epoch == state.ledger.epoch {
+            state.ledger.stage = Stage::Open;
         }
-    }
-
-    /// The author of an opening reports that it succeeded.
-    pub(crate) fn opened(state: &mut State, place: usize) {
-        state.openings.remove(place);
-        state.ledger.stage = Stage::Open;
     }
 
     /// The epoch in which a silent node can be accounted for, and the incarnation that owns it.
@@ -71,6 +80,7 @@ impl Protocol {
 
     /// Keeps a silent node from writing in this epoch.
     pub(crate) fn bar(state: &mut State, dead: NodeId, at: ServerId) {
+        Self::silence(state, dead);
         if let Some(owner) = &mut state.servers[usize::from(at)].data.owner {
             owner.barred[usize::from(dead)] = true;
         }
@@ -79,6 +89,7 @@ impl Protocol {
     /// Reads a barred node's outbox.
     pub(crate) fn read_outbox(&self, state: &mut State, dead: NodeId, at: ServerId) {
         let Some((epoch, _)) = Self::adoptable(state) else { return };
+        Self::silence(state, dead);
         let (records, whole) = state.servers[usize::from(at)].outbox(self.rules(), dead);
         let exact = |epoch| state.ledger.closing(epoch) == Closing::Exact;
         let discarded = match self.rules().discard_check {

@@ -42,6 +42,17 @@ pub struct Faults {
     pub ledger_returns: u8,
 }
 
+/// What the second server is at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Second {
+    /// Nobody can reach it.
+    Absent,
+    /// A replica in step with the first.
+    Replica,
+    /// A master with nothing in it.
+    Master,
+}
+
 /// The bounds of one search. Everything within them is visited.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -53,16 +64,18 @@ pub struct Scenario {
     pub joined: u8,
     /// Whether the counter is seeded in Redis from the beginning.
     pub warm: bool,
-    /// Whether the second server is a replica in step with the first from the beginning.
-    pub replica: bool,
+    /// The second server.
+    pub second: Second,
     /// Requests, each with an idempotency key of its own.
     pub requests: u8,
     /// How often in all a client sends a request once more.
     pub retries: u8,
     /// The highest epoch; recoveries need no cause.
     pub epochs: u8,
-    /// Flights of one node.
+    /// Flights of one node in one epoch.
     pub flights: u8,
+    /// Whether a flight takes every request that waits; else each flies alone.
+    pub coalesces: bool,
     /// Values that a seed or a raise makes room for.
     pub room: u8,
     /// Whether an epoch may be owned by the database.
@@ -80,11 +93,12 @@ impl Scenario {
         nodes: 2,
         joined: 2,
         warm: true,
-        replica: false,
+        second: Second::Absent,
         requests: 1,
         retries: 0,
         epochs: 2,
-        flights: 3,
+        flights: 4,
+        coalesces: false,
         room: 2,
         database: false,
         trims: false,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, CheckerBuilder, HasDiscoveries, Model};
 
 use crate::protocol::{Event, Protocol};
 use crate::scenario::Scenario;
@@ -15,7 +15,7 @@ const THREADS: usize = 2;
 pub struct Seen {
     /// Different states.
     pub states: usize,
-    /// Events of the longest of the shortest ways to a state.
+    /// Events of the longest way that was gone.
     pub depth: usize,
     /// How long it took.
     pub took: Duration,
@@ -35,19 +35,23 @@ impl Seen {
 /// Visits every state within the bounds.
 #[must_use]
 pub fn everything(scenario: Scenario) -> Seen {
-    run(scenario, HasDiscoveries::AnyFailures, THREADS)
+    let (begin, builder) = begin(scenario, HasDiscoveries::AnyFailures);
+    // Depth first: what waits to be visited stays small.
+    seen(begin, &builder.threads(THREADS).spawn_dfs().join())
 }
 
 /// Looks for the shortest way to what a property names.
 #[must_use]
 pub fn until(scenario: Scenario, property: &'static str) -> Seen {
-    run(scenario, HasDiscoveries::AllOf([property].into()), 1)
+    let (begin, builder) = begin(scenario, HasDiscoveries::AllOf([property].into()));
+    seen(begin, &builder.spawn_bfs().join())
 }
 
-fn run(scenario: Scenario, finish: HasDiscoveries, threads: usize) -> Seen {
-    let begin = Instant::now();
-    let builder = Protocol { scenario }.checker().threads(threads).finish_when(finish);
-    let checker = builder.spawn_bfs().join();
+fn begin(scenario: Scenario, finish: HasDiscoveries) -> (Instant, CheckerBuilder<Protocol>) {
+    (Instant::now(), Protocol { scenario }.checker().finish_when(finish))
+}
+
+fn seen(begin: Instant, checker: &impl Checker<Protocol>) -> Seen {
     let paths = checker.discoveries().into_iter();
     let mut paths: Vec<_> = paths.map(|(name, path)| (name, path.into_actions())).collect();
     paths.sort_unstable_by_key(|(name, _)| *name);

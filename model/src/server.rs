@@ -2,7 +2,7 @@
 //! but the faults.
 
 use crate::rules::Rules;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Second};
 use crate::state::{
     Asked, Chore, Epoch, Incarnation, Key, NodeId, Record, ServerId, Ticket, Value, insert,
 };
@@ -167,8 +167,6 @@ pub struct Opening {
     pub server: ServerId,
     /// That showed this incarnation.
     pub incarnation: Incarnation,
-    /// Executed, and not reported yet.
-    pub opened: bool,
 }
 
 impl Message {
@@ -195,11 +193,16 @@ impl Server {
         Self { present: true, master: true, incarnation: 1, data, saved: None }
     }
 
-    /// A server that nobody can reach yet.
+    /// The other server.
     #[must_use]
-    pub fn absent(scenario: &Scenario) -> Self {
+    pub fn second(scenario: &Scenario) -> Self {
+        let first = Self::first(scenario);
         let data = Data::empty(scenario.nodes.into());
-        Self { present: false, master: false, incarnation: 0, data, saved: None }
+        match scenario.second {
+            Second::Absent => Self { present: false, master: false, incarnation: 0, data, ..first },
+            Second::Replica => Self { master: false, ..first },
+            Second::Master => Self { incarnation: 2, data, ..first },
+        }
     }
 
     fn owned(&self, rules: &Rules, message: &Message) -> Option<Reply> {

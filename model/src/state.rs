@@ -106,6 +106,8 @@ pub enum Parked {
     No,
     /// The counter is cold: the ledger is to seed it.
     Cold,
+    /// Another node is seeding it.
+    Grace,
     /// The counter is at this ceiling: the ledger is to raise it.
     Ceiling(Value),
     /// Something is wrong: the epoch is to end.
@@ -125,7 +127,7 @@ pub struct Node {
     pub seat: Option<Seat>,
     /// Requests that wait.
     pub tickets: Vec<Ticket>,
-    /// The number of its last flight.
+    /// The number of its last flight. Each epoch has a range of its own.
     pub flown: u8,
     /// Its last confirmed flight in this epoch.
     pub confirmed: u8,
@@ -145,8 +147,10 @@ pub struct Node {
     pub unanswered: Vec<(u8, Record)>,
     /// Only without F5: the epoch as it was read.
     pub view: Option<Seat>,
-    /// Only without F4: inside a transaction whose fence was read before.
-    pub in_transaction: bool,
+    /// Only without F4: inside a transaction that takes a number, its fence read before.
+    pub taking: bool,
+    /// Only without F4: a raise on its way, its epoch read before, for this ceiling.
+    pub raising: Option<(Epoch, Value)>,
 }
 
 /// An outbox on its way into the journal.
@@ -225,34 +229,51 @@ pub struct State {
 }
 
 impl State {
-    /// Epoch 1 is open on the first server.
+    /// Epoch 1 is open on the first server, and each request waits at some node. Later arrivals
+    /// need no event: a request that waits does nothing until it flies.
     #[must_use]
-    pub fn first(scenario: &Scenario) -> Self {
-        let mut ledger = Ledger::first(scenario);
-        let mut servers = [Server::first(scenario), Server::absent(scenario)];
-        if scenario.replica {
-            servers[1] = Server { master: false, ..servers[0].clone() };
+    pub fn first(scenario: &Scenario) -> Vec<Self> {
+        let mut states = vec![Self::idle(scenario)];
+        for key in 0..scenario.requests {
+            let sent = |state: Self| {
+                // Nodes are alike until they are told apart: one of equal beginnings is enough.
+                let equal = move |node: &NodeId| *node > key && *node < scenario.joined;
+                let nodes = (0..scenario.nodes).filter(move |node| !equal(node));
+                nodes.map(move |node| {
+                    let mut state = state.clone();
+                    let ticket = Ticket { key, allocation: key * 8, asked: Asked::No };
+                    state.node(node).tickets.push(ticket);
+                    state
+                })
+            };
+            states = states.into_iter().flat_map(sent).collect();
         }
-        let mut nodes = vec![Node::new(); scenario.nodes.into()];
-        for node in 0..scenario.joined {
-            nodes[usize::from(node)].seat = Some(Seat { epoch: 1, owner: Owner::Redis(1) });
-            ledger.participants.push((1, node, crate::ledger::Part::Joined));
-        }
+        states
+    }
+
+    fn idle(scenario: &Scenario) -> Self {
+        let ledger = Ledger::first(scenario);
+        let servers = [Server::first(scenario), Server::second(scenario)];
         let starts = if scenario.warm { vec![(1, 0)] } else { Vec::new() };
-        Self {
-            nodes,
+        let mut state = Self {
+            nodes: vec![Node::new(); scenario.nodes.into()],
             servers,
-            incarnations: 1,
+            incarnations: 2,
             ledger,
             backup: None,
             air: Vec::new(),
             openings: Vec::new(),
             adoption: None,
-            sent: vec![0; scenario.requests.into()],
+            sent: vec![1; scenario.requests.into()],
             retries: scenario.retries,
             faults: scenario.faults,
             history: History { starts, ..History::default() },
+        };
+        for node in 0..scenario.joined {
+            state.node(node).seat = Some(Seat { epoch: 1, owner: Owner::Redis(1) });
+            state.ledger.join(1, node);
         }
+        state
     }
 
     /// A node by its place.
@@ -279,7 +300,8 @@ impl Node {
             committed: 0,
             unanswered: Vec::new(),
             view: None,
-            in_transaction: false,
+            taking: false,
+            raising: None,
         }
     }
 
@@ -291,7 +313,7 @@ impl Node {
         self.flight = None;
         self.parked = Parked::No;
         self.chore = None;
-        self.in_transaction = false;
+        self.taking = false;
         for ticket in &mut self.tickets {
             ticket.asked = Asked::No;
         }
