@@ -56,16 +56,16 @@ impl Protocol {
         }
     }
 
-    /// A flight that nothing can deliver late might as well leave when it arrives.
+    /// A flight leaves when it arrives, or it goes astray: it may arrive at any time, and whoever
+    /// flew it can only fly it again, settle it or give it up.
     fn fly_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         if state.faults.repeats > 0 {
-            events.push(Event::Fly { node });
-            return;
+            events.push(Event::FlyAstray { node });
         }
         for server in self.reachable(state) {
-            events.push(Event::FlyThere { node, server, broken: false });
+            events.push(Event::Fly { node, server, broken: false });
             if state.faults.write_errors > 0 {
-                events.push(Event::FlyThere { node, server, broken: true });
+                events.push(Event::Fly { node, server, broken: true });
             }
         }
     }
@@ -79,9 +79,6 @@ impl Protocol {
             Body::Issue(tickets) => tickets.len(),
             Body::Chore(_) => 0,
         };
-        if faults.repeats > 0 {
-            events.push(Event::Repeat { node });
-        }
         if flight.reply.is_some() {
             events.push(Event::Land { node });
             if faults.lost_replies > 0 {
@@ -102,10 +99,7 @@ impl Protocol {
             }
         }
         if is_over {
-            events.push(Event::Discard { node, delivered_late: false });
-            if faults.repeats > 0 && flight.reply.is_none() {
-                events.push(Event::Discard { node, delivered_late: true });
-            }
+            events.push(Event::Discard { node });
         }
     }
 
@@ -194,7 +188,8 @@ impl Protocol {
         // Without F6 whoever carries on a recovery opens what it likes.
         let twice = !self.rules().f6 && ledger.stage == Stage::Opening;
         if self.can_close(state) || twice {
-            for server in self.reachable(state) {
+            let sent = |at: &ServerId| state.openings.iter().any(|opening| opening.server == *at);
+            for server in self.reachable(state).filter(|server| !twice || !sent(server)) {
                 events.push(Event::Claim { target: Some(server) });
             }
             if self.scenario.database {
@@ -231,11 +226,7 @@ impl Protocol {
         let faults = &state.faults;
         for (node, member) in (0..).zip(&state.nodes) {
             if member.alive && faults.crashes > 0 {
-                events.push(Event::Crash { node, delivered_late: false });
-                let unexecuted = member.flight.as_ref().is_some_and(|f| f.reply.is_none());
-                if unexecuted && faults.repeats > 0 {
-                    events.push(Event::Crash { node, delivered_late: true });
-                }
+                events.push(Event::Crash { node });
             }
         }
         for server in SERVERS {

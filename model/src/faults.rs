@@ -15,11 +15,10 @@ pub enum Return {
 }
 
 impl Protocol {
-    /// A node dies; its flight may still be delivered.
-    pub(crate) fn crash(state: &mut State, node: NodeId, delivered_late: bool) {
+    /// A node dies.
+    pub(crate) fn crash(state: &mut State, node: NodeId) {
         state.faults.crashes -= 1;
         state.history.failures += 1;
-        Self::discard(state, node, delivered_late);
         let member = state.node(node);
         member.leave();
         member.alive = false;

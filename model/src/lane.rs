@@ -305,16 +305,12 @@ impl Protocol {
     }
 
     /// Gives a flight up whose outcome cannot be learned; its requests wait for the next epoch.
-    pub(crate) fn discard(state: &mut State, node: NodeId, delivered_late: bool) {
+    pub(crate) fn discard(state: &mut State, node: NodeId) {
         let member = state.node(node);
         let Some(flight) = member.flight.take() else { return };
         if let Body::Issue(tickets) = &flight.message.body {
             member.tickets.extend(tickets.iter().copied());
             member.tickets.sort_unstable();
-        }
-        if delivered_late {
-            state.faults.repeats -= 1;
-            state.air.push(flight.message);
         }
     }
 }

@@ -81,12 +81,14 @@ fn is_kept(_: &Protocol, state: &State) -> bool {
 
 fn is_apart(_: &Protocol, state: &State) -> bool {
     let starts = &state.history.starts;
-    handed(state).all(|(value, _, epoch)| {
-        let own = starts.iter().find(|start| start.0 == epoch);
-        let next = starts.iter().find(|start| start.0 > epoch);
-        let end = next.map_or(state.ledger.counter.ceiling, |start| start.1);
-        own.is_some_and(|start| start.1 < value && value <= end)
-    })
+    // Compared with a ledger that has forgotten them, numbers lie nowhere.
+    state.ledger.went_back
+        || handed(state).all(|(value, _, epoch)| {
+            let own = starts.iter().find(|start| start.0 == epoch);
+            let next = starts.iter().find(|start| start.0 > epoch);
+            let end = next.map_or(state.ledger.counter.ceiling, |start| start.1);
+            own.is_some_and(|start| start.1 < value && value <= end)
+        })
 }
 
 fn has_one_taker(_: &Protocol, state: &State) -> bool {
@@ -123,7 +125,8 @@ fn is_needed(_: &Protocol, state: &State) -> bool {
 fn is_bounded(_: &Protocol, state: &State) -> bool {
     let row = &state.ledger.counter;
     let counters = state.servers.iter().filter_map(|server| server.data.counter);
-    counters.filter(|counter| counter.epoch == row.epoch).all(|c| c.ceiling <= row.ceiling)
+    state.ledger.went_back
+        || counters.filter(|c| c.epoch == row.epoch).all(|c| c.ceiling <= row.ceiling)
 }
 
 fn closed(state: &State, closing: Closing) -> impl Iterator<Item = Epoch> + '_ {
@@ -131,8 +134,11 @@ fn closed(state: &State, closing: Closing) -> impl Iterator<Item = Epoch> + '_ {
 }
 
 fn issued(state: &State, after: Epoch, owner: impl Fn(Owner) -> bool) -> bool {
-    handed(state)
-        .any(|(.., epoch)| epoch > after && owner(state.ledger.owners[usize::from(epoch) - 1]))
+    handed(state).any(|(.., epoch)| {
+        // A ledger that went back does not know its later epochs.
+        let owned = state.ledger.owners.get(usize::from(epoch) - 1);
+        epoch > after && owned.is_some_and(|of| owner(*of))
+    })
 }
 
 fn by_redis(owner: Owner) -> bool {

@@ -24,12 +24,11 @@ pub enum Event {
     Send { key: Key, node: NodeId },
     Look { node: NodeId },
     Join { node: NodeId },
-    Fly { node: NodeId },
-    FlyThere { node: NodeId, server: ServerId, broken: bool },
+    FlyAstray { node: NodeId },
+    Fly { node: NodeId, server: ServerId, broken: bool },
     Execute { node: NodeId, server: ServerId, broken: bool },
     ExecuteLate { place: usize, server: ServerId },
     LoseReply { node: NodeId },
-    Repeat { node: NodeId },
     TimeOut { node: NodeId },
     Land { node: NodeId },
     Answer { node: NodeId },
@@ -41,7 +40,7 @@ pub enum Event {
     Trim { node: NodeId, server: ServerId },
     Take { node: NodeId },
     Settle { node: NodeId, server: ServerId },
-    Discard { node: NodeId, delivered_late: bool },
+    Discard { node: NodeId },
     Leave { node: NodeId },
     Bump,
     Bar { dead: NodeId, server: ServerId },
@@ -49,7 +48,7 @@ pub enum Event {
     Adopt,
     Claim { target: Option<ServerId> },
     Open { place: usize },
-    Crash { node: NodeId, delivered_late: bool },
+    Crash { node: NodeId },
     Attach { master: ServerId },
     Copy { replica: ServerId },
     Promote { replica: ServerId },
@@ -78,8 +77,13 @@ impl Protocol {
                 state.node(node).view = Some(seat);
             }
             Event::Join { node } => self.join(state, node),
-            Event::Fly { node } => self.fly(state, node),
-            Event::FlyThere { node, server, broken } => {
+            Event::FlyAstray { node } => {
+                self.fly(state, node);
+                state.faults.repeats -= 1;
+                let flight = state.node(node).flight.clone();
+                state.air.extend(flight.map(|flight| flight.message));
+            }
+            Event::Fly { node, server, broken } => {
                 self.fly(state, node);
                 self.deliver(state, node, server, broken);
             }
@@ -93,11 +97,6 @@ impl Protocol {
                 if let Some(flight) = &mut state.node(node).flight {
                     flight.reply = None;
                 }
-            }
-            Event::Repeat { node } => {
-                state.faults.repeats -= 1;
-                let flight = state.node(node).flight.clone();
-                state.air.extend(flight.map(|flight| flight.message));
             }
             Event::TimeOut { node } => {
                 state.faults.time_outs -= 1;
@@ -120,7 +119,7 @@ impl Protocol {
             }
             Event::Take { node } => self.take(state, node),
             Event::Settle { node, server } => self.settle(state, node, server),
-            Event::Discard { node, delivered_late } => Self::discard(state, node, delivered_late),
+            Event::Discard { node } => Self::discard(state, node),
             Event::Leave { node } => Self::leave(state, node),
             other => unreachable!("{other:?} is no event of a lane"),
         }
@@ -130,8 +129,13 @@ impl Protocol {
         let Some(flight) = state.node(node).flight.clone() else { return };
         state.faults.write_errors -= u8::from(broken);
         let reply = self.execute(state, &flight.message, server, broken);
+        let carries = reply.carries_numbers();
         if let Some(flight) = &mut state.node(node).flight {
             flight.reply = Some(reply);
+        }
+        // When a reply without a number arrives makes no difference, unless it is lost.
+        if !carries && state.faults.lost_replies == 0 {
+            self.land(state, node);
         }
     }
 
@@ -153,7 +157,7 @@ impl Protocol {
             Event::Adopt => Self::adopt(state),
             Event::Claim { target } => self.claim(state, target),
             Event::Open { place } => Self::open(state, place),
-            Event::Crash { node, delivered_late } => Self::crash(state, node, delivered_late),
+            Event::Crash { node } => Self::crash(state, node),
             Event::Attach { master } => Self::attach(state, master),
             Event::Copy { replica } => Self::copy(state, replica),
             Event::Promote { replica } => Self::promote(state, replica),

@@ -12,7 +12,7 @@ pub struct Faults {
     pub silences: u8,
     /// A reply is lost and the flight flown again.
     pub lost_replies: u8,
-    /// A flight is delivered once more, or after its node has given it up.
+    /// A flight goes astray: it is delivered late, and twice if it is flown again.
     pub repeats: u8,
     /// The other server becomes a replica: `master_replid` changes, nothing is lost.
     pub attaches: u8,

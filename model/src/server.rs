@@ -169,6 +169,15 @@ pub struct Opening {
     pub incarnation: Incarnation,
 }
 
+impl Reply {
+    /// Whether a number is handed out when it lands.
+    #[must_use]
+    pub fn carries_numbers(&self) -> bool {
+        let carries = |o: &Outcome| matches!(o, Outcome::Taken(_) | Outcome::Replayed(_));
+        matches!(self, Self::Issued(outcomes) if outcomes.iter().any(carries))
+    }
+}
+
 impl Message {
     fn digest(&self) -> u8 {
         match &self.body {
