@@ -160,7 +160,7 @@ impl Ledger for Engine {
         at: At,
         closing: Option<Closing>,
     ) -> Result<Option<ClosedEpoch>, LedgerError> {
-        recovery::closed_epoch(self, at, closing).await
+        call!(self, store => recovery::closed_epoch(&store, at, closing))
     }
 
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
@@ -194,7 +194,7 @@ impl Ledger for Engine {
     }
 
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
-        counters::tightest(self, limit).await
+        call!(self, store => counters::tightest(&store, limit))
     }
 
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
@@ -232,11 +232,11 @@ impl Ledger for Engine {
     }
 
     async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError> {
-        records::recorded(self, allocations).await
+        call!(self, store => records::recorded(&store, allocations))
     }
 
     async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError> {
-        lookup::masks_beside(self, counter_id, value).await
+        call!(self, store => lookup::masks_beside(&store, counter_id, value))
     }
 
     async fn holes(
@@ -284,6 +284,6 @@ impl Ledger for Engine {
     }
 
     async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
-        records::events_of(self, at).await
+        call!(self, store => records::events_of(&store, at))
     }
 }
