@@ -1,15 +1,27 @@
--- survey: who a server says owns a partition, and a page of the keys that it holds of it. Checks no
--- ownership: for the rescue of a held partition only (F9).
--- KEYS[1] owner record
--- ARGV[1] echo                  ARGV[2] cursor, "0" first   ARGV[3] pattern of the partition's keys
--- ARGV[4] keys at most, about
--- Returns {"surveyed", echo, role, deployment, epoch, sealed epoch, next cursor, keys}; '' stands
---   for a field that is missing
-local owner_key = KEYS[1]
-local echo, cursor, pattern, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- survey: what a server holds of a partition: its owner record, and how long outboxes are. Reads
+-- only, and whatever the epoch is: for people who look, never for what decides.
+-- KEYS[1] owner record          KEYS[2..] outboxes
+-- ARGV[1] echo
+-- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment, nodes, lengths};
+--   "" is what the owner record lacks, a node one that flew under it with entries left, a length
+--   "" that of a key of another type
+local owner_key, echo = KEYS[1], ARGV[1]
 
-local role = server()
-local owner = redis.pcall('HMGET', owner_key, 'deployment', 'epoch', 'sealed_epoch')
-if owner.err then owner = {} end
-local page = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', limit)
-return {'surveyed', echo, role, owner[1] or '', owner[2] or '', owner[3] or '', page[1], page[2]}
+local role, shown = server()
+local fields = redis.pcall('HGETALL', owner_key)
+if fields.err then fields = {} end
+local owner, nodes = {}, {}
+for i = 1, #fields, 2 do
+  local node = string.match(fields[i], '^n:(%x+)$')
+  if node and fields[i + 1] ~= '0' then nodes[#nodes + 1] = node end
+  owner[fields[i]] = fields[i + 1]
+end
+local lengths = {}
+for i = 2, #KEYS do
+  local length = redis.pcall('XLEN', KEYS[i])
+  lengths[i - 1] = type(length) == 'number' and decimal(length) or ''
+end
+return {
+  'surveyed', echo, role, shown, owner.epoch or '', owner.incarnation or '',
+  owner.deployment or '', nodes, lengths
+}

@@ -29,6 +29,7 @@ const DUPLICATES: &str = "numerator_duplicates_total";
 const REJECTED: &str = "numerator_rejected_total";
 const LEDGER_WENT_BACK: &str = "numerator_ledger_went_back_total";
 const GAPS: &str = "numerator_gaps_total";
+const LEDGER_RETRIES: &str = "numerator_ledger_retries_total";
 const CEILING_RAISES: &str = "numerator_ceiling_raises_total";
 
 /// From half a millisecond to the time limit of a request, in seconds.
@@ -73,6 +74,12 @@ pub struct Metrics {
     pub gaps: Counter,
     /// Ceilings raised.
     pub ceiling_raises: Counter,
+    /// Transactions of the database path tried again because a lock was not granted.
+    pub retries_lock: Counter,
+    /// The same because of a deadlock or a serialisation failure.
+    pub retries_conflict: Counter,
+    /// The same because the ledger was lost.
+    pub retries_connection: Counter,
 }
 
 impl Metrics {
@@ -95,6 +102,9 @@ impl Metrics {
             ledger_went_back: counter!(LEDGER_WENT_BACK),
             gaps: counter!(GAPS),
             ceiling_raises: counter!(CEILING_RAISES),
+            retries_lock: counter!(LEDGER_RETRIES, "reason" => "lock"),
+            retries_conflict: counter!(LEDGER_RETRIES, "reason" => "conflict"),
+            retries_connection: counter!(LEDGER_RETRIES, "reason" => "connection"),
         }
     }
 
@@ -142,6 +152,7 @@ fn describe() {
         (LEDGER_WENT_BACK, "Times that the ledger was held because it had gone back."),
         (GAPS, "Runs of values entered into the gap register."),
         (CEILING_RAISES, "Ceilings raised."),
+        (LEDGER_RETRIES, "Transactions tried again, by reason (lock, conflict, connection)."),
     ] {
         describe_counter!(name, Unit::Count, help);
     }

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Membership, Peers,
-    Sights,
+    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Incidents, Membership,
+    Peers, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
-use crate::journal::{self, JournalQueue};
+use crate::journal;
 use crate::ledger::{self, Deployment, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::number;
@@ -31,9 +32,8 @@ pub struct Service {
     pub clock: SharedClock,
     /// What is counted.
     pub metrics: Metrics,
-    membership: Arc<Membership>,
-    journal: JournalQueue,
-    redis: Option<Redis>,
+    /// What its parts share.
+    pub context: Arc<Context>,
     tasks: Mutex<Vec<Task>>,
     stop_max: Duration,
 }
@@ -50,14 +50,14 @@ pub enum Mode {
 /// Whether numbers can be issued right now, and by which path.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Readiness {
-    /// Whether any partition can issue.
+    /// Whether any partition but that of gapless series can issue.
     pub ready: bool,
     /// Records handed out and not journaled yet.
     pub journal_lag_records: usize,
     /// How long the oldest of them has waited, about.
     pub journal_lag_ms: u64,
-    /// Per partition its standing: `idle`, `redis`, `database`, `recovering` or `held`; followed by
-    /// what keeps it from issuing, where something does.
+    /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
+    /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ impl Service {
         let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
-        let (queue, journal) =
-            journal::start(&ledger, &clock, deployment.partitions, bounds, &metrics);
+        let partitions = deployment.partitions_total();
+        let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;
@@ -89,12 +89,15 @@ impl Service {
             clock: Arc::clone(&clock),
             settings: bounds.clone(),
             deployment,
-            journal: queue.clone(),
-            membership: Arc::clone(&membership),
+            journal: queue,
+            membership,
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
+            lock_waiters: Semaphore::new((settings.database.connections_max as usize / 4).max(1)),
+            lock_timeout: settings.database.lock_timeout,
+            incidents: Incidents::default(),
         });
         let mut tasks = vec![
             journal,
@@ -109,17 +112,7 @@ impl Service {
             tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
-        let service = Service {
-            allocator,
-            ledger,
-            clock,
-            metrics,
-            membership,
-            journal: queue,
-            redis,
-            tasks,
-            stop_max,
-        };
+        let service = Service { allocator, ledger, clock, metrics, context, tasks, stop_max };
         Ok(Arc::new(service))
     }
 
@@ -128,12 +121,14 @@ impl Service {
     pub fn readiness(&self) -> Readiness {
         let standings = self.allocator.standings();
         let issues = |(word, _): &(&str, _)| matches!(*word, "redis" | "database");
-        let ready = standings.iter().any(|standing| issues(standing) && standing.1.is_none());
+        // The last one, of gapless series, says nothing of the path that the others take.
+        let (_, hashed) = standings.split_last().expect("there is always one of gapless series");
+        let ready = hashed.iter().any(|standing| issues(standing) && standing.1.is_none());
         let say = |(word, trouble): (&str, Option<_>)| match trouble {
             None => word.to_owned(),
             Some(why) => format!("{word}: {why}"),
         };
-        let lag = self.journal.lag();
+        let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
         Readiness {
             ready,
@@ -158,12 +153,12 @@ impl Service {
                 tracing::warn!("a background loop does not end in time");
             }
         }
-        if let Some(redis) = &self.redis {
+        if let Some(redis) = &self.context.redis {
             redis.stop().await;
         }
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
         anyhow::ensure!(drained, "records remain in the outbox; another node will adopt them");
-        self.ledger.leave(self.membership.node()).await.context("leaving the ledger")
+        self.ledger.leave(self.context.membership.node()).await.context("leaving the ledger")
     }
 }
 
@@ -176,7 +171,7 @@ pub async fn open_ledger(
     clock: &SharedClock,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
     let url = &settings.database_url;
-    let ledger = ledger::open(url, settings.database_connections_max, Arc::clone(clock))
+    let ledger = ledger::open(url, settings.database, Arc::clone(clock))
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {

@@ -5,9 +5,11 @@
 //! A server that does not start ends the test: everything here panics rather than go on without.
 #![allow(clippy::unwrap_used, reason = "a test without its servers has nothing to say")]
 
+pub mod cluster;
 pub mod load;
 pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod redis;
+pub mod sentinel;
 pub mod service;

@@ -14,6 +14,8 @@ pub struct Seen {
     pub numbers: BTreeMap<String, String>,
     /// Answers other than success, by status (0: no answer).
     pub failures: BTreeMap<u16, u64>,
+    /// Requests whose first retry failed too, where the load counts them.
+    pub failed_twice: u64,
     /// Longest time in which no caller was answered with a number.
     pub longest_stall: Duration,
 }

@@ -4,9 +4,10 @@
 //! server runs as the user `postgres`, since it refuses to run as root.
 
 use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -40,8 +41,17 @@ impl Postgres {
 
     /// The URL of a schema of its own, which is created where it is missing.
     pub fn url(&self, schema: &str) -> String {
+        self.url_by(self.port, schema)
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of such a schema by way of another port, a proxy's.
+    pub fn url_by(&self, port: u16, schema: &str) -> String {
         self.sql(&format!("create schema if not exists {schema}"));
-        let port = self.port;
         format!(
             "postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable\
              &options=-csearch_path={schema}"
@@ -50,10 +60,22 @@ impl Postgres {
 
     /// Runs SQL as the superuser and returns what it prints.
     pub fn sql(&self, sql: &str) -> String {
-        let output = self.psql(sql);
+        let output = self.psql(sql).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{sql}: {error}");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Runs a query as the superuser and gives each row, its columns parted by tabs, as it comes:
+    /// however many rows, none stays in memory.
+    pub fn rows(&self, query: &str, mut each: impl FnMut(&[&str])) {
+        let mut psql = self.psql(&format!("copy ({query}) to stdout"));
+        let mut child = psql.stdout(Stdio::piped()).spawn().unwrap();
+        let output = child.stdout.take().expect("piped");
+        for line in BufReader::new(output).lines() {
+            each(&line.unwrap().split('\t').collect::<Vec<_>>());
+        }
+        assert!(child.wait().unwrap().success(), "{query}");
     }
 
     /// Ends the server at once, as a crash would, and waits until all its processes are gone.
@@ -117,7 +139,7 @@ impl Postgres {
         let log = self.folder.path().join("log");
         self.process = Some(Process::start(&program, &args, &log));
         let said = || fs::read_to_string(&log).unwrap_or_default();
-        let ready = || self.psql("select 1").status.success();
+        let ready = || self.psql("select 1").output().unwrap().status.success();
         let started = Instant::now();
         while !ready() {
             assert!(started.elapsed() < START_DEADLINE, "PostgreSQL did not start: {}", said());
@@ -125,12 +147,12 @@ impl Postgres {
         }
     }
 
-    fn psql(&self, sql: &str) -> Output {
-        Command::new(installed("psql"))
+    fn psql(&self, sql: &str) -> Command {
+        let mut command = Command::new(installed("psql"));
+        command
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U"])
-            .args(["postgres", "-p", &self.port.to_string(), "-c", sql, "postgres"])
-            .output()
-            .unwrap()
+            .args(["postgres", "-p", &self.port.to_string(), "-c", sql, "postgres"]);
+        command
     }
 }
 

@@ -31,10 +31,22 @@ impl Process {
         self.child.id()
     }
 
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
+        assert!(sent.expect("kill runs").success(), "{name} does not reach process {id}");
+    }
+
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// Whether it is there still, stopped by a signal or not.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Waits until it has ended by itself; `None` when it has not in time.

@@ -53,11 +53,34 @@ impl Redis {
         let mut all = vec!["--replicaof", "127.0.0.1", &port];
         all.extend(options);
         let replica = Self::start_with(&all);
-        let deadline = Instant::now() + START_LIMIT;
-        while !replica.cli(&["info", "replication"]).contains("master_link_status:up") {
-            assert!(Instant::now() < deadline, "replica does not follow: {}", replica.log());
-        }
+        replica.wait_until_follower();
         replica
+    }
+
+    /// Makes this server a replica of another one and waits until it holds its data.
+    pub fn follow(&self, master: &Redis) {
+        assert_eq!(self.cli(&["replicaof", "127.0.0.1", &master.port.to_string()]), "OK");
+        self.wait_until_follower();
+    }
+
+    /// Waits until this server is a replica that holds its master's data.
+    pub fn wait_until_follower(&self) {
+        let deadline = Instant::now() + START_LIMIT;
+        while !self.cli(&["info", "replication"]).contains("master_link_status:up") {
+            assert!(Instant::now() < deadline, "replica does not follow: {}", self.log());
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    /// Makes a replica a master, as an operator would.
+    pub fn promote(&self) {
+        assert_eq!(self.cli(&["replicaof", "no", "one"]), "OK");
+    }
+
+    /// Lets no replica follow any more, as a broken link would; clients notice nothing.
+    pub fn hold_replicas_back(&self) {
+        assert_eq!(self.cli(&["acl", "setuser", "default", "-psync", "-sync"]), "OK");
+        self.cli(&["client", "kill", "type", "replica"]);
     }
 
     /// Waits until a replica has everything that was written here before.
@@ -86,18 +109,17 @@ impl Redis {
 
     /// Runs one command and gives what redis-cli prints, without the last line feed.
     pub fn cli(&self, arguments: &[&str]) -> String {
-        let output = Command::new(find_program("redis-cli", &[]))
-            .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .expect("redis-cli runs");
-        String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
+        cli(self.port, arguments)
     }
 
     /// Removes all data, as an operator's mistake would.
     pub fn flushall(&self) {
         assert_eq!(self.cli(&["flushall"]), "OK");
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        self.process.signal(name);
     }
 
     /// Ends the server at once, as a crash would.
@@ -149,6 +171,17 @@ impl Redis {
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("redis.log")).unwrap_or_default()
     }
+}
+
+/// Runs one command on whatever listens on a port of this machine.
+pub(super) fn cli(port: u16, arguments: &[&str]) -> String {
+    let output = Command::new(find_program("redis-cli", &[]))
+        .args(["-h", "127.0.0.1", "-p", &port.to_string()])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("redis-cli runs");
+    String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
 }
 
 fn spawn(folder: &tempfile::TempDir, port: u16, options: &[String]) -> Process {

@@ -26,7 +26,11 @@ pub struct Deployment {
     folder: tempfile::TempDir,
     database_url: String,
     redis_url: Option<String>,
-    /// Further lines of the settings file.
+    /// Further lines of the section `http`.
+    pub http: String,
+    /// Further lines of the section `database`.
+    pub database: String,
+    /// Further sections of the settings file.
     pub extra: String,
 }
 
@@ -38,6 +42,8 @@ impl Deployment {
             folder: tempfile::tempdir().expect("temporary folder"),
             database_url: database_url.into(),
             redis_url: redis_url.map(Into::into),
+            http: String::new(),
+            database: String::new(),
             extra: String::new(),
         }
     }
@@ -63,10 +69,12 @@ impl Deployment {
         let file = self.path(&format!("numerator-{port}.toml"));
         let redis = self.redis_url.as_ref().map(|url| format!("[redis]\nurl = \"{url}\"\n"));
         let text = format!(
-            "[http]\nlisten = \"127.0.0.1:{port}\"\n[data]\ndir = \"{}\"\n\
-             [database]\nurl = \"{}\"\n{}{}",
+            "[http]\nlisten = \"127.0.0.1:{port}\"\n{}[data]\ndir = \"{}\"\n\
+             [database]\nurl = \"{}\"\n{}{}{}",
+            self.http,
             self.folder.path().display(),
             self.database_url,
+            self.database,
             redis.unwrap_or_default(),
             self.extra
         );
@@ -117,11 +125,20 @@ impl Deployment {
 
     /// Applies a series `LOAD` of eight digits that never resets: one counter.
     pub fn apply_load_series(&self) {
-        let file = self.path("load.toml");
-        let text = "[[series]]\ncode = \"LOAD\"\nname = \"load\"\ntemplate = \"L-{SEQ:8}\"\n\
-                    serves = { types = [\"LOAD\"] }\n[[series.serials]]\ncounter = [\"type\"]\n";
-        std::fs::write(&file, text).expect("series file");
+        let file = self.series_file("LOAD", "L-{SEQ:8}", "");
         self.apply(&[file]);
+    }
+
+    /// Writes a series file: a type and code, one counter that never resets, further settings.
+    pub fn series_file(&self, code: &str, template: &str, settings: &str) -> PathBuf {
+        let file = self.path(&format!("{code}.toml"));
+        let text = format!(
+            "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\ntemplate = \"{template}\"\n\
+             {settings}\nserves = {{ types = [\"{code}\"] }}\n[[series.serials]]\n\
+             counter = [\"type\"]\n"
+        );
+        std::fs::write(&file, text).expect("series file");
+        file
     }
 
     /// Runs `verify`; whether it exits 0, and what it prints.
@@ -139,15 +156,20 @@ impl Deployment {
 
     /// Starts the service and waits until it is ready.
     pub fn serve(&self) -> Service {
+        let service = self.launch();
+        service.wait_until_ready();
+        service
+    }
+
+    /// Starts the service; it may not be ready yet, nor ever.
+    pub fn launch(&self) -> Service {
         let port = free_port();
         let log = self.path(&format!("serve-{port}.log"));
         let mut arguments = self.program.arguments.clone();
         let settings = self.settings(port).display().to_string();
         arguments.extend(["--config".to_owned(), settings, "serve".to_owned()]);
         let process = Process::start(&self.program.path, &arguments, &log);
-        let service = Service { process, url: format!("http://127.0.0.1:{port}"), log };
-        service.wait_until_ready();
-        service
+        Service { process, url: format!("http://127.0.0.1:{port}"), log }
     }
 }
 
@@ -194,14 +216,22 @@ impl Service {
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
-        assert!(sent.expect("kill runs").success());
+        self.process.signal(name);
+    }
+
+    /// Whether it is there still, stopped by a signal or not.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// Asks it to end, and waits until it has; true when it ended well.
     pub fn terminate(mut self) -> bool {
         self.signal("TERM");
+        self.has_ended_well()
+    }
+
+    /// Waits until it has ended by itself; true when it ended well.
+    pub fn has_ended_well(&mut self) -> bool {
         self.process.wait(START_LIMIT).is_some_and(|status| status.success())
     }
 }

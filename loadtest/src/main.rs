@@ -1,17 +1,56 @@
 //! Load generator, baselines and fault drills for `numerator`.
 //!
-//! The commands come with the drills that they run; until then it says what it is for.
+//! Starts servers of its own and never uses one that was running before. The service that it drills
+//! is this very executable, run again: always the same code, and no second build.
 
-use clap::{CommandFactory, Parser};
+mod nemesis;
+mod recovery_time;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use harness::service::Program;
 
 /// Load generator, baselines and fault drills for numerator.
-///
-/// No drill ships yet: `scripts/test` has the load and fault tests.
 #[derive(Debug, Parser)]
-#[command(version, about)]
-struct Cli {}
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
 
-fn main() -> std::io::Result<()> {
-    Cli::parse();
-    Cli::command().print_help()
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Inject random faults under load and check that no number was doubled or lost
+    ///
+    /// Starts three nodes, Redis, PostgreSQL and a proxy on each link between them. Exits 1 on any
+    /// breach of a promise.
+    Nemesis(nemesis::NemesisArgs),
+    /// Measure how soon numbers come again after Redis lost everything, by the number of counters
+    RecoveryTime(recovery_time::RecoveryTimeArgs),
+    /// Be numerator itself
+    #[command(hide = true, disable_help_flag = true)]
+    Numerator {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Nemesis(args) => nemesis::run(&args),
+        Command::RecoveryTime(args) => recovery_time::run(&args),
+        Command::Numerator { arguments } => {
+            numerator::cli::main(std::iter::once("numerator".into()).chain(arguments))
+        }
+    }
+}
+
+/// This executable as the program, with settings over those of the file.
+fn program(settings: &[&str]) -> Program {
+    let path = std::env::current_exe().expect("the path of this executable");
+    let flags = settings.iter().flat_map(|setting| ["--setting", setting]);
+    let arguments = std::iter::once("numerator").chain(flags).map(str::to_owned).collect();
+    Program { path, arguments }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::contended::Contended;
 use super::context::Context;
 use super::ticket::Ticket;
 use crate::backoff::Backoff;
@@ -60,6 +61,11 @@ pub(super) enum Done {
         /// One answer per request.
         result: Result<Vec<Found>, LedgerError>,
     },
+    /// A contended counter of the database path is free, or the epoch is over.
+    Aside {
+        /// Requests to wait for another epoch, back.
+        tickets: Vec<Ticket>,
+    },
 }
 
 /// Starts chores for one lane.
@@ -81,7 +87,7 @@ impl Chores {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
             let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
-            let mut patience = Patience::new(&context);
+            let mut patience = Patience::new(&context, at, seeds.len());
             let result = loop {
                 match context.ledger.seed(at, node, &seeds).await {
                     Err(error) if patience.another_try(&error).await => {}
@@ -103,7 +109,7 @@ impl Chores {
     pub(super) fn raise(&self, at: At, wishes: Vec<RaiseWish>) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
-            let mut patience = Patience::new(&context);
+            let mut patience = Patience::new(&context, at, wishes.len());
             let result = loop {
                 match raise(&context, at, &wishes).await {
                     Err(error) if patience.another_try(&error).await => {}
@@ -111,6 +117,15 @@ impl Chores {
                 }
             };
             let _ = sender.send(Done::Raised { at, wishes, result });
+        });
+    }
+
+    /// Waits for a contended counter and serves its queue.
+    pub(super) fn wait_aside(&self, at: At, counter: String, contended: Contended) {
+        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
+        tokio::spawn(async move {
+            let tickets = contended.serve(&context, at, &counter).await;
+            let _ = sender.send(Done::Aside { tickets });
         });
     }
 
@@ -126,7 +141,7 @@ impl Chores {
             let since_us = context.window_start_us();
             let questions: Vec<_> =
                 tickets.iter().map(|ticket| ticket.order.question(since_us)).collect();
-            let mut patience = Patience::new(&context);
+            let mut patience = Patience::new(&context, at, tickets.len());
             let result = loop {
                 match context.ledger.replays(&questions).await {
                     Err(error) if patience.another_try(&error).await => {}
@@ -173,22 +188,25 @@ async fn raise(
 
 /// How long a chore goes on while the ledger fails: `retry.attempts_max` tries.
 struct Patience {
+    context: Arc<Context>,
+    at: At,
+    /// Requests, or counters with requests behind them, that the chore is for.
+    waiting: usize,
     backoff: Backoff,
-    attempts_max: u32,
 }
 
 impl Patience {
-    fn new(context: &Context) -> Self {
+    fn new(context: &Arc<Context>, at: At, waiting: usize) -> Self {
         let settings = &context.settings;
-        Patience {
-            backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-            attempts_max: settings.retry_attempts_max,
-        }
+        let backoff = Backoff::new(settings.retry_delay_min, settings.retry_delay_max);
+        Patience { context: Arc::clone(context), at, waiting, backoff }
     }
 
     /// Waits before another try; false when it would be of no use or there were enough.
     async fn another_try(&mut self, error: &LedgerError) -> bool {
-        if !error.retry_useful() || self.backoff.attempts() >= self.attempts_max {
+        self.context.note_failure(self.at, error, self.waiting);
+        let attempts_max = self.context.settings.retry_attempts_max;
+        if !error.retry_useful() || self.backoff.attempts() >= attempts_max {
             return false;
         }
         self.backoff.wait().await;

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::membership::Membership;
-use super::{AllocatorSettings, Doubts, Peers, Sights};
+use super::{AllocatorSettings, Doubts, Incidents, Peers, Sights};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
-use crate::ledger::{At, Deployment, Event, SharedLedger};
+use crate::ledger::{At, Deployment, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 
@@ -43,6 +47,12 @@ pub struct Context {
     pub peers: Peers,
     /// Numbers the flights.
     pub flights: FlightNumbers,
+    /// Places for transactions that wait for a contended counter: each holds a connection.
+    pub lock_waiters: Semaphore,
+    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    pub lock_timeout: Duration,
+    /// What was told of incidents.
+    pub incidents: Incidents,
 }
 
 /// Flight numbers: they rise for the life of the process, over all partitions and epochs (F10).
@@ -62,14 +72,26 @@ impl Context {
     /// `redis.fallback_after`, and no other live node says that one does there (F22).
     #[must_use]
     pub fn redis_is_gone(&self, partition: u32) -> bool {
-        self.is_cut_off(partition) && !self.peers.may_see(partition)
+        self.redis_is_away(partition, 1) && !self.peers.may_see(partition)
     }
 
-    /// Whether this node has not reached a partition's Redis for `redis.fallback_after`.
+    /// Whether only this node has lost a partition's Redis. What the others see is heard with their
+    /// heartbeats: it counts once they had time to notice themselves.
     #[must_use]
     pub fn is_cut_off(&self, partition: u32) -> bool {
+        self.redis_is_away(partition, 2) && self.peers.may_see(partition)
+    }
+
+    /// Whether no script has succeeded here for so many times `redis.fallback_after`.
+    fn redis_is_away(&self, partition: u32, times: u32) -> bool {
         let away = self.sights.away_for(partition);
-        away.is_some_and(|away| away >= self.settings.fallback_after)
+        away.is_some_and(|away| away >= self.settings.fallback_after * times)
+    }
+
+    /// The Redis that may own a partition: none owns that of gapless series.
+    #[must_use]
+    pub fn redis_of(&self, partition: u32) -> Option<&Redis> {
+        self.redis.as_ref().filter(|_| partition != self.deployment.gapless_partition())
     }
 
     /// Where the idempotency window begins, in microseconds of UTC.
@@ -92,8 +114,30 @@ impl Context {
         }
     }
 
+    /// Tells of a call that the ledger failed for locks or a conflict; other failures are no
+    /// incidents, and the ledger could not take them.
+    pub(super) fn note_failure(self: &Arc<Self>, at: At, error: &LedgerError, waiting: usize) {
+        let (kind, counter) = match error {
+            LedgerError::LockTimeout { counter, .. } => ("lock-timeout", counter.as_deref()),
+            LedgerError::Conflict(_) => ("version-conflict", None),
+            _ => return,
+        };
+        let cause = error.to_string();
+        let detail = json!({ "cause": cause, "counter": counter, "waiting": waiting });
+        self.incident(kind, at, detail);
+    }
+
+    /// Writes an event that may come in storms: one a second per kind and partition, with the
+    /// number of those not written since. Does not wait for it.
+    pub(super) fn incident(self: &Arc<Self>, kind: &'static str, at: At, mut detail: Value) {
+        let Some(untold) = self.incidents.admit(kind, at.partition) else { return };
+        detail["untold"] = untold.into();
+        let (context, node) = (Arc::clone(self), self.membership.node());
+        tokio::spawn(async move { context.event(kind, at, node, detail).await });
+    }
+
     /// Writes an event; a ledger that cannot take it leaves it in the log (R5.2).
-    pub async fn event(&self, kind: &str, at: At, node: NodeId, detail: serde_json::Value) {
+    pub async fn event(&self, kind: &str, at: At, node: NodeId, detail: Value) {
         tracing::info!(kind, partition = at.partition, epoch = at.epoch, %detail, "event");
         let event = Event {
             at_us: self.clock.now_us(),

@@ -1,15 +1,16 @@
 //! The database path of a lane: waiting requests share one transaction of the ledger.
 //!
 //! What a transaction took is journaled with it, so a number is handed out only after its row is
-//! committed. A transaction of unknown outcome is run again with the same allocation ids: the
-//! ledger looks for them first (F10).
+//! committed. Requests whose counter somebody else holds go aside: one counter's contention never
+//! blocks another (R6.1).
 
 use std::sync::Arc;
 
-use super::lane::{Lane, Standing, unavailable};
+use super::Unavailable;
+use super::batch::{Batch, Runner};
+use super::lane::{Lane, Standing};
 use super::ticket::Ticket;
-use super::{AllocError, NumberTaken, Unavailable, replay};
-use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
+use crate::ledger::{At, LedgerError, TakeOutcome};
 
 impl Lane {
     /// One transaction for as many waiting requests as fit.
@@ -21,32 +22,21 @@ impl Lane {
         if self.return_is_due(at) {
             return self.offer_to_redis().await;
         }
-        let mut tickets = Vec::new();
-        while tickets.len() < self.context.settings.flight_max {
-            let Some(mut ticket) = self.waiting.pop_front() else { break };
-            if ticket.board() {
-                tickets.push(ticket);
-            }
-        }
-        let mut parts = vec![tickets];
+        let mut parts = vec![Batch::new(self.next_tickets())];
         while let Some(mut part) = parts.pop() {
-            match self.transact(at, &part).await {
-                Ok(outcomes) => {
-                    self.keep(&outcomes);
-                    for (ticket, outcome) in part.into_iter().zip(outcomes) {
-                        self.answer_taken(ticket, outcome);
-                    }
-                }
-                Err(LedgerError::Refused(reason)) if part.len() == 1 => {
-                    let ticket = part.remove(0);
-                    tracing::error!(reason, "the ledger refuses a request");
-                    ticket.answer(Err(AllocError::Field { field: "request", reason }));
-                }
-                Err(LedgerError::Refused(_)) => {
-                    // One bad row must not keep the others: halve until it is alone (F13).
-                    let right = part.split_off(part.len() / 2);
-                    parts.push(right);
+            match self.transact(at, &mut part).await {
+                Ok(outcomes) => part.answer(&self.context, at, outcomes),
+                Err(LedgerError::LockTimeout { counter: Some(counter), .. }) => {
+                    let needing = part.split_off(&counter);
+                    self.set_aside(at, counter, needing);
                     parts.push(part);
+                }
+                Err(LedgerError::Refused(_) | LedgerError::Conflict(_))
+                    if part.tickets.len() > 1 =>
+                {
+                    // One bad row must not keep the others: halve until it is alone (F13).
+                    let [left, right] = part.halve();
+                    parts.extend([right, left]);
                 }
                 Err(
                     error @ (LedgerError::Fenced { .. }
@@ -55,7 +45,11 @@ impl Lane {
                 ) => {
                     parts.push(part);
                     for part in parts {
-                        self.wait_again(part);
+                        self.wait_again(part.tickets);
+                    }
+                    // The heartbeat sees it too; until then this would go round and round.
+                    if matches!(error, LedgerError::WentBack(_)) {
+                        self.trouble(Unavailable::Held, &error).await;
                     }
                     // The heartbeat sees it too; until then this would go round and round.
                     if matches!(error, LedgerError::WentBack(_)) {
@@ -63,115 +57,37 @@ impl Lane {
                     }
                     return Standing::Nowhere;
                 }
-                Err(error) => self.give_up(part, &error),
+                Err(error) => {
+                    part.refuse(at, &error);
+                    self.backoff.reset();
+                }
             }
         }
         Standing::Database(at)
     }
 
-    /// Runs one transaction, again while the ledger is busy or away: `retry.attempts_max` times.
+    /// The next requests, but for those whose counter is contended: they join its queue.
+    fn next_tickets(&mut self) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        while tickets.len() < self.context.settings.flight_max {
+            let Some(ticket) = self.waiting.pop_front() else { break };
+            tickets.extend(self.contended.join(ticket));
+        }
+        tickets
+    }
+
     async fn transact(
         &mut self,
         at: At,
-        tickets: &[Ticket],
+        part: &mut Batch,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        if tickets.is_empty() {
+        if part.tickets.is_empty() {
             return Ok(Vec::new());
         }
-        let since_us = self.context.window_start_us();
-        let orders: Vec<TakeOrder> = tickets.iter().map(|ticket| order(ticket, since_us)).collect();
-        let node = self.context.membership.node();
-        loop {
-            let started = tokio::time::Instant::now();
-            let result = self.context.ledger.take(at, node, &orders).await;
-            self.context.metrics.flight_seconds.record(started.elapsed());
-            self.context.metrics.flight_requests.record(orders.len() as f64);
-            match result {
-                Ok(taken) => {
-                    assert_eq!(taken.outcomes.len(), orders.len(), "one outcome per order");
-                    self.well();
-                    return Ok(taken.outcomes);
-                }
-                Err(error)
-                    if error.retry_useful()
-                        && self.backoff.attempts() < self.context.settings.retry_attempts_max =>
-                {
-                    self.trouble(Unavailable::Ledger, &error).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Remembers what was taken, in case that the ledger forgets it (F9).
-    fn keep(&self, outcomes: &[TakeOutcome]) {
-        let taken = |outcome: &TakeOutcome| match outcome {
-            TakeOutcome::Taken(entry) => Some(entry.clone()),
-            _ => None,
-        };
-        let entries = outcomes.iter().filter_map(taken).collect();
-        self.context.journal.keep(self.context.membership.node(), entries);
-    }
-
-    fn answer_taken(&mut self, ticket: Ticket, outcome: TakeOutcome) {
-        let answer = match outcome {
-            TakeOutcome::Taken(entry) => {
-                self.context.metrics.issued_database.increment(ticket.order.count);
-                ticket.order.issued(entry, false)
-            }
-            TakeOutcome::Found(found) => {
-                let answer = replay::judge(&ticket.order, found)
-                    .expect("the ledger answers `found` only with a finding");
-                if answer.is_ok() {
-                    self.context.metrics.replayed.increment(1);
-                }
-                answer
-            }
-            TakeOutcome::Exhausted { serial } => {
-                Err(replay::exhausted(&ticket.order, usize::from(serial)))
-            }
-            TakeOutcome::Collided { number } => {
-                let code = &ticket.order.served.version.definition.code;
-                tracing::error!(number, series = code, "another counter rendered the same number");
-                Err(AllocError::Collided { number })
-            }
-        };
-        ticket.answer(answer);
-    }
-
-    /// Refuses requests after the last try. Only a lost commit leaves it open whether numbers were
-    /// taken; their records are journaled then, and a retry finds them.
-    fn give_up(&mut self, tickets: Vec<Ticket>, error: &LedgerError) {
-        tracing::error!(partition = self.partition, %error, "giving up on the ledger");
-        let taken = match error {
-            LedgerError::Unreachable { maybe_written: true, .. } => NumberTaken::Maybe,
-            _ => NumberTaken::No,
-        };
-        let why = match error {
-            LedgerError::Busy(_) => return self.time_out(tickets),
-            _ => Unavailable::Ledger,
-        };
-        for ticket in tickets {
-            ticket.answer(Err(unavailable(why, taken)));
-        }
-        self.backoff.reset();
-    }
-
-    /// Locks were not granted in time (R6.2).
-    fn time_out(&mut self, tickets: Vec<Ticket>) {
-        for ticket in tickets {
-            ticket.answer(Err(AllocError::TimedOut { taken: NumberTaken::No }));
-        }
-        self.backoff.reset();
-    }
-}
-
-fn order(ticket: &Ticket, since_us: i64) -> TakeOrder {
-    TakeOrder {
-        record: Arc::clone(&ticket.order.record),
-        count: ticket.order.count,
-        serials: ticket.order.serials.clone(),
-        question: ticket.order.question(since_us),
-        retry_count: ticket.retry_count(),
+        let context = Arc::clone(&self.context);
+        let say = |error: &LedgerError| self.say_trouble(Unavailable::of_ledger(error), error);
+        let outcomes = part.take(&context, at, Runner::Lane, say).await?;
+        self.well();
+        Ok(outcomes)
     }
 }

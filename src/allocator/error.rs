@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::lane::unavailable;
+use crate::ledger::LedgerError;
 use crate::number::{InputError, RuleError};
 
 /// Whether a number may have been taken although none was handed out.
@@ -28,6 +30,8 @@ pub enum Unavailable {
     Redis,
     /// The ledger does not answer (slug `database-connection`, 500).
     Ledger,
+    /// Somebody else holds the lock of a counter (slug `lock-timeout`).
+    Lock,
     /// The partition is held until an operator acts (slug `partition-held`).
     Held,
     /// The partition belongs to Redis, and this process knows none (slug `redis-unavailable`).
@@ -38,6 +42,16 @@ pub enum Unavailable {
     Stopping,
 }
 
+impl Unavailable {
+    /// What a failed call to the ledger says of it.
+    pub(super) fn of_ledger(error: &LedgerError) -> Self {
+        match error {
+            LedgerError::LockTimeout { .. } | LedgerError::Conflict(_) => Unavailable::Lock,
+            _ => Unavailable::Ledger,
+        }
+    }
+}
+
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -46,6 +60,7 @@ impl fmt::Display for Unavailable {
             Unavailable::QueueFull => "queue full",
             Unavailable::Redis => "redis does not answer",
             Unavailable::Ledger => "ledger does not answer",
+            Unavailable::Lock => "somebody else holds a lock",
             Unavailable::Held => "held until an operator acts",
             Unavailable::NoRedis => "owned by redis, and redis.url is not set",
             Unavailable::ForeignRedis => "redis counts for another ledger",
@@ -113,6 +128,12 @@ pub enum AllocError {
         /// Whether a number may have been taken.
         taken: NumberTaken,
     },
+    /// Other transactions got in the way each time (slug `version-conflict`, R6.3).
+    #[error("other transactions changed the same rows each time it was tried")]
+    Conflict {
+        /// Whether a number may have been taken.
+        taken: NumberTaken,
+    },
     /// The time limit of the request passed while it waited (slug `lock-timeout`).
     #[error("timed out while waiting for the partition")]
     TimedOut {
@@ -125,14 +146,32 @@ impl AllocError {
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn retry_useful(&self) -> bool {
-        matches!(self, AllocError::Unavailable { .. } | AllocError::TimedOut { .. })
+        matches!(
+            self,
+            AllocError::Unavailable { .. }
+                | AllocError::TimedOut { .. }
+                | AllocError::Conflict { .. }
+        )
+    }
+
+    /// What a request is told that the ledger failed for good.
+    pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
+        match error {
+            LedgerError::Refused(reason) => {
+                AllocError::Field { field: "request", reason: reason.clone() }
+            }
+            LedgerError::Conflict(_) => AllocError::Conflict { taken },
+            _ => unavailable(Unavailable::of_ledger(error), taken),
+        }
     }
 
     /// Whether a number may have been taken.
     #[must_use]
     pub fn number_taken(&self) -> NumberTaken {
         match self {
-            AllocError::Unavailable { taken, .. } | AllocError::TimedOut { taken } => *taken,
+            AllocError::Unavailable { taken, .. }
+            | AllocError::Conflict { taken }
+            | AllocError::TimedOut { taken } => *taken,
             _ => NumberTaken::No,
         }
     }

@@ -5,11 +5,15 @@ use std::future::Future;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{HELD, Lane, Standing, Suspicion};
+use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState, Wanted};
 use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
+
+/// What an operator does about a held partition.
+pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
+                               partitions with `numerator reconcile --ledger-restored`";
 
 impl Lane {
     /// Finds the epoch to serve in, or brings it about.
@@ -18,6 +22,13 @@ impl Lane {
         if self.context.membership.ledger_went_back() {
             self.refuse(Unavailable::Held, HELD).await;
             return Standing::Nowhere;
+        }
+        if let Some(spent) = self.spent {
+            if let Err(error) = self.context.membership.renew(spent).await {
+                self.trouble(Unavailable::Ledger, &error).await;
+                return away(suspicion);
+            }
+            self.spent = None;
         }
         let row = match self.read_row().await {
             Ok(row) => row,
@@ -34,8 +45,11 @@ impl Lane {
             return self.hold(highest, cause).await;
         }
         self.highest = row.epoch;
+        // A closed epoch asks for no acknowledgement any more.
+        let closing = u64::from(row.state == PartitionState::Recovering);
+        self.owed.retain(|owed| owed.0 + closing >= row.epoch);
         let at = At { partition: self.partition, epoch: row.epoch };
-        let has_redis = self.context.redis.is_some();
+        let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
             self.context.sights.watch(self.partition);
         }
@@ -73,8 +87,9 @@ impl Lane {
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
-                self.owed.retain(|owed| owed.0 == at.epoch && owed.1 != node);
-                self.owed.push((at.epoch, node));
+                if !self.owed.contains(&(at.epoch, node)) {
+                    self.owed.push((at.epoch, node));
+                }
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
             }
             Ok(false) => {

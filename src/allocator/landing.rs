@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::chores::RaiseWish;
+use super::durable::Answer;
 use super::lane::Lane;
 use super::notes::signed;
 use super::redis_path::{Course, leave};
 use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
-use super::{AllocError, Issued, replay};
+use super::{AllocError, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{Entry, IssuePath, Seed};
@@ -20,7 +21,9 @@ use crate::number::{TakenRange, first_values};
 #[derive(Default)]
 struct Sorted {
     entries: Vec<Entry>,
-    answers: Vec<(Ticket, Result<Issued, AllocError>)>,
+    /// Answers that tell of one of the entries.
+    told: Vec<Answer>,
+    refused: Vec<(Ticket, AllocError)>,
     cold: Vec<(Ticket, usize)>,
     full: Vec<Full>,
     ask: Vec<Ticket>,
@@ -52,15 +55,16 @@ impl Lane {
         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
             self.sort(seat, &mut sorted, ticket, outcome);
         }
-        let Sorted { entries, answers, cold, full, ask, back, alarm } = sorted;
+        let Sorted { entries, told, refused, cold, full, ask, back, alarm } = sorted;
         if !entries.is_empty() {
             let (partition, node) = (self.partition, seat.node);
             let handover = Handover { partition, flight: number, node, entries, room };
             self.context.journal.hand_over(handover);
             self.handed = number;
         }
-        for (ticket, answer) in answers {
-            ticket.answer(answer);
+        self.answer_handed_out(number, told);
+        for (ticket, error) in refused {
+            ticket.answer(Err(error));
         }
         self.wait_again(back);
         if !ask.is_empty() {
@@ -192,7 +196,7 @@ impl Lane {
                         sorted.entries.push(entry.clone());
                         let answer = ticket.order.issued(entry, false);
                         self.context.metrics.issued_redis.increment(ticket.order.count);
-                        sorted.answers.push((ticket, answer));
+                        sorted.told.push((ticket, answer));
                     }
                     // The draft bounds every value by its width: only a broken reply gets here.
                     Err(error) => {
@@ -207,7 +211,7 @@ impl Lane {
             IssueOutcome::DocumentNumbered { taken, record } => {
                 self.sort_earlier(seat, sorted, ticket, taken, &record, false);
             }
-            IssueOutcome::KeyReused => sorted.answers.push((ticket, Err(AllocError::KeyReused))),
+            IssueOutcome::KeyReused => sorted.refused.push((ticket, AllocError::KeyReused)),
             IssueOutcome::Ask => sorted.ask.push(ticket),
             IssueOutcome::Cold { take } => sorted.cold.push((ticket, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
@@ -219,7 +223,7 @@ impl Lane {
             }
             IssueOutcome::Exhausted { take } => {
                 let error = replay::exhausted(&ticket.order, take);
-                sorted.answers.push((ticket, Err(error)));
+                sorted.refused.push((ticket, error));
             }
             IssueOutcome::Regressed { take } => {
                 let counter = &ticket.order.counters[take];
@@ -271,6 +275,6 @@ impl Lane {
         } else {
             Err(AllocError::DocumentNumbered { number: entry.number })
         };
-        sorted.answers.push((ticket, answer));
+        sorted.told.push((ticket, answer));
     }
 }

@@ -20,7 +20,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::chores::{Chores, Done};
+use super::contended::Contended;
 use super::context::Context;
+use super::joining::HELD;
 use super::membership::News;
 use super::seat::Seat;
 use super::ticket::Ticket;
@@ -102,6 +104,7 @@ pub(super) struct Lane {
     pub(super) chores: Chores,
     pub(super) chores_out: usize,
     pub(super) done: Vec<Done>,
+    pub(super) contended: Contended,
     /// Last flight whose records went to the journal queue.
     pub(super) handed: u64,
     pub(super) progress: watch::Receiver<u64>,
@@ -109,6 +112,9 @@ pub(super) struct Lane {
     /// Epochs of Redis in which this process took part, and as whom: each waits for this lane's
     /// acknowledgement when it ends.
     pub(super) owed: Vec<(u64, NodeId)>,
+    /// An identity under which this lane must not fly again; it is replaced before the next join,
+    /// however long the ledger is away.
+    pub(super) spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
     pub(super) highest: u64,
     /// When Redis was last offered a partition that the database owns.
@@ -139,10 +145,12 @@ impl Lane {
             chores: Chores::new(Arc::clone(&context), sender),
             chores_out: 0,
             done: Vec::new(),
+            contended: Contended::default(),
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
             owed: Vec::new(),
+            spent: None,
             highest: 0,
             return_tried: None,
             inbox,
@@ -217,7 +225,7 @@ impl Lane {
     async fn idle(&mut self, stop: &mut Stop) {
         let look_at = match &self.standing {
             Standing::Redis(seat) => Some(self.next_trim(seat)),
-            Standing::Database(_) if self.context.redis.is_some() => {
+            Standing::Database(_) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + self.context.settings.probe_period)
             }
             _ => None,
@@ -298,8 +306,8 @@ impl Lane {
                 }
                 resolved && trimmed
             }
-            // What an earlier epoch left in the outbox cannot be seen from here.
-            _ => handed == 0,
+            // Entries that an acknowledged epoch left in the outbox are in the journal too.
+            _ => self.owed.is_empty(),
         };
         self.status.lock().expect("no holder of this lock panics").drained = journaled && emptied;
     }
@@ -319,10 +327,10 @@ impl Lane {
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }
 
-    /// Requests that were at the journal when their epoch ended wait again.
+    /// Requests that were at the journal or set aside when their epoch ended wait again.
     pub(super) fn take_back_questions(&mut self) {
         for done in std::mem::take(&mut self.done) {
-            if let Done::Asked { tickets, .. } = done {
+            if let Done::Asked { tickets, .. } | Done::Aside { tickets } = done {
                 self.wait_again(tickets);
             }
         }
@@ -342,6 +350,13 @@ impl Lane {
         why: Unavailable,
         error: &(dyn std::fmt::Display + Sync),
     ) {
+        self.say_trouble(why, error);
+        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
+        self.backoff.wait().await;
+    }
+
+    /// Notes what is wrong, for whoever gives up waiting.
+    pub(super) fn say_trouble(&self, why: Unavailable, error: &(dyn std::fmt::Display + Sync)) {
         let before = {
             let mut status = self.status.lock().expect("no holder of this lock panics");
             status.trouble.replace(why)
@@ -352,8 +367,6 @@ impl Lane {
         } else {
             tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
         }
-        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
-        self.backoff.wait().await;
     }
 
     /// Nothing is wrong (any more).
@@ -371,10 +384,6 @@ impl Lane {
         self.trouble(why, &remedy).await;
     }
 }
-
-/// What an operator does about a held partition.
-pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
-                               partitions with `numerator reconcile --ledger-restored`";
 
 /// The error for a request that cannot be served now; a second is a fair guess for all causes.
 pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::Context;
 use crate::clock::SharedClock;
 use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
-use crate::node::NodeId;
+use crate::node::{NodeId, host};
 use crate::task::{Task, Ticks};
 
 /// What the last heartbeat brought: the partitions as the ledger shows them.
@@ -219,9 +219,5 @@ async fn register(
 
 /// Host and process id: for operators only, never an identity.
 fn label() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .ok()
-        .or_else(|| std::env::var("HOSTNAME").ok())
-        .unwrap_or_else(|| "localhost".into());
-    format!("{}/{}", host.trim(), std::process::id())
+    format!("{}/{}", host(), std::process::id())
 }

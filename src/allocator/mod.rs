@@ -4,12 +4,16 @@
 //! the journal queue before any waiting caller sees them (F11). The allocator itself only checks a
 //! request, finds its lane, and waits for the answer.
 
+mod batch;
 mod catalog;
 mod chores;
+mod contended;
 mod context;
 mod database_path;
 mod doubts;
+mod durable;
 mod error;
+mod incidents;
 mod joining;
 mod landing;
 mod lane;
@@ -20,6 +24,7 @@ mod ownership;
 mod peers;
 mod redis_path;
 mod replay;
+mod retries;
 mod seat;
 mod settings;
 mod settling;
@@ -31,10 +36,11 @@ pub use catalog::{Catalog, CatalogError, ServedSeries};
 pub use context::{Context, FlightNumbers};
 pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
+pub use incidents::Incidents;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use peers::Peers;
-pub use settings::AllocatorSettings;
+pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +76,7 @@ impl Allocator {
     /// Starts one lane per partition.
     #[must_use]
     pub fn start(context: Arc<Context>, catalog: Catalog) -> Self {
-        let lanes = (0..context.deployment.partitions)
+        let lanes = (0..context.deployment.partitions_total())
             .map(|partition| LaneHandle::start(&context, partition))
             .collect();
         let catalog = RwLock::new(Arc::new(catalog));
@@ -156,7 +162,8 @@ impl Allocator {
         *self.shared.catalog.write().expect("no holder of this lock panics") = Arc::new(catalog);
     }
 
-    /// Each partition's standing in a word, and what keeps it from issuing, if anything does.
+    /// Each partition's standing in a word, and what keeps it from issuing, if anything does; that
+    /// of gapless series comes last.
     #[must_use]
     pub fn standings(&self) -> Vec<(&'static str, Option<Unavailable>)> {
         let read = |lane: &LaneHandle| {

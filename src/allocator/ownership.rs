@@ -21,7 +21,7 @@ impl Lane {
     pub(super) fn return_is_due(&self, at: At) -> bool {
         let after = self.context.settings.return_after;
         let is_fresh = self.return_tried.is_some_and(|tried| tried.elapsed() < after);
-        if self.context.redis.is_none() || is_fresh || self.is_unwanted() {
+        if self.context.redis_of(self.partition).is_none() || is_fresh || self.is_unwanted() {
             return false;
         }
         match self.context.sights.healthy_for(at.partition) {
@@ -73,6 +73,9 @@ impl Lane {
 
     /// What became of a flight; `None` where Redis does not tell in time.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
+        if self.context.redis_is_gone(self.partition) {
+            return None;
+        }
         let (redis, keys) = (self.context.redis.clone()?, self.context.keys.clone());
         let flight = flight.clone();
         // Only the wait is bounded: the call goes on, and at worst spends the flight's number.

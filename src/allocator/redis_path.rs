@@ -65,10 +65,8 @@ impl Lane {
         self.context.metrics.fenced.increment(1);
         let (at, node) = (seat.at, seat.node);
         self.vacate(seat).await;
-        if suspicion.identity_spent
-            && let Err(error) = self.context.membership.renew(node).await
-        {
-            self.trouble(Unavailable::Ledger, &error).await;
+        if suspicion.identity_spent {
+            self.spent = Some(node);
         }
         if !suspicion.epoch_in_doubt {
             return Standing::Nowhere;

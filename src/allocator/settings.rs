@@ -51,10 +51,39 @@ pub struct AllocatorSettings {
     pub retry_delay_max: Duration,
     /// `retry.attempts_max`: further tries of a ledger call before its requests are refused.
     pub retry_attempts_max: u32,
+    /// The same for transactions of the database path.
+    pub database_retries: DatabaseRetries,
     /// `allocator.stop_max`: longest time that a stopping process waits for requests and records.
     pub stop_max: Duration,
     /// `http.time_limit`: longest time a request may take.
     pub time_limit: Duration,
+}
+
+/// Further tries of a transaction of the database path, and the first of the waits between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseRetries {
+    /// `retry.lock_attempts`: after a lock that was not granted (R6.2).
+    pub lock_attempts: u32,
+    /// `retry.lock_delay`: wait before the first of them; doubles each time.
+    pub lock_delay: Duration,
+    /// `retry.conflict_attempts`: after a deadlock or a serialisation failure (R6.3).
+    pub conflict_attempts: u32,
+    /// `retry.connection_attempts`: after the ledger was lost (R6.4).
+    pub connection_attempts: u32,
+    /// `retry.connection_delay`: wait before the first of them; doubles each time.
+    pub connection_delay: Duration,
+}
+
+impl Default for DatabaseRetries {
+    fn default() -> Self {
+        DatabaseRetries {
+            lock_attempts: 5,
+            lock_delay: Duration::from_secs(1),
+            conflict_attempts: 2,
+            connection_attempts: 3,
+            connection_delay: Duration::from_secs(1),
+        }
+    }
 }
 
 impl Default for AllocatorSettings {
@@ -82,6 +111,7 @@ impl Default for AllocatorSettings {
             retry_delay_min: Duration::from_millis(10),
             retry_delay_max: Duration::from_millis(500),
             retry_attempts_max: 5,
+            database_retries: DatabaseRetries::default(),
             stop_max: Duration::from_secs(30),
             time_limit: Duration::from_secs(40),
         }

@@ -6,7 +6,7 @@ use super::lane::{Lane, unavailable};
 use super::redis_path::{Course, leave};
 use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
-use super::{NumberTaken, Unavailable, replay};
+use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
 use crate::ledger::{Found, LedgerError, Seed, SeedOutcome};
 
@@ -18,7 +18,7 @@ impl Lane {
                 self.settle_questions(at.epoch, tickets, result);
                 Course::Stay
             }
-            Done::Asked { tickets, .. } => {
+            Done::Asked { tickets, .. } | Done::Aside { tickets } => {
                 self.wait_again(tickets);
                 Course::Stay
             }
@@ -44,7 +44,7 @@ impl Lane {
             Err(error) => {
                 tracing::warn!(%error, "the journal cannot be asked for earlier numbers");
                 for ticket in tickets {
-                    ticket.answer(Err(unavailable(Unavailable::Ledger, NumberTaken::No)));
+                    ticket.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));
                 }
                 return;
             }
@@ -78,7 +78,7 @@ impl Lane {
             Err(LedgerError::Fenced { .. }) => return leave(seat, "seed refused".into()),
             Err(error) => {
                 let names = counters.iter().map(|(counter, _)| counter);
-                self.refuse_parked(seat, names, Unavailable::Ledger, &error);
+                self.refuse_parked(seat, names, Unavailable::of_ledger(&error), &error);
                 return Course::Stay;
             }
         };

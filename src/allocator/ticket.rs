@@ -11,7 +11,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{Inputs, Mask};
+use crate::number::{Inputs, Mask, Policy};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -73,7 +73,6 @@ impl Order {
                 room: 0,
             })
             .collect();
-        let counter = |seed: &Seed| format!("{series_id}:{}:{}", seed.serial, seed.key);
         let payload_digest = digest(&request);
         let record = Record {
             allocation_id: Uuid::now_v7(),
@@ -99,10 +98,16 @@ impl Order {
             record: Arc::new(record),
             mask: draft.mask,
             count: request.count,
-            counters: serials.iter().map(counter).collect(),
+            counters: serials.iter().map(Seed::name).collect(),
             serials,
             again: request.again,
         })
+    }
+
+    /// Whether its answer waits for the journal.
+    #[must_use]
+    pub(super) fn is_durable(&self) -> bool {
+        self.served.version.definition.policy == Policy::Durable
     }
 
     /// The keys under which an earlier number may stand, for the journal.

@@ -3,13 +3,17 @@
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
+pub mod drain;
+pub mod fallback;
+pub mod gaps;
 mod inputs;
 mod logs;
 pub mod next;
 mod output;
 pub mod parse;
 pub mod preview;
-pub mod restored;
+pub mod reconcile;
+mod restored;
 pub mod series;
 pub mod serve;
 mod session;
@@ -17,9 +21,13 @@ mod settings;
 pub mod status;
 pub mod token;
 pub mod verify;
+mod words;
 
 pub use output::say;
 pub use settings::SettingsArgs;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -49,15 +57,60 @@ pub enum Command {
     /// Save series files, list and show series
     #[command(subcommand)]
     Series(series::SeriesCommand),
-    /// Print partitions, owners, epochs, nodes and totals
+    /// Print partitions, owners, epochs, nodes, lags, ceilings and totals
     Status(status::StatusArgs),
-    /// Check that no number was issued twice and none is unaccounted for
+    /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
-    /// Put right what the program cannot decide by itself
-    Reconcile(restored::RestoredArgs),
+    /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled; or
+    /// release what is held because the ledger went back
+    Reconcile(reconcile::ReconcileArgs),
+    /// See to it that no outbox in Redis holds what the journal does not have
+    Drain(drain::DrainArgs),
+    /// Have the database take the numbers, or Redis again
+    Fallback(fallback::FallbackArgs),
+    /// List the numbers that will not be issued any more, and why
+    Gaps(gaps::GapsArgs),
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+}
+
+/// The whole program: reads the command line, whose first word is the program's own name, and runs
+/// one command on a runtime of its own. Never returns on wrong usage.
+///
+/// # Panics
+/// When the machine gives no threads for the runtime.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Two TLS libraries are in the tree's reach; whoever asks first must find the one we chose.
+    // It fails only where one is installed already, and then there is nothing left to choose.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = Cli::parse_from(args);
+    let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+    match runtime.block_on(run(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let line = format!("{error:#}").replace('\n', " ");
+            say(format_args!("numerator: {line}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
+    match command {
+        Command::Serve => serve::run(&settings.prepare("info")?).await,
+        Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
+        Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
+        Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
+        Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
+        Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
+        Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Reconcile(args) => reconcile::run(&settings.prepare("warn")?, &args).await,
+        Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
+        Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
+        Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
+        Command::Token(command) => token::run(command),
+    }
 }
 
 #[cfg(test)]

@@ -2,43 +2,35 @@
 //! went back. Shows what it finds; writes only with `--apply`. Safe while services run: they refuse
 //! until the release, and go on by themselves after it.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
-use super::session::clock;
+use super::reconcile::ReconcileArgs;
+use super::session::{check_partition, clock, open_deployment};
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::ledger::{Event, SharedLedger};
 use crate::node::NodeId;
 use crate::reconciler::{Restore, Restored, is_held};
-use crate::service;
 
-/// What to release, and how.
+/// How held partitions are released; which ones, and whether at all, say the arguments of
+/// `reconcile`.
 #[derive(Clone, Debug, Args)]
 pub struct RestoredArgs {
     /// The ledger went back (a restored backup): release what is held, above all that was issued
-    #[arg(long, required = true)]
+    #[arg(long, conflicts_with_all = ["new_epoch", "patience"])]
     pub ledger_restored: bool,
-    /// Only this partition
-    #[arg(long, value_name = "NUMBER")]
-    pub partition: Option<u32>,
     /// Numbers to leave out above each counter, for those that nobody remembers
-    #[arg(long, value_name = "NUMBERS")]
+    #[arg(long, value_name = "NUMBERS", requires = "ledger_restored")]
     pub margin: Option<u64>,
     /// The data of Redis is lost: do not ask it
-    #[arg(long)]
+    #[arg(long, requires = "ledger_restored")]
     pub without_redis: bool,
     /// Hold all partitions first: for a ledger that was restored while no service ran
-    #[arg(long, requires = "apply")]
+    #[arg(long, requires = "ledger_restored", requires = "apply")]
     pub hold: bool,
-    /// Do it; without this it is only shown
-    #[arg(long)]
-    pub apply: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// What was found and done.
@@ -52,12 +44,11 @@ struct RestoredAnswer {
 ///
 /// # Errors
 /// Stores that cannot be reached, a partition that cannot be released; those before it are.
-pub async fn run(settings: &Settings, args: &RestoredArgs) -> anyhow::Result<()> {
-    let (ledger, deployment) = service::open_ledger(settings, &clock()).await?;
-    if let Some(partition) = args.partition.filter(|number| *number >= deployment.partitions) {
-        bail!("there is no partition {partition}; the last one is {}", deployment.partitions - 1);
-    }
-    let redis = settings.redis.as_ref().filter(|_| !args.without_redis);
+pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
+    let (ledger, deployment) = open_deployment(settings).await?;
+    check_partition(&ledger, args.partition).await?;
+    let RestoredArgs { margin, without_redis, hold, .. } = args.restored;
+    let redis = settings.redis.as_ref().filter(|_| !without_redis);
     let redis = redis.map(Redis::start).transpose().context("redis.url")?;
     let restore = Restore {
         ledger: &ledger,
@@ -65,11 +56,11 @@ pub async fn run(settings: &Settings, args: &RestoredArgs) -> anyhow::Result<()>
         keys: &Keys::new(&deployment.prefix),
         deployment: &deployment.deployment_id.to_string(),
         node: NodeId::random(),
-        margin: args.margin,
-        without_redis: args.without_redis,
+        margin,
+        without_redis,
         apply: args.apply,
     };
-    if args.hold {
+    if hold {
         ledger.hold_all(&[], "an operator restored the ledger").await?;
     }
     let mut partitions = Vec::new();

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use anyhow::{Context as _, bail};
+
 use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
+use crate::counter::{Keys, Redis};
 use crate::http::Problem;
-use crate::ledger::SharedLedger;
+use crate::ledger::{Deployment, SharedLedger};
+use crate::node::host;
+use crate::reconciler::Stores;
 use crate::service::{self, Mode, Service};
 
 /// The clock of a process.
@@ -32,8 +37,41 @@ pub(super) async fn with_service<T>(
 
 /// Opens the ledger alone, without joining as a node.
 pub(super) async fn open_ledger(settings: &Settings) -> anyhow::Result<SharedLedger> {
-    let (ledger, _) = service::open_ledger(settings, &clock()).await?;
-    Ok(ledger)
+    Ok(open_deployment(settings).await?.0)
+}
+
+/// Opens the ledger alone and says what it was set up with.
+pub(super) async fn open_deployment(
+    settings: &Settings,
+) -> anyhow::Result<(SharedLedger, Deployment)> {
+    service::open_ledger(settings, &clock()).await
+}
+
+/// Opens the stores to look at, without joining as a node.
+pub(super) async fn open_stores(settings: &Settings) -> anyhow::Result<Stores> {
+    let (ledger, deployment) = open_deployment(settings).await?;
+    let redis = settings.redis.as_ref().map(Redis::start).transpose().context("redis.url")?;
+    Ok(Stores { ledger, redis, keys: Keys::new(&deployment.prefix), clock: clock() })
+}
+
+/// A partition that an operator names must be one.
+pub(super) async fn check_partition(
+    ledger: &SharedLedger,
+    partition: Option<u32>,
+) -> anyhow::Result<()> {
+    let rows = ledger.partitions().await?;
+    if let Some(one) = partition
+        && rows.iter().all(|row| row.partition != one)
+    {
+        bail!("partition {one}: there are only 0 to {}", rows.len().saturating_sub(1));
+    }
+    Ok(())
+}
+
+/// Who runs the command, for the record: the operating system's user at this machine.
+pub(super) fn operator() -> String {
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    format!("{}@{}", user.as_deref().unwrap_or("unknown"), host())
 }
 
 /// Reads the series that a service would serve, without joining as a node and without Redis.

@@ -1,11 +1,11 @@
 //! `numerator verify`: proves from the ledger that no number came twice and none is unaccounted
-//! for. Exits 0 only if so.
+//! for, and compares Redis with it. Exits 0 only if so.
 
 use anyhow::bail;
 use clap::Args;
 
 use super::output::{print, print_json};
-use super::session::open_ledger;
+use super::session::open_stores;
 use crate::config::{DurationText, Settings};
 use crate::reconciler;
 
@@ -25,15 +25,17 @@ pub struct VerifyArgs {
 /// # Errors
 /// A ledger that cannot be reached, or that is not clean.
 pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
-    let ledger = open_ledger(settings).await?;
-    let report = reconciler::verify(&ledger, args.patience.0).await?;
+    let stores = open_stores(settings).await?;
+    let report = reconciler::verify(&stores, args.patience.0).await;
+    stores.close().await;
+    let report = report?;
     if args.json {
         print_json(&report)?;
     } else {
         print([&report])?;
     }
     if !report.is_clean() {
-        bail!("the ledger is not clean; the report lists what is wrong");
+        bail!("not clean; the report lists what is wrong");
     }
     Ok(())
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token};
-use crate::allocator::AllocatorSettings;
+use crate::allocator::{AllocatorSettings, DatabaseRetries};
 use crate::counter::{Flight, RedisSettings};
+use crate::ledger::LedgerSettings;
 
 /// A setting that is refused.
 pub(super) struct Wrong {
@@ -53,11 +54,7 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
         http: http(&layer.http)?,
         data_dir,
         database_url,
-        database_connections_max: within(
-            "database.connections_max",
-            layer.database.connections_max,
-            1..=1_000,
-        )?,
+        database: ledger(&layer.database)?,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
@@ -109,6 +106,19 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
         );
     }
     Ok((dir.unwrap_or_default(), url))
+}
+
+/// Bounds of the ledger's connections and waits.
+fn ledger(database: &layer::Database) -> Checked<LedgerSettings> {
+    let layer::Database { connections_max, lock_timeout, call_limit, .. } = *database;
+    let lock_timeout = wait("database.lock_timeout", lock_timeout, millis(100)..=secs(60))?;
+    // A statement that waits for its lock to the end has two seconds more.
+    let call_limit_min = DurationText(lock_timeout + Duration::from_secs(3));
+    Ok(LedgerSettings {
+        connections_max: within("database.connections_max", connections_max, 1..=1_000)?,
+        lock_timeout,
+        call_limit: wait("database.call_limit", call_limit, call_limit_min..=secs(600))?,
+    })
 }
 
 /// The XDG base directory specification's folder for data, with our name.
@@ -289,9 +299,23 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
             retry.delay_max,
             DurationText(delay_min)..=secs(60),
         )?,
-        retry_attempts_max: within("retry.attempts_max", layer.retry.attempts_max, 0..=100)?,
+        retry_attempts_max: within("retry.attempts_max", retry.attempts_max, 0..=100)?,
+        database_retries: retries(retry)?,
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
+    })
+}
+
+/// Further tries on the database path: as few as leave each request its time limit.
+fn retries(retry: &layer::Retry) -> Checked<DatabaseRetries> {
+    let delay = |setting, delay| wait(setting, delay, millis(1)..=secs(60));
+    let attempts = |setting, attempts| within(setting, attempts, 0..=10);
+    Ok(DatabaseRetries {
+        lock_attempts: attempts("retry.lock_attempts", retry.lock_attempts)?,
+        lock_delay: delay("retry.lock_delay", retry.lock_delay)?,
+        conflict_attempts: attempts("retry.conflict_attempts", retry.conflict_attempts)?,
+        connection_attempts: attempts("retry.connection_attempts", retry.connection_attempts)?,
+        connection_delay: delay("retry.connection_delay", retry.connection_delay)?,
     })
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
+use crate::ledger::LedgerSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
 #[derive(Clone, Debug, Deserialize)]
@@ -126,7 +127,11 @@ section! {
         /// The ledger; without one, a SQLite file in `data.dir`.
         url: Option<String> = None,
         /// Connections to the ledger held at once.
-        connections_max: u32 = 8,
+        connections_max: u32 = LedgerSettings::default().connections_max,
+        /// Longest wait for one lock of the ledger.
+        lock_timeout: DurationText = DurationText(LedgerSettings::default().lock_timeout),
+        /// How long a call may go without an answer before its connections are given up.
+        call_limit: DurationText = DurationText(LedgerSettings::default().call_limit),
     }
 }
 
@@ -237,6 +242,11 @@ section! {
         delay_min: DurationText = DurationText(issuing().retry_delay_min),
         delay_max: DurationText = DurationText(issuing().retry_delay_max),
         attempts_max: u32 = issuing().retry_attempts_max,
+        lock_attempts: u32 = issuing().database_retries.lock_attempts,
+        lock_delay: DurationText = DurationText(issuing().database_retries.lock_delay),
+        conflict_attempts: u32 = issuing().database_retries.conflict_attempts,
+        connection_attempts: u32 = issuing().database_retries.connection_attempts,
+        connection_delay: DurationText = DurationText(issuing().database_retries.connection_delay),
     }
 }
 

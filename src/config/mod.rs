@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use crate::allocator::AllocatorSettings;
 use crate::counter::RedisSettings;
+use crate::ledger::LedgerSettings;
 
 /// The settings of a process. Holds passwords (in URLs): never log it whole.
 #[derive(Clone, Debug)]
@@ -33,8 +34,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// `database.url`: `sqlite:<path>` or `postgres://…`.
     pub database_url: String,
-    /// `database.connections_max`.
-    pub database_connections_max: u32,
+    /// The other `database.*`.
+    pub database: LedgerSettings,
     /// `redis.*`; absent: no Redis.
     pub redis: Option<RedisSettings>,
     /// `redis.prefix`.

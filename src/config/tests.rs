@@ -84,7 +84,7 @@ fn the_environment_covers_the_file_and_flags_cover_both() {
     assert_eq!(settings.allocator.time_limit, Duration::from_secs(6));
     assert_eq!(settings.allocator.node_ttl, Duration::from_secs(9));
     assert_eq!(settings.partitions, 16);
-    assert_eq!(settings.database_connections_max, 3);
+    assert_eq!(settings.database.connections_max, 3);
     assert_eq!(settings.redis.expect("redis").url, "redis://cache:6379");
 }
 

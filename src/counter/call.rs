@@ -35,10 +35,13 @@ static DROP_OUTBOX: LazyLock<Script> =
     script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
 static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "landed");
 static PROBE: LazyLock<Script> = script!("probe", "server");
-static SURVEY: LazyLock<Script> = script!("survey", "server");
-static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
-static REVEAL: LazyLock<Script> = script!("reveal");
+static SURVEY: LazyLock<Script> = script!("survey", "decimal", "server");
 static PEEK: LazyLock<Script> = script!("peek");
+static INSPECT: LazyLock<Script> =
+    script!("inspect", "integer", "decimal", "server", "owned", "counter");
+static SCAN: LazyLock<Script> = script!("scan", "server");
+static REVEAL: LazyLock<Script> = script!("reveal");
+static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +57,11 @@ pub(super) enum Verb {
     Settle,
     Probe,
     Survey,
-    Seal,
-    Reveal,
     Peek,
+    Inspect,
+    Scan,
+    Reveal,
+    Seal,
 }
 
 impl Verb {
@@ -69,13 +74,14 @@ impl Verb {
             Verb::Open => "opened",
             Verb::Trim | Verb::DropOutbox => "trimmed",
             Verb::Bar => "done",
-            Verb::ReadOutbox => "entries",
+            Verb::ReadOutbox | Verb::Peek => "entries",
             Verb::Settle => "executed",
             Verb::Probe => "server",
             Verb::Survey => "surveyed",
-            Verb::Seal => "sealed",
+            Verb::Inspect => "inspected",
+            Verb::Scan => "scanned",
             Verb::Reveal => "revealed",
-            Verb::Peek => "peeked",
+            Verb::Seal => "sealed",
         }
     }
 
@@ -93,9 +99,11 @@ impl Verb {
             Verb::Settle => &SETTLE,
             Verb::Probe => &PROBE,
             Verb::Survey => &SURVEY,
-            Verb::Seal => &SEAL,
-            Verb::Reveal => &REVEAL,
             Verb::Peek => &PEEK,
+            Verb::Inspect => &INSPECT,
+            Verb::Scan => &SCAN,
+            Verb::Reveal => &REVEAL,
+            Verb::Seal => &SEAL,
         }
     }
 }
@@ -113,7 +121,13 @@ impl Call {
     /// Encodes a call; `args` follow the echo.
     pub(super) fn new(verb: Verb, echo: String, keys: Vec<String>, args: Vec<String>) -> Self {
         let args = std::iter::once(echo.clone()).chain(args).map(Value::from).collect();
+        assert!(!keys.is_empty(), "a call goes where its first key is");
         Call { verb, echo, keys: keys.into_iter().map(Key::from).collect(), args }
+    }
+
+    /// A key whose master has all the others too.
+    pub(super) fn key(&self) -> &Key {
+        &self.keys[0]
     }
 }
 

@@ -9,13 +9,13 @@ use thiserror::Error;
 /// Why a script call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CounterError {
-    /// Connection lost, time-out, cancelled, or a cluster redirection that the client gives to all
+    /// Connection lost, time-out, cancelled, or a cluster that is down, which the client tells all
     /// callers in flight: the script may have run, may run later, or never. Fly the same bytes
     /// again.
     #[error("outcome unknown: {0}")]
     Unknown(String),
-    /// Redis refused before the script wrote (LOADING, READONLY, OOM, TRYAGAIN, …). Nothing was
-    /// taken. Also a URL that is not one.
+    /// Redis refused before the script wrote (LOADING, READONLY, OOM, MOVED, TRYAGAIN, …), or no
+    /// master was known to call. Nothing was taken. Also a URL that is not one.
     #[error("not executed: {0}")]
     NotExecuted(String),
     /// An error reply that proves nothing: the script may have run half-way (F15). The epoch must
@@ -30,8 +30,10 @@ pub enum CounterError {
 
 /// Replies that Redis gives before a script runs or at its first write (F15). Later writes of a
 /// script are never refused with these.
-const REFUSALS: [&str; 12] = [
+const REFUSALS: [&str; 14] = [
     "NOSCRIPT",
+    "MOVED",
+    "ASK",
     "TRYAGAIN",
     "LOADING",
     "BUSY",
@@ -45,9 +47,9 @@ const REFUSALS: [&str; 12] = [
     "WRONGPASS",
 ];
 
-/// Replies about a cluster's slots. They prove that a call was not executed, but the client may
-/// give one caller's reply to all that are in flight.
-const REDIRECTIONS: [&str; 3] = ["CLUSTERDOWN", "MOVED", "ASK"];
+/// It proves that a call was not executed, but the client closes the connection on it and gives it
+/// to all callers in flight, those included whose calls were executed.
+const CLUSTER_IS_DOWN: &str = "CLUSTERDOWN";
 
 impl CounterError {
     /// What an error of the client proves.
@@ -68,7 +70,7 @@ impl CounterError {
                 | ErrorKind::Config
                 | ErrorKind::Sentinel
         );
-        if !is_reply || is_of_connection || REDIRECTIONS.contains(&code) {
+        if !is_reply || is_of_connection || code == CLUSTER_IS_DOWN {
             return CounterError::Unknown(error.to_string());
         }
         // An ACL may refuse a single command inside a script that has written already.
@@ -77,11 +79,6 @@ impl CounterError {
             return CounterError::NotExecuted(text.to_owned());
         }
         CounterError::Broken(text.to_owned())
-    }
-
-    /// Whether the server says that it is a replica: the client must look for the master again.
-    pub(super) fn is_readonly(&self) -> bool {
-        matches!(self, CounterError::NotExecuted(text) if text.starts_with("READONLY"))
     }
 }
 
@@ -99,10 +96,11 @@ mod tests {
             let error = Error::new(ErrorKind::Unknown, format!("{code} some reason"));
             assert!(matches!(CounterError::classify(&error), CounterError::NotExecuted(_)));
         }
-        for code in REDIRECTIONS {
-            let error = Error::new(ErrorKind::Cluster, format!("{code} some reason"));
-            assert!(matches!(CounterError::classify(&error), CounterError::Unknown(_)), "{code}");
+        for moved in ["MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"] {
+            assert!(matches!(of(ErrorKind::Cluster, moved), CounterError::NotExecuted(_)));
         }
+        let down = "CLUSTERDOWN The cluster is down";
+        assert!(matches!(of(ErrorKind::Cluster, down), CounterError::Unknown(_)));
         let inside = "NOPERM ACL failure in script: this user has no permissions";
         assert!(matches!(of(ErrorKind::Unknown, inside), CounterError::Broken(_)));
     }

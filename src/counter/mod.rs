@@ -8,11 +8,15 @@ mod call;
 mod error;
 mod flight;
 mod keys;
+mod link;
+mod masters;
 mod redis;
 mod reply;
 mod rescue;
 mod scripts;
 mod settle;
+mod shape;
+mod survey;
 
 pub use error::CounterError;
 pub use flight::{
@@ -20,6 +24,7 @@ pub use flight::{
 };
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
-pub use rescue::{HeldKey, Revealed, Sealed, Surveyed};
+pub use rescue::{HeldKey, Revealed, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
+pub use survey::{CounterState, Inspection, OwnerRecord, Survey};

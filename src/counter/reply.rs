@@ -131,7 +131,12 @@ mod tests {
 
     #[test]
     fn a_reply_for_another_call_is_garbled() {
-        let call = Call::new(super::super::call::Verb::Issue, "issue 1".into(), vec![], vec![]);
+        let call = Call::new(
+            super::super::call::Verb::Issue,
+            "issue 1".into(),
+            vec!["owner".into()],
+            vec![],
+        );
         let other = Value::Array(vec!["issued".into(), "issue 2".into(), Value::Array(vec![])]);
         assert!(matches!(answer(&call, other), Err(CounterError::Garbled(_))));
         assert!(matches!(answer(&call, Value::Null), Err(CounterError::Garbled(_))));

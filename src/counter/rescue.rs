@@ -7,17 +7,16 @@ use fred::types::Value;
 
 use super::call::{Call, Verb};
 use super::reply::{Parts, answer, garbled, parse_taken};
-use super::scripts::read_entry;
-use super::{CounterError, Keys, OutboxEntry, Redis};
+use super::{CounterError, Keys, Redis};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
-/// Keys that one step of a survey looks at, about.
-const SURVEY_KEYS: u32 = 500;
+/// Keys that one step of a scan looks at, about.
+const SCAN_KEYS: u32 = 500;
 
-/// One page of a survey.
+/// One page of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Surveyed {
+pub struct Scanned {
     /// Whether the server is a master.
     pub is_master: bool,
     /// The ledger that the owner record belongs to; `None` where there is no record.
@@ -86,16 +85,16 @@ impl Redis {
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn survey(
+    pub async fn scan(
         &self,
         keys: &Keys,
         partition: u32,
         cursor: Option<&str>,
-    ) -> Result<Surveyed, CounterError> {
+    ) -> Result<Scanned, CounterError> {
         let cursor = cursor.unwrap_or("0").to_owned();
-        let echo = format!("survey {partition} {cursor}");
-        let args = vec![cursor, keys.pattern(partition), SURVEY_KEYS.to_string()];
-        let call = Call::new(Verb::Survey, echo, vec![keys.owner(partition)], args);
+        let echo = format!("scan {partition} {cursor}");
+        let args = vec![cursor, keys.pattern(partition), SCAN_KEYS.to_string()];
+        let call = Call::new(Verb::Scan, echo, vec![keys.owner(partition)], args);
         self.ask(&call, |call, value| {
             let mut parts = expect(call, value)?;
             let is_master = parts.text()? == "master";
@@ -106,14 +105,7 @@ impl Redis {
             let names = parts.list(|key| key.into_string().ok_or_else(|| garbled("a key")))?;
             parts.end()?;
             let keys = names.iter().filter_map(|key| held_key(keys, partition, key)).collect();
-            Ok(Surveyed {
-                is_master,
-                deployment,
-                epoch,
-                taking_epoch: sealed.or(epoch),
-                next,
-                keys,
-            })
+            Ok(Scanned { is_master, deployment, epoch, taking_epoch: sealed.or(epoch), next, keys })
         })
         .await
     }
@@ -144,30 +136,6 @@ impl Redis {
             let answers = parts.list(read_revealed)?;
             parts.end()?;
             if answers.len() == held.len() { Ok(answers) } else { Err(garbled("one per key")) }
-        })
-        .await
-    }
-
-    /// Reads a page of a node's outbox after a flight number. `limit` is at least 1.
-    ///
-    /// # Errors
-    /// See [`CounterError`].
-    pub async fn peek(
-        &self,
-        keys: &Keys,
-        partition: u32,
-        node: NodeId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<OutboxEntry>, CounterError> {
-        let echo = format!("peek {partition} {node} {after}");
-        let args = vec![after.saturating_add(1).to_string(), limit.max(1).to_string()];
-        let call = Call::new(Verb::Peek, echo, vec![keys.outbox(partition, node)], args);
-        self.ask(&call, |call, value| {
-            let mut parts = expect(call, value)?;
-            let entries = parts.list(read_entry)?;
-            parts.end()?;
-            Ok(entries.into_iter().map(|(entry, _)| entry).collect())
         })
         .await
     }

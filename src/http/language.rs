@@ -52,19 +52,113 @@ fn quality_permille(parameter: &str) -> Option<u32> {
     Some((whole.parse::<u32>().ok()?.min(1)) * 1_000 + thousandths.parse::<u32>().ok()?)
 }
 
-/// What the user may be told about a problem, where there is something to tell.
-pub(super) fn user_message(slug: Slug, language: Language) -> Option<&'static str> {
-    let [thai, chinese, english] = of_slug(slug).or_else(|| of_status(slug.status().as_u16()))?;
-    Some(match language {
+/// What the user may be told about a problem: what it means for them, and what they can do.
+pub(super) fn user_message(slug: Slug, language: Language) -> &'static str {
+    let [thai, chinese, english] = sentence(slug);
+    match language {
         Language::Thai => thai,
         Language::Chinese => chinese,
         Language::English => english,
-    })
+    }
 }
 
-/// Problems for which the sentence of their status would be wrong: trying again mends neither.
-fn of_slug(slug: Slug) -> Option<[&'static str; 3]> {
-    Some(match slug {
+/// In Thai, Chinese, English.
+type Sentence = [&'static str; 3];
+
+/// For 503 (R6.6).
+const BUSY: Sentence = [
+    "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
+    "系统繁忙，请稍后重试",
+    "The system is busy. Please try again later.",
+];
+
+/// For a conflict that another try may mend (R6.6).
+const CHANGED: Sentence = [
+    "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
+    "单据编号已变更，请重试",
+    "The document number has changed. Please try again.",
+];
+
+/// For 500 (R6.6).
+const BROKEN: Sentence = [
+    "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
+    "系统发生错误，请联系系统管理员",
+    "A system error occurred. Please contact the administrator.",
+];
+
+/// For a request that the program in between has made wrong.
+const UNREADABLE: Sentence = [
+    "ระบบไม่สามารถอ่านคำขอนี้ได้ กรุณาติดต่อผู้ดูแลระบบ",
+    "系统无法处理该请求，请联系系统管理员",
+    "The request could not be read. Please contact the administrator.",
+];
+
+/// For details that the user has written.
+const WRONG_DETAILS: Sentence = [
+    "ข้อมูลเอกสารไม่ถูกต้อง กรุณาตรวจสอบและแก้ไข",
+    "单据内容有误，请检查并修改",
+    "Details of the document are wrong. Please check and correct them.",
+];
+
+/// For series that an administrator has to mend.
+const UNFIT_SERIES: Sentence = [
+    "การตั้งค่าเลขที่เอกสารไม่ถูกต้อง กรุณาติดต่อผู้ดูแลระบบ",
+    "单据编号设置有误，请联系系统管理员",
+    "The numbering is not set up correctly. Please contact the administrator.",
+];
+
+/// The sentence of a problem. Whoever adds a slug decides what users are told.
+fn sentence(slug: Slug) -> Sentence {
+    match slug {
+        Slug::LockTimeout
+        | Slug::CeilingReached
+        | Slug::OutboxFull
+        | Slug::QueueFull
+        | Slug::RedisUnavailable
+        | Slug::PartitionHeld
+        | Slug::NotReady
+        | Slug::Stopping => BUSY,
+        Slug::VersionConflict => CHANGED,
+        Slug::Internal | Slug::DatabaseConnection => BROKEN,
+        Slug::MalformedJson
+        | Slug::RouteNotFound
+        | Slug::MethodNotAllowed
+        | Slug::UnsupportedMediaType
+        | Slug::IdempotencyKeyReused => UNREADABLE,
+        Slug::InvalidField
+        | Slug::UnknownVariable
+        | Slug::MissingVariable
+        | Slug::ValueTooLong
+        | Slug::WrongAlphabet
+        | Slug::InvalidDate
+        | Slug::TimeRequired => WRONG_DETAILS,
+        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous => UNFIT_SERIES,
+        other => of_one_slug(other),
+    }
+}
+
+/// Sentences that fit one problem only.
+fn of_one_slug(slug: Slug) -> Sentence {
+    match slug {
+        Slug::Unauthenticated => ["กรุณาเข้าสู่ระบบใหม่อีกครั้ง", "请重新登录", "Please sign in again."],
+        Slug::ConfigNotFound => [
+            "ไม่พบการตั้งค่าเลขที่เอกสารนี้",
+            "未找到该单据编号设置",
+            "There is no such numbering configuration.",
+        ],
+        Slug::NumberNotFound => {
+            ["ไม่พบเลขที่เอกสารนี้", "未找到该单据编号", "There is no such document number."]
+        }
+        Slug::BodyTimeout => [
+            "การส่งข้อมูลใช้เวลานานเกินไป กรุณาลองใหม่",
+            "数据传输超时，请重试",
+            "Sending the data took too long. Please try again.",
+        ],
+        Slug::BodyTooLarge => [
+            "ข้อมูลที่ส่งมีขนาดใหญ่เกินไป กรุณาแบ่งส่งทีละส่วน",
+            "提交的数据过大，请分批提交",
+            "That is too much at once. Please send less.",
+        ],
         Slug::SequenceExhausted => [
             "เลขที่เอกสารของชุดนี้เหลือไม่พอ กรุณาติดต่อผู้ดูแลระบบ",
             "该系列的单据编号已不够用，请联系系统管理员",
@@ -75,30 +169,18 @@ fn of_slug(slug: Slug) -> Option<[&'static str; 3]> {
             "该单据已按其他内容编号，请核对单据内容",
             "The document already has a number for other details. Please check its details.",
         ],
-        _ => return None,
-    })
-}
-
-/// The sentences of R6.6, in Thai, Chinese, English.
-fn of_status(status: u16) -> Option<[&'static str; 3]> {
-    Some(match status {
-        409 => [
-            "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
-            "单据编号已变更，请重试",
-            "The document number has changed. Please try again.",
+        Slug::UnknownType => [
+            "ไม่รู้จักประเภทเอกสารนี้ กรุณาตรวจสอบ",
+            "未知的单据类型，请检查",
+            "This type of document is not known. Please check it.",
         ],
-        500 => [
-            "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
-            "系统发生错误，请联系系统管理员",
-            "A system error occurred. Please contact the administrator.",
+        Slug::TypeNotConfigured => [
+            "เอกสารประเภทนี้ยังไม่ได้ตั้งค่าเลขที่ กรุณาติดต่อผู้ดูแลระบบ",
+            "该单据类型尚未设置编号，请联系系统管理员",
+            "Documents of this type are not numbered yet. Please contact the administrator.",
         ],
-        503 => [
-            "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
-            "系统繁忙，请稍后重试",
-            "The system is busy. Please try again later.",
-        ],
-        _ => return None,
-    })
+        _ => BROKEN,
+    }
 }
 
 #[cfg(test)]
@@ -133,15 +215,38 @@ mod tests {
     }
 
     #[test]
-    fn only_where_a_retry_may_help_is_the_user_told_to_try_again() {
-        let told = |slug| user_message(slug, Language::English).expect("a sentence");
-        assert_eq!(told(Slug::LockTimeout), "The system is busy. Please try again later.");
-        for slug in [Slug::SequenceExhausted, Slug::DocumentAlreadyNumbered] {
-            assert!(!told(slug).contains("again"), "{}", told(slug));
+    fn the_sentences_of_503_409_and_500_are_those_that_users_know() {
+        for slug in Slug::ALL.iter().copied() {
+            let thai = match (slug, slug.status().as_u16()) {
+                (Slug::SequenceExhausted | Slug::DocumentAlreadyNumbered, _) => continue,
+                (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
+                (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
+                (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
+                _ => continue,
+            };
+            assert_eq!(user_message(slug, Language::Thai), thai, "{}", slug.name());
         }
-        let [thai, _, english] = of_status(409).expect("version conflicts");
-        assert_eq!(thai, "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่");
-        assert!(english.contains("try again"));
-        assert_eq!(user_message(Slug::UnknownType, Language::Thai), None);
+    }
+
+    #[test]
+    fn a_sentence_is_there_for_every_problem_in_every_language_and_none_reads_of_another_status() {
+        for slug in Slug::ALL.iter().copied() {
+            let status = slug.status().as_u16();
+            let sentence = sentence(slug);
+            assert_eq!(sentence == BROKEN, status == 500, "{}", slug.name());
+            assert_eq!(sentence == BUSY, status == 503, "{}", slug.name());
+            assert!(sentence.iter().all(|text| !text.is_empty()));
+        }
+    }
+
+    #[test]
+    fn only_where_a_retry_may_help_is_the_user_told_to_try_again() {
+        let told = |slug| user_message(slug, Language::English);
+        assert_eq!(told(Slug::LockTimeout), "The system is busy. Please try again later.");
+        for slug in Slug::ALL.iter().copied() {
+            let mends =
+                matches!(slug.status().as_u16(), 408 | 503) || slug == Slug::VersionConflict;
+            assert_eq!(told(slug).contains("try again"), mends, "{}: {}", slug.name(), told(slug));
+        }
     }
 }

@@ -58,6 +58,7 @@ slugs! {
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
+    VersionConflict "version-conflict" CONFLICT "Other transactions changed the same rows",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT
         "The document has a number for another payload",
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
@@ -261,10 +262,8 @@ pub struct ProblemBody {
     /// The number that the document has already (`document-already-numbered`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_number: Option<String>,
-    /// A sentence for the user in the language of `Accept-Language` (th, zh, en), for the statuses
-    /// 409, 500 and 503 (R6.6).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_message: Option<&'static str>,
+    /// A sentence for the user in the language of `Accept-Language` (th, zh, en; R6.6).
+    pub user_message: &'static str,
 }
 
 impl From<&AllocError> for Problem {
@@ -299,6 +298,9 @@ impl From<&AllocError> for Problem {
                 let (slug, detail) = unavailable(*why);
                 Problem { number_taken: *taken, ..Problem::new(slug, detail) }
                     .retry_in(*retry_after_ms)
+            }
+            AllocError::Conflict { taken } => {
+                Problem { number_taken: *taken, ..told(Slug::VersionConflict) }.retry_soon()
             }
             AllocError::TimedOut { taken } => {
                 Problem { number_taken: *taken, ..told(Slug::LockTimeout) }.retry_soon()
@@ -336,6 +338,9 @@ fn unavailable(why: Unavailable) -> (Slug, &'static str) {
              database of it (redis://host/1)",
         ),
         Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
+        Unavailable::Lock => {
+            (Slug::LockTimeout, "another transaction of the ledger holds a lock that it needs")
+        }
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
         }
@@ -348,7 +353,8 @@ impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
         let slug = match &error {
             LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
-            LedgerError::Busy(_) => Slug::LockTimeout,
+            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
+            LedgerError::Conflict(_) => Slug::VersionConflict,
             _ => return Problem { number_taken: NumberTaken::No, ..Problem::internal(&error) },
         };
         tracing::warn!(%error, "the ledger could not be read");

@@ -14,9 +14,17 @@ pub enum LedgerError {
         /// Whether the transaction may have committed all the same.
         maybe_written: bool,
     },
-    /// A lock wait ended, a deadlock or a serialisation failure: rolled back. Worth a retry.
-    #[error("ledger busy: {0}")]
-    Busy(String),
+    /// A lock was not granted in time: rolled back. Worth a retry (R6.2).
+    #[error("ledger busy: {cause}")]
+    LockTimeout {
+        /// What the driver said.
+        cause: String,
+        /// Name of the counter whose row somebody else holds, where that is known.
+        counter: Option<String>,
+    },
+    /// A deadlock or a serialisation failure: rolled back. Worth a retry (R6.3).
+    #[error("ledger conflict: {0}")]
+    Conflict(String),
     /// The ledger refuses a value for good. Not worth a retry.
     #[error("ledger refused: {0}")]
     Refused(String),
@@ -62,10 +70,31 @@ impl LedgerError {
         }
     }
 
+    /// The same failure, met while locking the row of a counter.
+    pub(super) fn at_counter(self, name: String) -> Self {
+        match self {
+            LedgerError::LockTimeout { cause, .. } => {
+                LedgerError::LockTimeout { cause, counter: Some(name) }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn retry_useful(&self) -> bool {
-        matches!(self, LedgerError::Unreachable { .. } | LedgerError::Busy(_))
+        matches!(
+            self,
+            LedgerError::Unreachable { .. }
+                | LedgerError::LockTimeout { .. }
+                | LedgerError::Conflict(_)
+        )
+    }
+
+    /// Whether the call may have written all the same.
+    #[must_use]
+    pub fn maybe_written(&self) -> bool {
+        matches!(self, LedgerError::Unreachable { maybe_written: true, .. })
     }
 }
 
@@ -109,10 +138,15 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
     }
 }
 
+/// SQLite: what the transaction has read is no longer the newest.
+const BUSY_SNAPSHOT: u32 = 517;
+
 /// What an engine's error code means: SQLSTATE (five characters) or SQLite's extended result code.
 fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     let unreachable =
         || LedgerError::Unreachable { cause: format!("{code}: {message}"), maybe_written: false };
+    let lock_timeout = || LedgerError::LockTimeout { cause: message.to_owned(), counter: None };
+    let conflict = || LedgerError::Conflict(message.to_owned());
     let refused = || {
         LedgerError::Refused(match constraint {
             Some(name) => format!("{name}: {message}"),
@@ -121,7 +155,9 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     };
     if code.len() == 5 {
         return match code {
-            "40001" | "40P01" | "55P03" | "57014" => LedgerError::Busy(message.to_owned()),
+            "40001" | "40P01" => conflict(),
+            // A statement that takes too long has waited for locks, one after the other.
+            "55P03" | "57014" => lock_timeout(),
             // Connection lost, server out of resources or stopping, session ended by its time-out,
             // or its disk failing: not the fault of the data.
             _ if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
@@ -131,9 +167,11 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
             _ => refused(),
         };
     }
+    let code = code.parse::<u32>().unwrap_or(0);
     // The low byte is SQLite's primary result code.
-    match code.parse::<u32>().map_or(0, |code| code & 0xff) {
-        5 | 6 => LedgerError::Busy(message.to_owned()),
+    match code & 0xff {
+        _ if code == BUSY_SNAPSHOT => conflict(),
+        5 | 6 => lock_timeout(),
         // Out of memory, read-only, interrupted, I/O, damaged, full, cannot open, not a database.
         7..=11 | 13 | 14 | 26 => unreachable(),
         _ => refused(),
@@ -147,8 +185,11 @@ mod tests {
     #[test]
     fn a_code_says_whether_to_try_again() {
         let retry = |code| of_code(code, None, "m").retry_useful();
-        for busy in ["40001", "40P01", "55P03", "57014", "5", "517", "6"] {
-            assert!(matches!(of_code(busy, None, "m"), LedgerError::Busy(_)), "{busy}");
+        for busy in ["55P03", "57014", "5", "261", "6"] {
+            assert!(matches!(of_code(busy, None, "m"), LedgerError::LockTimeout { .. }), "{busy}");
+        }
+        for conflict in ["40001", "40P01", "517"] {
+            assert!(matches!(of_code(conflict, None, "m"), LedgerError::Conflict(_)), "{conflict}");
         }
         for lost in ["08006", "53300", "57P01", "25P03", "10", "13", "14"] {
             assert!(matches!(of_code(lost, None, "m"), LedgerError::Unreachable { .. }), "{lost}");
@@ -156,6 +197,14 @@ mod tests {
         for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {
             assert!(!retry(data), "{data}");
         }
+    }
+
+    #[test]
+    fn a_lock_that_was_not_granted_names_its_counter() {
+        let at = |code| of_code(code, None, "m").at_counter("1:0:k".into());
+        let named = |error| matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
+        assert!(named(at("55P03")));
+        assert!(matches!(at("40001"), LedgerError::Conflict(_)));
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The ledger: the SQL database that is the truth.
 //!
 //! Owns every statement. The fence of each write that depends on an epoch is the row that the write
-//! changes, never a value read before (F4). Never cancels a statement: callers run ledger work in
-//! tasks that nobody aborts, because a dropped `begin` leaves a transaction open on its connection.
+//! changes, never a value read before (F4). Never cancels a statement on a connection that is used
+//! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
+//! transaction open on its connection. A call that takes too long ends with its connections.
 
 mod batch;
 mod columns;
 mod error;
 mod grid;
 mod line;
+mod patience;
 mod postgres;
 mod rows;
 mod sqlite;
@@ -19,11 +21,14 @@ pub use rows::*;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::clock::SharedClock;
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
@@ -34,8 +39,8 @@ pub trait Ledger: Send + Sync + 'static {
 
     // --- deployment and series -------------------------------------------------------------
 
-    /// Reads the deployment, writing `wanted` first where the ledger has none (with one partition
-    /// row each, epoch 0, state `open`, owner `none`).
+    /// Reads the deployment, writing `wanted` first where the ledger has none (with a row for each
+    /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///
     /// # Errors
     /// `SettingsDiffer` when the ledger was set up with another number of partitions, another hash
@@ -46,7 +51,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// definition equal to the active version changes nothing. All or nothing.
     ///
     /// # Errors
-    /// `Refused` when two active series would then serve a request equally well.
+    /// `Refused` when two active series would then serve a request equally well, and when a series
+    /// that has counters would change to or from `gapless`, and with it its partition (F8).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
@@ -142,6 +148,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
 
+    /// Whether the ledger knows any counter of a partition.
+    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError>;
+
     /// Journals what a ledger that went back may have forgotten; like `append`, but finds the
     /// counters by their names (an id may be another counter's now) and creates those that are
     /// missing. Fenced by nothing: what was handed out is always journaled.
@@ -162,6 +171,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// Says who should own a partition (or all of them) from its next epoch on; how many rows
     /// changed. The nodes see it with their next heartbeat.
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
+
+    /// The first closed epoch from `at.epoch` on, or the first that was closed in a certain way.
+    async fn closed_epoch(
+        &self,
+        at: At,
+        closing: Option<Closing>,
+    ) -> Result<Option<ClosedEpoch>, LedgerError>;
 
     /// How many epochs of a partition were closed since then, counted up to 100.
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError>;
@@ -194,6 +210,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
+    /// Counters whose ceiling leaves the least room, among those of the epochs that Redis owns now,
+    /// at most `limit`: how long issuing could go on without the ledger.
+    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
+
     /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
     /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
     /// a counter of the current epoch.
@@ -218,8 +238,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// The database path: looks for earlier numbers under each order's keys, then takes and
     /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
     /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
-    /// (F10).
-    async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError>;
+    /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
+    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter.
+    async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError>;
 
     /// What the journal knows under these keys since `since_us`; per question what was found (F1).
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError>;
@@ -229,6 +256,14 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// The journal row whose range holds a value of a first serial's counter, if any does.
     async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError>;
+
+    /// Whether each allocation, named by its id and its first serial's range, stands in the
+    /// journal, in the rejected rows or in the collisions.
+    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError>;
+
+    /// Masks of the journal rows next to a value of a first serial's counter: the one at or below,
+    /// the one above.
+    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError>;
 
     /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
     /// gap register, at most `limit` of them.
@@ -272,20 +307,45 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Events, newest first.
     async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError>;
+
+    /// Events of one epoch of a partition, newest first, at most 100.
+    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError>;
 }
 
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<dyn Ledger>;
 
+/// Bounds of a ledger's connections and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// `database.connections_max`: connections held at once.
+    pub connections_max: u32,
+    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    pub lock_timeout: Duration,
+    /// `database.call_limit`: a call without an answer for so long is given up, and with it the
+    /// connections of its time. PostgreSQL only: there is no network before a file.
+    pub call_limit: Duration,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings {
+            connections_max: 8,
+            lock_timeout: Duration::from_secs(10),
+            call_limit: Duration::from_secs(15),
+        }
+    }
+}
+
 /// Opens the ledger that `url` names and brings its schema up to date: `sqlite:<path>` (folder and
-/// file are created) or `postgres://…`, with at most `connections_max` connections.
+/// file are created) or `postgres://…`.
 ///
 /// # Errors
 /// `Refused` for a URL of another kind and a database that may lose commits; `Migration` for a
 /// schema newer than this binary; `Unreachable` when the database cannot be reached.
 pub async fn open(
     url: &str,
-    connections_max: u32,
+    settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
     if let Some(rest) = url.strip_prefix("sqlite:") {
@@ -294,9 +354,9 @@ pub async fn open(
             let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
             return Err(LedgerError::Refused(why.into()));
         }
-        sqlite::open(Path::new(path), connections_max, clock).await
+        sqlite::open(Path::new(path), settings, clock).await
     } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        postgres::open(url, connections_max, clock).await
+        postgres::open(url, settings, clock).await
     } else {
         let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
         Err(LedgerError::Refused(why.into()))

@@ -20,6 +20,9 @@ pub struct SeriesDefinition {
     pub prefix: Option<String>,
     /// Which requests this series serves.
     pub serves: Serves,
+    /// What its numbers are worth waiting for.
+    #[serde(default, skip_serializing_if = "Policy::is_fast")]
+    pub policy: Policy,
     /// The text pattern.
     pub template: String,
     /// IANA time zone in which dates and periods are read; UTC without one (R1.6).
@@ -33,6 +36,26 @@ pub struct SeriesDefinition {
     pub variables: BTreeMap<String, VariableDefinition>,
     /// The serials, one for each `{SEQ…}` of the template.
     pub serials: Vec<SerialDefinition>,
+}
+
+/// How a series takes its numbers: speed against what a loss may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// By the fastest path there is; the journal follows behind the answer.
+    #[default]
+    Fast,
+    /// By the fastest path there is; the answer waits until the journal has the number.
+    Durable,
+    /// By the ledger alone, each number in the transaction that journals it: no value is skipped,
+    /// whatever fails.
+    Gapless,
+}
+
+impl Policy {
+    fn is_fast(&self) -> bool {
+        *self == Policy::Fast
+    }
 }
 
 /// Which requests a series serves (R2.9).

@@ -29,7 +29,9 @@ mod tests;
 mod text;
 mod value;
 
-pub use definition::{Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition};
+pub use definition::{
+    Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
+};
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
 pub use key::CounterKey;

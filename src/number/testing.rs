@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Inputs, Reset, SerialDefinition, Series, SeriesDefinition, Serves, TemplateError};
+use super::{
+    Inputs, Policy, Reset, SerialDefinition, Series, SeriesDefinition, Serves, TemplateError,
+};
 
 /// A definition with one serial and the type `T`.
 pub(super) fn definition() -> SeriesDefinition {
@@ -12,6 +14,7 @@ pub(super) fn definition() -> SeriesDefinition {
         description: String::new(),
         prefix: None,
         serves: Serves { types: vec!["T".into()], ..Serves::default() },
+        policy: Policy::Fast,
         template: "{SEQ:3}".into(),
         timezone: None,
         unique_within: Vec::new(),

@@ -1,4 +1,5 @@
-//! Puts things right: recovery of a partition, adoption of dead nodes' outboxes, verification.
+//! Puts things right: recovery of a partition, adoption of dead nodes' outboxes, verification; and
+//! what an operator's commands look at and carry on.
 //!
 //! ```text
 //!            bump (compare-and-set)          claim (compare-and-set)       opened
@@ -11,14 +12,26 @@
 //! Every step is a compare-and-set in the ledger, so any node may take the next one when the leader
 //! is gone. Never decides by a time of day, and never takes silence for an acknowledgement.
 
+mod backlog;
+mod beats;
+mod compare;
 mod outbox;
 mod owner;
 mod recovery;
 mod restored;
+mod settling;
+mod standstill;
+mod stores;
 mod verify;
 mod watch;
 
+pub use backlog::{Backlog, backlogs, oldest};
+pub use beats::{Observed, observe};
+pub use compare::{Deviation, DeviationKind, RedisReport};
 pub use recovery::{Plan, Recovered, Trouble, recover};
 pub use restored::{Restore, RestoreError, Restored, is_held};
+pub use settling::settle_counters;
+pub use standstill::{Standstill, carry_on, renew, stalled, stalls_after};
+pub use stores::Stores;
 pub use verify::{VerifyReport, verify};
-pub use watch::Reconciler;
+pub use watch::{Adoptions, Reconciler};

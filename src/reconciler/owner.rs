@@ -14,7 +14,7 @@ const MINUTE_US: i64 = 60_000_000;
 /// Chooses the owner of the epoch after the one that the row shows.
 pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Owner, Trouble> {
     let partition = row.partition;
-    let Some(redis) = &context.redis else { return Ok(Owner::Database) };
+    let Some(redis) = context.redis_of(partition) else { return Ok(Owner::Database) };
     if row.wanted == Wanted::Database {
         return Ok(Owner::Database);
     }
@@ -22,6 +22,10 @@ pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Own
     let recoveries = context.ledger.closings(partition, since_us).await?;
     if recoveries > context.settings.recovery_per_minute_max {
         tracing::warn!(partition, recoveries, "one recovery follows the other: to the database");
+        return Ok(Owner::Database);
+    }
+    // Known already: another probe would only wait for its time-out.
+    if context.redis_is_gone(partition) {
         return Ok(Owner::Database);
     }
     let trouble = match redis.probe(&context.keys, partition).await {

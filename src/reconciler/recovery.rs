@@ -248,12 +248,19 @@ async fn report(
     }
     let closed = At { epoch: at.epoch - 1, ..at };
     let after_epoch = before.last_ceiling_epoch;
-    // Nobody waits for it: the sum takes as long as there are counters, the recovery does not.
-    tokio::spawn(async move {
+    let is_service = context.eager;
+    let tell = async move {
         match context.ledger.lost_at_most(closed, after_epoch).await {
             Ok(numbers) => detail["numbers_at_most"] = numbers.into(),
             Err(error) => tracing::warn!(%error, "cannot tell how many numbers are affected"),
         }
         context.event(kind, at, node, detail).await;
-    });
+    };
+    // The sum takes as long as there are counters: requests do not wait for it. A command does, or
+    // it would end before the event is on record.
+    if is_service {
+        tokio::spawn(tell);
+    } else {
+        tell.await;
+    }
 }

@@ -8,7 +8,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::counter::{CounterError, HeldKey, Keys, OutboxEntry, Redis, Revealed, Sealed, Surveyed};
+use crate::counter::{CounterError, HeldKey, Keys, OutboxEntry, Redis, Revealed, Scanned, Sealed};
 use crate::ledger::{
     At, Entry, LedgerError, Lift, Owner, Partition, PartitionState, Released, SharedLedger,
 };
@@ -114,7 +114,9 @@ impl Restore<'_> {
         let known = row.epoch.max(row.seen_epoch);
         // Redis tells all where it took the last numbers: then its ceilings bound them.
         let tells_all = redis_epoch.is_some_and(|epoch| epoch >= known && epoch > 0);
-        found.margin_needed = known > 0 && !tells_all;
+        // A margin lifts counters that somebody knows: without any there is nothing to state.
+        let has_counters = redis_epoch.is_some() || self.ledger.has_counters(partition).await?;
+        found.margin_needed = known > 0 && !tells_all && has_counters;
         let to = At { partition, epoch: known.max(redis_epoch.unwrap_or(0)) + 1 };
         if self.apply {
             if found.margin_needed && self.margin.is_none() {
@@ -137,7 +139,7 @@ impl Restore<'_> {
     }
 
     /// The owner record and the first keys, where there is a Redis to ask.
-    async fn first_page(&self, row: &Partition) -> Result<Option<Surveyed>, RestoreError> {
+    async fn first_page(&self, row: &Partition) -> Result<Option<Scanned>, RestoreError> {
         let Some(redis) = self.redis else {
             let belongs = matches!(row.owner, Owner::Redis { .. });
             if belongs && !self.without_redis {
@@ -145,7 +147,7 @@ impl Restore<'_> {
             }
             return Ok(None);
         };
-        let page = redis.survey(self.keys, row.partition, None).await?;
+        let page = redis.scan(self.keys, row.partition, None).await?;
         match page.deployment {
             Some(deployment) if deployment != self.deployment => {
                 Err(RestoreError::Foreign(deployment))
@@ -175,14 +177,14 @@ impl Restore<'_> {
     async fn walk(
         &self,
         redis: &Redis,
-        first: Surveyed,
+        first: Scanned,
         found: &mut Restored,
     ) -> Result<(), RestoreError> {
         let mut page = first;
         loop {
             self.read(redis, &page.keys, found).await?;
             let Some(cursor) = page.next else { return Ok(()) };
-            page = redis.survey(self.keys, found.partition, Some(&cursor)).await?;
+            page = redis.scan(self.keys, found.partition, Some(&cursor)).await?;
         }
     }
 

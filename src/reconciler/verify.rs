@@ -1,4 +1,5 @@
-//! Proves, from the ledger alone, that no number was issued twice and none is missing.
+//! Proves from the ledger that no number was issued twice and none is missing, and compares Redis
+//! with it where one is configured. Settles what closed epochs left; decides nothing else.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +7,19 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::compare::Comparison;
+use super::{RedisReport, Stores};
 use crate::backoff::Backoff;
-use crate::ledger::{Counter, LedgerError, SharedLedger, Span, Totals};
+use crate::ledger::{Collision, Counter, LedgerError, SharedLedger, Span, Totals};
 
 /// Counters read at once.
 const PAGE_COUNTERS: u32 = 500;
 
 /// Findings listed per counter and in all; more are counted, not listed.
 const FINDINGS_MAX: u32 = 100;
+
+/// Least time for batches under way to be committed, however long the search has taken already.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// What `verify` found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,6 +34,31 @@ pub struct VerifyReport {
     pub missing: Vec<Finding>,
     /// Values that stand twice.
     pub twice: Vec<Finding>,
+    /// Numbers that were issued twice, by whatever node or counter, newest first.
+    pub collisions: Vec<Duplicate>,
+    /// How Redis compares; absent where none is configured.
+    pub redis: Option<RedisReport>,
+}
+
+/// A number that was issued a second time (R1.10).
+#[derive(Clone, Debug, Serialize)]
+pub struct Duplicate {
+    /// The number.
+    pub number: String,
+    /// The allocation that came second.
+    pub allocation_id: String,
+    /// The one that was there.
+    pub other_allocation_id: Option<String>,
+}
+
+impl Duplicate {
+    fn of(collision: Collision) -> Self {
+        Duplicate {
+            number: collision.number,
+            allocation_id: collision.allocation_id.to_string(),
+            other_allocation_id: collision.other_allocation_id.map(|id| id.to_string()),
+        }
+    }
 }
 
 /// A run of values of one counter.
@@ -45,11 +76,14 @@ pub struct Finding {
 }
 
 impl VerifyReport {
-    /// Whether no number was issued twice, every value is accounted for, and no collision was ever
-    /// recorded: a unique key alone proves nothing.
+    /// Whether no number was issued twice, every value is accounted for, no collision was ever
+    /// recorded (a unique key alone proves nothing), and Redis does not contradict the ledger.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.missing.is_empty() && self.twice.is_empty() && self.totals.collisions == 0
+        self.missing.is_empty()
+            && self.twice.is_empty()
+            && self.totals.collisions == 0
+            && self.redis.as_ref().is_none_or(RedisReport::is_clean)
     }
 }
 
@@ -68,20 +102,27 @@ impl fmt::Display for VerifyReport {
                 writeln!(f, "{word}: counter {counter_id} ({counter_key}): {first} to {last}")?;
             }
         }
+        for Duplicate { number, allocation_id, other_allocation_id } in &self.collisions {
+            let other = other_allocation_id.as_deref().unwrap_or("unknown");
+            writeln!(f, "duplicate: {number} of allocation {allocation_id}, first of {other}")?;
+        }
+        if let Some(redis) = &self.redis {
+            write!(f, "{redis}")?;
+        }
         let verdict = if self.is_clean() { "ok: every value once" } else { "NOT CLEAN" };
         write!(f, "{verdict}")
     }
 }
 
-/// Looks at every counter. Values that a running service has not journaled yet are looked at again
-/// for up to `patience` before they count as missing.
+/// Looks at every counter. What a running service has not journaled yet is looked at again for up
+/// to `patience` before it counts as missing. Memory is bounded whatever the size of the ledger.
 ///
 /// # Errors
-/// When the ledger cannot be read.
-pub async fn verify(
-    ledger: &SharedLedger,
-    patience: Duration,
-) -> Result<VerifyReport, LedgerError> {
+/// When the ledger cannot be read. A Redis that does not answer is a part of the report.
+pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport, LedgerError> {
+    let ledger = &stores.ledger;
+    let mut comparison =
+        stores.redis.as_ref().map(|redis| Comparison::new(stores, redis, patience));
     let deadline = Instant::now() + patience;
     let mut report = VerifyReport::default();
     let mut after = 0;
@@ -89,10 +130,19 @@ pub async fn verify(
         let page = ledger.counters(after, PAGE_COUNTERS).await?;
         let Some(last) = page.last() else { break };
         after = last.counter_id;
+        if let Some(comparison) = &mut comparison {
+            comparison.page(&page).await?;
+        }
         for counter in page {
             inspect(ledger, &counter, deadline, &mut report).await?;
         }
     }
+    if let Some(mut comparison) = comparison {
+        comparison.outboxes().await?;
+        report.redis = Some(comparison.report);
+    }
+    report.collisions =
+        ledger.collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
     report.totals = ledger.totals().await?;
     Ok(report)
 }
@@ -108,6 +158,8 @@ async fn inspect(
     let settled = ledger.counter(counter.series_id, counter.serial, &counter.key).await?;
     let highest = settled.map_or(counter.taken, |row| row.taken);
     let mut wait = Backoff::new(Duration::from_millis(50), Duration::from_millis(500));
+    // Late counters too get their time: batches of several nodes commit in any order.
+    let deadline = deadline.max(Instant::now() + CATCH_UP);
     let holes = loop {
         let holes = ledger.holes(id, counter.origin, highest, FINDINGS_MAX).await?;
         if holes.is_empty() || Instant::now() >= deadline {

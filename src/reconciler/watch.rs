@@ -4,14 +4,15 @@
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
 //! counter stand still for a whole `node.ttl` of its own monotonic clock (F18).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::outbox::{AdoptionError, adopt_outbox};
 use crate::allocator::{Context, News};
-use crate::ledger::{Adopted, At, Node, Owner, PartitionState, Sight};
+use crate::ledger::{Adopted, At, LedgerError, Node, Owner, PartitionState, Sight};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
@@ -24,9 +25,22 @@ pub struct Reconciler {
     observed: HashMap<NodeId, Observed>,
     /// Partitions of silent nodes that are done with, until the node is retired.
     done: HashSet<(NodeId, u32)>,
+    /// The only partition in which it adopts; none: in all.
+    only: Option<u32>,
     last_look: Option<Instant>,
     /// Since when it has seen every beat.
     watching_since: Option<Instant>,
+}
+
+/// What a command's watch came to.
+#[derive(Clone, Debug, Default)]
+pub struct Adoptions {
+    /// Nodes that were found silent.
+    pub nodes: BTreeSet<NodeId>,
+    /// What became of their entries.
+    pub sum: Adopted,
+    /// Nodes that neither beat nor could be adopted.
+    pub rest: usize,
 }
 
 /// A node's heartbeat as last seen to move.
@@ -42,16 +56,21 @@ impl Reconciler {
     #[must_use]
     pub fn start(context: Arc<Context>) -> Task {
         let period = context.settings.node_heartbeat;
-        let mut reconciler = Reconciler {
-            context,
-            observed: HashMap::new(),
-            done: HashSet::new(),
-            last_look: None,
-            watching_since: None,
-        };
+        let mut reconciler = Reconciler::new(context, None);
         Task::start("reconciler", move |stop| async move {
             reconciler.run(Ticks::every(period, stop)).await;
         })
+    }
+
+    fn new(context: Arc<Context>, only: Option<u32>) -> Self {
+        Reconciler {
+            context,
+            observed: HashMap::new(),
+            done: HashSet::new(),
+            only,
+            last_look: None,
+            watching_since: None,
+        }
     }
 
     async fn run(&mut self, mut ticks: Ticks) {
@@ -65,7 +84,8 @@ impl Reconciler {
                     }
                     self.context.doubts.set(self.doubtful(&nodes));
                     for silent in silent {
-                        self.adopt_node(&silent).await;
+                        // What became of it is in log, metrics and events.
+                        let _ = self.adopt_node(&silent).await;
                     }
                 }
                 Err(error) => {
@@ -75,6 +95,37 @@ impl Reconciler {
                     self.context.peers.forget();
                 }
             }
+        }
+    }
+
+    /// Adopts what silent nodes left, in one partition or all, until every node beats or is
+    /// adopted, at most for `patience`; for a command that has joined as a node.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read at the end.
+    pub async fn adopt_silent(
+        context: &Arc<Context>,
+        only: Option<u32>,
+        patience: Duration,
+    ) -> Result<Adoptions, LedgerError> {
+        let mut watch = Reconciler::new(Arc::clone(context), only);
+        let (deadline, mut adoptions) = (Instant::now() + patience, Adoptions::default());
+        loop {
+            let nodes = context.ledger.nodes().await;
+            if let Ok(nodes) = &nodes {
+                for silent in watch.silent(nodes) {
+                    adoptions.sum.add(watch.adopt_node(&silent).await);
+                    adoptions.nodes.insert(silent.node_id);
+                }
+                adoptions.rest = nodes.iter().filter(|node| !watch.is_seen_to(node)).count();
+            } else {
+                watch.look_away();
+            }
+            if Instant::now() >= deadline || nodes.is_ok() && adoptions.rest == 0 {
+                nodes?;
+                return Ok(adoptions);
+            }
+            tokio::time::sleep(context.settings.node_heartbeat).await;
         }
     }
 
@@ -145,11 +196,15 @@ impl Reconciler {
     }
 
     /// Adopts what a silent node left in each partition that it flew in, then retires it.
-    async fn adopt_node(&mut self, dead: &Node) {
+    async fn adopt_node(&mut self, dead: &Node) -> Adopted {
         let news = self.context.membership.news().borrow().clone();
         let mut sum = Adopted::default();
         let mut rest = 0;
         for partition in &dead.partitions {
+            if self.only.is_some_and(|only| only != *partition) {
+                rest += 1;
+                continue;
+            }
             if self.done.contains(&(dead.node_id, *partition)) {
                 continue;
             }
@@ -167,7 +222,7 @@ impl Reconciler {
             }
         }
         if rest > 0 {
-            return;
+            return sum;
         }
         match self.context.ledger.retire_node(dead.node_id, dead.beat).await {
             Ok(true) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
@@ -175,10 +230,21 @@ impl Reconciler {
             Ok(false) => tracing::info!(node = %dead.node_id, "woke up while it was adopted"),
             Err(error) => {
                 tracing::warn!(node = %dead.node_id, %error, "not retired yet");
-                return;
+                return sum;
             }
         }
         self.done.retain(|(node, _)| *node != dead.node_id);
+        sum
+    }
+
+    /// Whether nothing is to be done (any more) about a node: it beats, or is adopted wherever it
+    /// was to be.
+    fn is_seen_to(&self, node: &Node) -> bool {
+        let beats = self.observed.get(&node.node_id).is_some_and(|seen| seen.moved);
+        let mut asked = node.partitions.iter().filter(|one| self.only.is_none_or(|o| o == **one));
+        beats
+            || node.node_id == self.context.membership.node()
+            || self.only.is_some() && asked.all(|one| self.done.contains(&(node.node_id, *one)))
     }
 
     /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.

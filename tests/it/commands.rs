@@ -79,7 +79,15 @@ fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
     let redis = Redis::start();
     let alone = Deployment::embedded();
     assert_eq!(alone.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
-    let joined = Deployment::new(alone.database_url(), Some(&redis.url()));
+    let mut joined = Deployment::new(alone.database_url(), Some(&redis.url()));
+    joined.extra = "return_after = \"200ms\"\n".into();
+    // Services hand a ledger over, once they have seen Redis healthy for long enough.
+    let service = joined.serve();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while joined.ok(&["status", "--json"]).matches("\"owner\": \"redis\"").count() < 8 {
+        assert!(std::time::Instant::now() < deadline, "{}", service.log());
+    }
+    assert!(service.terminate());
     let out = joined.ok(&["next", "SPO", "--date", "2024-01-22", "--json"]);
     assert!(out.contains("SPO-20240122-002") && out.contains("\"redis\""), "{out}");
     assert!(joined.verify().0);

@@ -13,6 +13,11 @@ impl Deployment {
         Deployment(harness::service::Deployment::new(program(), database_url, redis_url))
     }
 
+    /// The same of a program started another way.
+    pub(crate) fn of(program: Program, database_url: &str, redis_url: Option<&str>) -> Self {
+        Deployment(harness::service::Deployment::new(program, database_url, redis_url))
+    }
+
     /// SQLite in a folder of its own.
     pub(crate) fn sqlite(redis_url: Option<&str>) -> Self {
         Deployment(harness::service::Deployment::sqlite(program(), redis_url))
@@ -38,6 +43,14 @@ impl DerefMut for Deployment {
     }
 }
 
-fn program() -> Program {
+/// The program.
+pub(crate) fn program() -> Program {
     Program { path: env!("CARGO_BIN_EXE_numerator").into(), arguments: Vec::new() }
+}
+
+/// The program with further environment variables, `NAME=value`.
+pub(crate) fn program_with(variables: &[String]) -> Program {
+    let mut arguments = variables.to_vec();
+    arguments.push(env!("CARGO_BIN_EXE_numerator").into());
+    Program { path: "/usr/bin/env".into(), arguments }
 }

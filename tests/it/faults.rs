@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 32;
 const RESUME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Every number that a client received stands in the journal, under its document, once.
-async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
+pub(crate) async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
     for (document, number) in &seen.numbers {
         let filter =
             JournalFilter { number: Some(number.clone()), limit: 10, ..JournalFilter::default() };

@@ -4,6 +4,7 @@
 //! server, in which each case has its own schema; a failing group names its failing cases.
 
 mod adoption;
+mod audits;
 mod journal;
 mod lookups;
 mod opening;
@@ -56,6 +57,9 @@ ledger_contract! {
         series_need_a_deployment
         a_changed_series_gets_a_new_version_and_an_equal_one_does_not
         series_are_applied_all_or_none
+        gapless_series_share_the_last_partition
+        a_series_with_counters_stays_in_its_partition
+        a_first_counter_is_refused_where_its_series_no_longer_lives
         series_between_which_no_rule_could_choose_are_refused
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
@@ -152,6 +156,14 @@ ledger_contract! {
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
     }
+    audits {
+        the_tightest_counters_of_redis_come_first
+        an_allocation_is_recorded_wherever_it_stands
+        a_closed_epoch_names_who_was_missing
+        gaps_are_listed_by_counter_series_and_reason
+        the_masks_beside_a_value_are_those_of_its_neighbours
+        events_of_an_epoch_are_its_own
+    }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed
         a_schema_newer_than_the_binary_is_refused
@@ -191,7 +203,7 @@ fn a_lost_postgres_is_worth_a_retry_and_found_again() {
     let error = runtime.block_on(world.ledger.partitions()).expect_err("nobody there");
     assert!(error.retry_useful(), "{error}");
     server.restart();
-    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 4);
+    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 5);
 }
 
 #[test]

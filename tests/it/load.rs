@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use numerator::clock::SystemClock;
-use numerator::ledger::{self, SharedLedger};
+use numerator::ledger::{self, LedgerSettings, SharedLedger};
 
 use crate::deployment::Deployment;
 use harness::load;
@@ -18,7 +18,9 @@ const CONNECTIONS: usize = 64;
 const JOURNAL_LIMIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn open(deployment: &Deployment) -> SharedLedger {
-    ledger::open(deployment.database_url(), 2, std::sync::Arc::new(SystemClock)).await.unwrap()
+    let settings = LedgerSettings { connections_max: 2, ..LedgerSettings::default() };
+    let clock = std::sync::Arc::new(SystemClock);
+    ledger::open(deployment.database_url(), settings, clock).await.unwrap()
 }
 
 async fn one_counter_under_load(deployment: &Deployment, path: &str) {

@@ -11,3 +11,4 @@ mod records;
 mod rescue;
 mod seed_raise;
 mod settle;
+mod survey;

@@ -2,6 +2,7 @@
 //! than they prove. Method: a fake server that counts executions, and a real one that is killed.
 
 mod fake;
+mod sentinels;
 
 use std::time::{Duration, Instant};
 

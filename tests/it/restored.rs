@@ -50,7 +50,7 @@ async fn reach_journal(deployment: &Deployment, rows: u64) {
 fn used(output: &str) -> serde_json::Value {
     let answer: serde_json::Value = serde_json::from_str(output).unwrap();
     let partitions = answer["partitions"].as_array().unwrap();
-    assert_eq!(partitions.len(), 8, "the ledger is held as a whole: {answer}");
+    assert_eq!(partitions.len(), 9, "the ledger is held as a whole: {answer}");
     let used = |row: &&serde_json::Value| row["epoch"].as_u64() > Some(0);
     let of_load = |row: &&serde_json::Value| row["records"].as_u64() > Some(0);
     let found = partitions.iter().find(of_load).or_else(|| partitions.iter().find(used));
@@ -74,6 +74,13 @@ fn assert_clean(deployment: &Deployment) -> serde_json::Value {
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
     report
+}
+
+/// The gap is not blamed on a node.
+fn assert_explained(deployment: &Deployment) {
+    let gaps = deployment.ok(&["gaps", "--explain"]);
+    assert!(gaps.contains("released after its ledger had gone back"), "{gaps}");
+    assert!(!gaps.contains("outbox"), "{gaps}");
 }
 
 /// Load, a copy, more load, the copy put back under the running service; what holds afterwards.
@@ -177,6 +184,7 @@ async fn a_ledger_restored_while_nothing_ran_is_held_by_hand_and_learns_from_red
     assert_all_journaled(&deployment, &seen).await;
     let report = assert_clean(&deployment);
     assert_eq!(report["totals"]["gaps"], 1, "the rest of the old ceiling: {report}");
+    assert_explained(&deployment);
 }
 
 #[tokio::test]
@@ -192,4 +200,5 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000102\n");
     let report = assert_clean(&deployment);
     assert_eq!(report["totals"]["gaps"], 1, "{report}");
+    assert_explained(&deployment);
 }

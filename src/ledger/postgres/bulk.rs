@@ -11,15 +11,19 @@ use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
 
 /// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
-/// document at the same time.
+/// document at the same time. Waits as long as the session does: whoever holds a name is at work.
 pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
-    sqlx::query(
-        "select pg_advisory_xact_lock(name) \
-         from (select name from unnest($1::bigint[]) as n (name) order by name) as sorted",
-    )
-    .bind(sorted)
-    .fetch_all(conn)
-    .await?;
+    if sorted.is_empty() {
+        return Ok(());
+    }
+    // One message of the simple protocol, so that both statements take one round trip.
+    let names: Vec<String> = sorted.iter().map(i64::to_string).collect();
+    let statements = format!(
+        "set local lock_timeout to default; select pg_advisory_xact_lock(name) \
+         from (select name from unnest('{{{}}}'::bigint[]) as n (name) order by name) as sorted",
+        names.join(",")
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(conn).await?;
     Ok(())
 }
 

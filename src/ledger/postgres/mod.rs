@@ -2,6 +2,7 @@
 //! The statements themselves are shared (`statements`) and compiled once per engine.
 
 mod bulk;
+mod engine;
 mod open;
 
 /// A select that locks the rows it returns until the transaction ends.
@@ -22,10 +23,14 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
 use crate::ledger::witness::Witness;
 
+use engine::Engine;
 pub(super) use open::open;
 
 type Db = sqlx::Postgres;
@@ -38,17 +43,27 @@ const ENGINE: &str = "postgres";
 /// The clause that locks what a built select returns.
 const FOR_UPDATE: &str = " for update";
 
-/// The ledger on one PostgreSQL database.
+/// The connections of one time to a PostgreSQL database.
 struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,
     clock: SharedClock,
-    witness: Witness,
+    /// Outlives the connections.
+    witness: Arc<Witness>,
+    lock_timeout: Duration,
 }
 
 impl Store {
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin().await?)
+    }
+
+    /// Begins a transaction that waits shorter for each lock than the session would.
+    async fn begin_impatient(&self, lock_wait: Duration) -> Result<Transaction, LedgerError> {
+        let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
+        // One round trip: a message of the simple protocol may hold both statements.
+        let begin = format!("begin; set local lock_timeout = {lock_wait_ms}");
+        Ok(self.writer.begin_with(sqlx::AssertSqlSafe(begin)).await?)
     }
 }
 

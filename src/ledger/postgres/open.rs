@@ -6,30 +6,28 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::Store;
+use super::Engine;
 use crate::clock::SharedClock;
-use crate::ledger::witness::Witness;
-use crate::ledger::{LedgerError, SharedLedger};
+use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a caller waits for a connection of the pool.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a statement may run beyond its wait for a lock.
+const STATEMENT_TIME: Duration = Duration::from_secs(2);
 
 /// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
 /// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
 /// Compiling statements as short as these costs more than it saves. Notices say nothing to act on:
 /// a migration that finds its table in place writes one at each start.
-const SESSION: [(&str, &str); 12] = [
+const SESSION: [(&str, &str); 10] = [
     ("application_name", "numerator"),
     ("client_min_messages", "warning"),
     ("default_transaction_isolation", "read committed"),
-    ("lock_timeout", "10s"),
-    ("statement_timeout", "15s"),
     ("idle_in_transaction_session_timeout", "2s"),
     ("tcp_keepalives_idle", "5"),
     ("tcp_keepalives_interval", "2"),
@@ -46,24 +44,27 @@ const SESSION: [(&str, &str); 12] = [
 /// schema that is newer than this binary.
 pub(in crate::ledger) async fn open(
     url: &str,
-    connections_max: u32,
+    settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|e| LedgerError::Refused(format!("database.url: {e}")))?
-        .options(SESSION);
+        .options(SESSION)
+        .options(timeouts(settings.lock_timeout));
     // The pool would try a refused connection until its time is up, and say only that it is up.
     let mut first = connect(&options).await?;
     require_durable_commits(&mut first).await?;
     first.close().await?;
-    let pool = PgPoolOptions::new()
-        .max_connections(connections_max.max(2))
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_with(options)
-        .await?;
+    let engine = Engine::new(options, settings, clock);
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
-    MIGRATIONS.run(&pool).await.map_err(LedgerError::from)?;
-    Ok(Arc::new(Store { writer: pool.clone(), reader: pool, clock, witness: Witness::default() }))
+    MIGRATIONS.run(&engine.store().writer).await.map_err(LedgerError::from)?;
+    Ok(Arc::new(engine))
+}
+
+/// How long statements may wait and run: one that waits for its lock to the end has time to work.
+fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 2] {
+    let ms = |wait: Duration| format!("{}ms", wait.as_millis());
+    [("lock_timeout", ms(lock_timeout)), ("statement_timeout", ms(lock_timeout + STATEMENT_TIME))]
 }
 
 /// Connects once, without the pool, so that a failure is the server's own and names its address.
@@ -120,7 +121,10 @@ mod tests {
     }
 
     async fn failure(url: &str) -> LedgerError {
-        open(url, 2, Arc::new(ManualClock::at(0))).await.err().expect("no ledger")
+        open(url, LedgerSettings::default(), Arc::new(ManualClock::at(0)))
+            .await
+            .err()
+            .expect("no ledger")
     }
 
     #[tokio::test]

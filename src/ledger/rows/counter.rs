@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::At;
 use crate::node::NodeId;
 
 /// A counter to resolve.
@@ -21,6 +22,18 @@ pub struct Seed {
     pub max: u64,
     /// How many values the first ceiling leaves room for.
     pub room: u64,
+}
+
+impl Seed {
+    /// Name of the counter within its partition: its identity as one text.
+    #[must_use]
+    pub fn name(&self) -> String {
+        name(self.series_id, self.serial, &self.key)
+    }
+}
+
+fn name(series_id: i64, serial: u16, key: &str) -> String {
+    format!("{series_id}:{serial}:{key}")
 }
 
 /// What became of a seed.
@@ -100,6 +113,26 @@ pub struct Counter {
     pub journaled: u64,
 }
 
+impl Counter {
+    /// Its name within its partition.
+    #[must_use]
+    pub fn name(&self) -> String {
+        name(self.series_id, self.serial, &self.key)
+    }
+
+    /// How many values it may still take in its epoch, as far as the ledger knows.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.ceiling.abs_diff(self.taken) / self.step
+    }
+
+    /// Whether nothing of its epoch is left to be settled once that epoch is closed.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.start == self.taken && self.taken == self.ceiling
+    }
+}
+
 /// A run of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
@@ -127,12 +160,20 @@ pub enum GapReason {
 pub struct Gap {
     /// The counter.
     pub counter_id: i64,
+    /// Its series.
+    pub series_id: i64,
+    /// Index of the serial within the series.
+    pub serial: u16,
+    /// The counter key's text.
+    pub key: String,
+    /// The partition and epoch in which the values were lost.
+    pub at: At,
     /// The values.
     pub span: Span,
+    /// Distance between values.
+    pub step: u64,
     /// Why.
     pub reason: GapReason,
-    /// The epoch in which they were lost.
-    pub epoch: u64,
     /// When it was noted.
     pub noted_at_us: i64,
 }
@@ -142,6 +183,10 @@ pub struct Gap {
 pub struct GapFilter {
     /// Of one counter.
     pub counter_id: Option<i64>,
+    /// Of one series.
+    pub series_id: Option<i64>,
+    /// Of one reason.
+    pub reason: Option<GapReason>,
     /// At most so many (default 100).
     pub limit: u32,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::At;
 use crate::node::NodeId;
 
 /// The data sets of Redis that a node sees: partitions by incarnation. A partition is seen while
@@ -144,6 +145,19 @@ pub struct Partition {
     pub seen_epoch: u64,
     /// When the state last changed.
     pub changed_at_us: i64,
+}
+
+/// An epoch that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedEpoch {
+    /// Partition and epoch.
+    pub at: At,
+    /// How it was closed.
+    pub closing: Closing,
+    /// When.
+    pub closed_at_us: i64,
+    /// Participants that neither acknowledged nor left nor were adopted whole, with their labels.
+    pub missing: Vec<(NodeId, String)>,
 }
 
 /// Something an operator or auditor should know of (R5.2).

@@ -18,10 +18,25 @@ pub struct At {
 pub struct Deployment {
     /// Random id of this ledger and everything that belongs to it.
     pub deployment_id: Uuid,
-    /// Number of partitions.
+    /// Over how many partitions series are spread by their code. One more, of its own, serves all
+    /// gapless series.
     pub partitions: u32,
     /// Prefix of all Redis keys.
     pub prefix: String,
+}
+
+impl Deployment {
+    /// The partition of gapless series, the last one: the database always owns it.
+    #[must_use]
+    pub fn gapless_partition(&self) -> u32 {
+        self.partitions
+    }
+
+    /// How many partitions there are, that of gapless series included; they count from 0.
+    #[must_use]
+    pub fn partitions_total(&self) -> u32 {
+        self.partitions + 1
+    }
 }
 
 /// A new version of a series.
@@ -44,7 +59,8 @@ pub struct SeriesVersion {
     pub series_id: i64,
     /// Version, from 1.
     pub version: u32,
-    /// Its partition: a hash of the code modulo the number of partitions.
+    /// Its partition: the one of gapless series, or a hash of the code modulo the number of the
+    /// others.
     pub partition: u32,
     /// The definition.
     pub definition: SeriesDefinition,

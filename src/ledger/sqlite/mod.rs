@@ -26,8 +26,12 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
+use crate::ledger::patience::Patience;
 use crate::ledger::witness::Witness;
 
 pub(super) use open::open;
@@ -43,6 +47,9 @@ const ENGINE: &str = "sqlite";
 const FOR_UPDATE: &str = "";
 
 /// The ledger in one SQLite file.
+struct Engine(Arc<Store>);
+
+/// Its connections.
 struct Store {
     writer: sqlx::SqlitePool,
     reader: sqlx::SqlitePool,
@@ -50,9 +57,30 @@ struct Store {
     witness: Witness,
 }
 
+impl Engine {
+    fn store(&self) -> Arc<Store> {
+        Arc::clone(&self.0)
+    }
+
+    /// A file has no peer that could vanish: calls take the time they take.
+    async fn within<T>(
+        &self,
+        _store: &Arc<Store>,
+        _patience: Patience,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> Result<T, LedgerError> {
+        call.await
+    }
+}
+
 impl Store {
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin_with("begin immediate").await?)
+    }
+
+    /// There is one lock for all, and whoever writes holds it: its wait is the connection's own.
+    async fn begin_impatient(&self, _lock_wait: Duration) -> Result<Transaction, LedgerError> {
+        self.begin().await
     }
 }
 

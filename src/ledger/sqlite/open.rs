@@ -5,26 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::Store;
+use super::{Engine, Store};
 use crate::clock::SharedClock;
 use crate::ledger::witness::Witness;
-use crate::ledger::{LedgerError, SharedLedger};
+use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
-/// How long a statement waits for another process that writes (R6.2).
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a caller waits for the one writing connection: longer than one wait for other
-/// processes, so that the waits of callers behind it do not end first.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much longer a caller waits for the one writing connection than that one for other processes,
+/// so that the waits of callers behind it do not end first.
+const ACQUIRE_TIME: Duration = Duration::from_secs(10);
 
 /// Opens the file at `path`, creating it and its folder, and brings its schema up to date.
 pub(in crate::ledger) async fn open(
     path: &Path,
-    connections_max: u32,
+    settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
     let options = SqliteConnectOptions::new()
@@ -32,7 +31,8 @@ pub(in crate::ledger) async fn open(
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_TIMEOUT);
+        .busy_timeout(settings.lock_timeout);
+    let acquire_timeout = settings.lock_timeout + ACQUIRE_TIME;
     // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
     // on this engine: both happen under a lock of their own. It ends with the file handle.
     let lock = lock_beside(path.to_path_buf()).await?;
@@ -40,16 +40,19 @@ pub(in crate::ledger) async fn open(
         .max_connections(1)
         .max_lifetime(None)
         .idle_timeout(None)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .acquire_timeout(acquire_timeout)
+        // A full disk rolls a transaction back by itself. The client then counts it as open for
+        // ever, and would refuse to begin another one: such a connection goes.
+        .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
         .connect_with(options.clone())
         .await?;
     MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
     drop(lock);
     let reader = SqlitePoolOptions::new()
-        .max_connections(connections_max.max(1))
-        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .max_connections(settings.connections_max.max(1))
+        .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    Ok(Arc::new(Store { writer, reader, clock, witness: Witness::default() }))
+    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock, witness: Witness::default() }))))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

@@ -2,7 +2,7 @@
 
 use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, FOR_UPDATE, Row, Store, bytes, commit, partitions};
+use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bytes, commit, partitions};
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
@@ -76,6 +76,33 @@ pub(super) async fn page(
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
+/// See [`crate::ledger::Ledger::has_counters`].
+pub(super) async fn any_of(store: &Store, partition: u32) -> Result<bool, LedgerError> {
+    let first: Option<i64> =
+        sqlx::query_scalar("select counter_id from counter where partition_id = $1 limit 1")
+            .bind(small(partition, "partition")?)
+            .fetch_optional(&store.reader)
+            .await?;
+    Ok(first.is_some())
+}
+
+/// See [`crate::ledger::Ledger::tightest`].
+pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    // Every counter is looked at: this is for a person who waits for it.
+    allow_long_search(&mut tx).await?;
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push(
+        "where exists (select 1 from partition p where p.partition_id = counter.partition_id \
+         and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis') \
+         order by (ceiling - taken) / step, counter_id limit ",
+    );
+    query.push_bind(i64::from(limit.min(PAGE_MAX)));
+    let rows = query.build().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
+    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+}
+
 /// Locks counters by id, in the order of their ids; unknown ids are left out.
 pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter>, LedgerError> {
     if ids.is_empty() {
@@ -105,6 +132,7 @@ pub(super) async fn lock_or_create(
     if let Some(resolved) = lock(conn, seed).await? {
         return Ok(resolved);
     }
+    must_live_here(conn, at.partition, seed.series_id).await?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -122,7 +150,26 @@ pub(super) async fn lock_or_create(
     .bind(now_us)
     .execute(&mut *conn)
     .await?;
-    lock(conn, seed).await?.ok_or_else(|| LedgerError::Busy("counter: created and gone".into()))
+    lock(conn, seed).await?.ok_or_else(|| LedgerError::Conflict("counter: created and gone".into()))
+}
+
+/// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series
+/// from leaving until the transaction ends (F8).
+async fn must_live_here(
+    conn: &mut Conn,
+    partition: u32,
+    series_id: i64,
+) -> Result<(), LedgerError> {
+    let home: Option<i32> =
+        sqlx::query_scalar(for_share!("select partition from series where series_id = $1"))
+            .bind(series_id)
+            .fetch_optional(conn)
+            .await?;
+    if home.is_some_and(|home| u32::try_from(home) != Ok(partition)) {
+        let why = "the policy of the series has just changed; send the request again";
+        return Err(LedgerError::Refused(why.into()));
+    }
+    Ok(())
 }
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {

@@ -79,7 +79,7 @@ pub(super) async fn write<'a>(
         let inserted = bulk::insert_lines(conn, &tails, node, now_us).await?;
         if inserted.len() != tails.len() {
             let why = "a further serial's value appeared between the probe and the insert";
-            return Err(LedgerError::Busy(why.into()));
+            return Err(LedgerError::Conflict(why.into()));
         }
     }
     fill_gaps(conn, &lines, &verdicts).await?;

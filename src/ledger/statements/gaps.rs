@@ -3,9 +3,9 @@
 use sqlx::{QueryBuilder, Row as _};
 
 use super::{Conn, Db, Row, Store, allow_long_search};
-use crate::ledger::columns::{Word, signed, unsigned};
+use crate::ledger::columns::{Word, signed, unreadable, unsigned, unsigned_small};
 use crate::ledger::line::Extent;
-use crate::ledger::{Gap, GapFilter, GapReason, LedgerError, Span, grid};
+use crate::ledger::{At, Gap, GapFilter, GapReason, LedgerError, Span, grid};
 
 /// Holes registered per statement when an epoch is closed.
 const HOLES_PER_SEARCH: u32 = 1_000;
@@ -215,24 +215,41 @@ pub(super) async fn overlaps(
 /// See [`crate::ledger::Ledger::gaps`].
 pub(super) async fn list(store: &Store, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, first_value, last_value, reason, epoch, noted_at_us from gap",
+        "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
+         g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
+         from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
     );
     if let Some(counter_id) = filter.counter_id {
-        query.push(" where counter_id = ").push_bind(counter_id);
+        query.push(" and g.counter_id = ").push_bind(counter_id);
     }
-    query.push(" order by gap_id desc limit ").push_bind(bounded(filter.limit));
+    if let Some(series_id) = filter.series_id {
+        query.push(" and c.series_id = ").push_bind(series_id);
+    }
+    if let Some(reason) = filter.reason {
+        query.push(" and g.reason = ").push_bind(reason.word());
+    }
+    query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
     let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Gap {
-                counter_id: row.try_get("counter_id")?,
-                span: span_of(row)?,
-                reason: GapReason::read(row.try_get("reason")?)?,
-                epoch: unsigned(row.try_get("epoch")?, "gap.epoch")?,
-                noted_at_us: row.try_get("noted_at_us")?,
-            })
-        })
-        .collect()
+    rows.iter().map(gap_of).collect()
+}
+
+fn gap_of(row: &Row) -> Result<Gap, LedgerError> {
+    let serial = unsigned_small(row.try_get("serial")?, "counter.serial")?;
+    let step: i64 = row.try_get("step")?;
+    Ok(Gap {
+        counter_id: row.try_get("counter_id")?,
+        series_id: row.try_get("series_id")?,
+        serial: u16::try_from(serial).map_err(|_| unreadable("serial", &serial.to_string()))?,
+        key: row.try_get("key")?,
+        at: At {
+            partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
+            epoch: unsigned(row.try_get("epoch")?, "gap.epoch")?,
+        },
+        span: span_of(row)?,
+        step: unsigned(step, "gap.step")?,
+        reason: GapReason::read(row.try_get("reason")?)?,
+        noted_at_us: row.try_get("noted_at_us")?,
+    })
 }
 
 /// The run of a row.

@@ -180,6 +180,26 @@ pub(super) async fn row_of(
     row.as_ref().map(journal_row_of).transpose()
 }
 
+/// See [`crate::ledger::Ledger::masks_beside`].
+pub(super) async fn masks_beside(
+    store: &Store,
+    counter_id: i64,
+    value: u64,
+) -> Result<Vec<String>, LedgerError> {
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    let mut masks = Vec::with_capacity(2);
+    for statement in [
+        "select mask from journal where counter_id = $1 and first_value <= $2 \
+         and mask is not null order by first_value desc limit 1",
+        "select mask from journal where counter_id = $1 and first_value > $2 \
+         and mask is not null order by first_value limit 1",
+    ] {
+        let mask = sqlx::query_scalar(statement).bind(counter_id).bind(value);
+        masks.extend(mask.fetch_optional(&store.reader).await?);
+    }
+    Ok(masks)
+}
+
 /// The beginning of a query for whole rows of the journal, or of a part of it.
 fn select_rows(journal: &str) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("select ");

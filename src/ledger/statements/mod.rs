@@ -1,5 +1,6 @@
 //! Every statement of the ledger that all engines share. Mounted once per engine: `super` is the
-//! engine and gives `Db`, `Conn`, `Row`, `Store`, the row locks and the statements over many rows.
+//! engine and gives `Db`, `Conn`, `Row`, `Engine`, `Store`, the row locks and the statements over
+//! many rows.
 //!
 //! This page is the table of contents; each method's words stand on the trait.
 
@@ -18,20 +19,43 @@ mod seed;
 mod setup;
 mod take;
 
-use async_trait::async_trait;
+use std::time::Duration;
 
-use super::{Conn, Db, ENGINE, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk};
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::{
+    Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk,
+};
+use crate::ledger::patience::Patience;
 use crate::ledger::{
-    Acknowledged, Adopted, Appended, At, Claim, Collision, Counter, Deployment, Entry, Event,
-    Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node,
-    Owner, Partition, PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange,
-    SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
+    Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
+    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Released,
+    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
+}
+
+/// Works on the engine's connections of now, within the time that a call may take.
+macro_rules! call {
+    ($engine:ident, $store:ident => $work:expr) => {{
+        let $store = $engine.store();
+        $engine.within(&$store, Patience::Call, $work).await
+    }};
+}
+
+/// The same for work that may search through all values of a counter, or write to all counters.
+macro_rules! search {
+    ($engine:ident, $store:ident => $work:expr) => {{
+        let $store = $engine.store();
+        $engine.within(&$store, Patience::Search, $work).await
+    }};
 }
 
 /// The sixteen bytes of a node's identity.
@@ -40,32 +64,32 @@ fn bytes(node: &NodeId) -> &[u8] {
 }
 
 #[async_trait]
-impl Ledger for Store {
+impl Ledger for Engine {
     fn engine(&self) -> &'static str {
         ENGINE
     }
 
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
-        setup::deployment(self, wanted).await
+        call!(self, store => setup::deployment(&store, wanted))
     }
 
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        setup::apply_series(self, changes).await
+        call!(self, store => setup::apply_series(&store, changes))
     }
 
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
-        setup::series(self).await
+        call!(self, store => setup::series(&store))
     }
 
     async fn series_stamp(&self) -> Result<i64, LedgerError> {
-        setup::series_stamp(self).await
+        call!(self, store => setup::series_stamp(&store))
     }
 
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
-        nodes::register(self, node).await
+        call!(self, store => nodes::register(&store, node))
     }
 
     async fn heartbeat(
@@ -73,27 +97,27 @@ impl Ledger for Store {
         node: NodeId,
         sight: Option<&Sight>,
     ) -> Result<Vec<Partition>, LedgerError> {
-        nodes::heartbeat(self, node, sight).await
+        call!(self, store => nodes::heartbeat(&store, node, sight))
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
-        nodes::leave(self, node).await
+        call!(self, store => nodes::leave(&store, node))
     }
 
     async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
-        nodes::list(self).await
+        call!(self, store => nodes::list(&store))
     }
 
     async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
-        nodes::retire(self, node, beat).await
+        call!(self, store => nodes::retire(&store, node, beat))
     }
 
     async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
-        partitions::list(self).await
+        call!(self, store => partitions::list(&store))
     }
 
     async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
-        partitions::participate(self, at, node).await
+        call!(self, store => partitions::participate(&store, at, node))
     }
 
     async fn bump(
@@ -103,11 +127,11 @@ impl Ledger for Store {
         node: NodeId,
         cause: &str,
     ) -> Result<Option<u64>, LedgerError> {
-        recovery::bump(self, at, from, node, cause).await
+        call!(self, store => recovery::bump(&store, at, from, node, cause))
     }
 
     async fn acknowledge(&self, at: At, nodes: &[NodeId]) -> Result<Acknowledged, LedgerError> {
-        recovery::acknowledge(self, at, nodes).await
+        call!(self, store => recovery::acknowledge(&store, at, nodes))
     }
 
     async fn claim_open(
@@ -117,23 +141,27 @@ impl Ledger for Store {
         at_ceiling: bool,
         owner: &Owner,
     ) -> Result<Claim, LedgerError> {
-        recovery::claim_open(self, at, node, at_ceiling, owner).await
+        call!(self, store => recovery::claim_open(&store, at, node, at_ceiling, owner))
     }
 
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
-        recovery::opened(self, at, node).await
+        call!(self, store => recovery::opened(&store, at, node))
     }
 
     async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError> {
-        recovery::lost_at_most(self, closed, after_epoch).await
+        search!(self, store => recovery::lost_at_most(&store, closed, after_epoch))
     }
 
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        restored::hold(self, seen, cause).await
+        call!(self, store => restored::hold(&store, seen, cause))
     }
 
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        restored::hold_all(self, seen, cause).await
+        call!(self, store => restored::hold_all(&store, seen, cause))
+    }
+
+    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
+        call!(self, store => counters::any_of(&store, partition))
     }
 
     async fn journal_again(
@@ -141,23 +169,31 @@ impl Ledger for Store {
         node: NodeId,
         entries: &[Entry],
     ) -> Result<Appended, LedgerError> {
-        restored::journal_again(self, node, entries).await
+        search!(self, store => restored::journal_again(&store, node, entries))
     }
 
     async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
-        restored::lift(self, partition, node, lifts).await
+        search!(self, store => restored::lift(&store, partition, node, lifts))
     }
 
     async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
-        restored::release(self, to, margin).await
+        search!(self, store => restored::release(&store, to, margin))
     }
 
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {
-        recovery::want(self, partition, wanted).await
+        call!(self, store => recovery::want(&store, partition, wanted))
+    }
+
+    async fn closed_epoch(
+        &self,
+        at: At,
+        closing: Option<Closing>,
+    ) -> Result<Option<ClosedEpoch>, LedgerError> {
+        call!(self, store => recovery::closed_epoch(&store, at, closing))
     }
 
     async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
-        recovery::closings(self, partition, since_us).await
+        call!(self, store => recovery::closings(&store, partition, since_us))
     }
 
     async fn seed(
@@ -166,11 +202,11 @@ impl Ledger for Store {
         node: NodeId,
         seeds: &[Seed],
     ) -> Result<Vec<SeedOutcome>, LedgerError> {
-        seed::seed(self, at, node, seeds).await
+        search!(self, store => seed::seed(&store, at, node, seeds))
     }
 
     async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
-        counters::raise(self, at, raises).await
+        call!(self, store => counters::raise(&store, at, raises))
     }
 
     async fn counter(
@@ -179,39 +215,57 @@ impl Ledger for Store {
         serial: u16,
         key: &str,
     ) -> Result<Option<Counter>, LedgerError> {
-        counters::by_name(self, series_id, serial, key).await
+        call!(self, store => counters::by_name(&store, series_id, serial, key))
     }
 
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError> {
-        counters::page(self, after, limit).await
+        call!(self, store => counters::page(&store, after, limit))
+    }
+
+    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+        call!(self, store => counters::tightest(&store, limit))
     }
 
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
-        seed::settle(self, counter_id).await
+        search!(self, store => seed::settle(&store, counter_id))
     }
 
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
-        append::append(self, node, entries).await
+        call!(self, store => append::append(&store, node, entries))
     }
 
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-        append::reject(self, entry, reason).await
+        call!(self, store => append::reject(&store, entry, reason))
     }
 
-    async fn take(&self, at: At, node: NodeId, orders: &[TakeOrder]) -> Result<Taken, LedgerError> {
-        take::take(self, at, node, orders).await
+    async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError> {
+        search!(self, store => take::take(&store, at, node, orders, lock_wait))
     }
 
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-        lookup::replays(self, questions).await
+        call!(self, store => lookup::replays(&store, questions))
     }
 
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
-        lookup::find(self, filter).await
+        call!(self, store => lookup::find(&store, filter))
     }
 
     async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError> {
-        lookup::row_of(self, counter_id, value).await
+        call!(self, store => lookup::row_of(&store, counter_id, value))
+    }
+
+    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError> {
+        call!(self, store => records::recorded(&store, allocations))
+    }
+
+    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError> {
+        call!(self, store => lookup::masks_beside(&store, counter_id, value))
     }
 
     async fn holes(
@@ -221,23 +275,23 @@ impl Ledger for Store {
         upto: i64,
         limit: u32,
     ) -> Result<Vec<Span>, LedgerError> {
-        gaps::holes(self, counter_id, after, upto, limit).await
+        search!(self, store => gaps::holes(&store, counter_id, after, upto, limit))
     }
 
     async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
-        gaps::overlaps(self, counter_id, limit).await
+        search!(self, store => gaps::overlaps(&store, counter_id, limit))
     }
 
     async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
-        gaps::list(self, filter).await
+        call!(self, store => gaps::list(&store, filter))
     }
 
     async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
-        records::collisions(self, limit).await
+        call!(self, store => records::collisions(&store, limit))
     }
 
     async fn totals(&self) -> Result<Totals, LedgerError> {
-        records::totals(self).await
+        search!(self, store => records::totals(&store))
     }
 
     async fn adopt(
@@ -247,14 +301,18 @@ impl Ledger for Store {
         entries: &[Entry],
         complete: bool,
     ) -> Result<Adopted, LedgerError> {
-        adopt::adopt(self, at, dead, entries, complete).await
+        call!(self, store => adopt::adopt(&store, at, dead, entries, complete))
     }
 
     async fn record_event(&self, event: &Event) -> Result<(), LedgerError> {
-        records::record_event(self, event).await
+        call!(self, store => records::record_event(&store, event))
     }
 
     async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
-        records::events(self, limit).await
+        call!(self, store => records::events(&store, limit))
+    }
+
+    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
+        call!(self, store => records::events_of(&store, at))
     }
 }

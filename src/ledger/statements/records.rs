@@ -1,13 +1,21 @@
 //! Collisions, totals, events.
 
-use sqlx::Row as _;
+use std::collections::HashSet;
+
+use sqlx::{QueryBuilder, Row as _};
+use uuid::Uuid;
 
 use super::gaps::{bounded, span_of};
-use super::{Row, Store, allow_long_search, bytes};
+use super::partitions::columns;
+use super::{Db, Row, Store, allow_long_search, bytes};
 use crate::ledger::columns::{
     from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
-use crate::ledger::{Collision, Event, LedgerError, Totals};
+use crate::ledger::{At, Collision, Event, LedgerError, Totals};
+use crate::number::TakenRange;
+
+/// Allocations looked for in one statement.
+const ALLOCATIONS_PER_SEARCH: usize = 500;
 
 /// See [`crate::ledger::Ledger::collisions`].
 pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collision>, LedgerError> {
@@ -82,6 +90,46 @@ pub(super) async fn events(store: &Store, limit: u32) -> Result<Vec<Event>, Ledg
     .fetch_all(&store.reader)
     .await?;
     rows.iter().map(event_of).collect()
+}
+
+/// See [`crate::ledger::Ledger::events_of`].
+pub(super) async fn events_of(store: &Store, at: At) -> Result<Vec<Event>, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    let rows = sqlx::query(
+        "select at_us, kind, partition_id, epoch, node_id, detail from event \
+         where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bounded(0))
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter().map(event_of).collect()
+}
+
+/// See [`crate::ledger::Ledger::recorded`].
+pub(super) async fn recorded(
+    store: &Store,
+    allocations: &[(Uuid, TakenRange)],
+) -> Result<Vec<bool>, LedgerError> {
+    let mut found = HashSet::new();
+    for part in allocations.chunks(ALLOCATIONS_PER_SEARCH) {
+        let mut query = QueryBuilder::<Db>::new("with asked (counter_id, first_value) as (");
+        query.push_values(part, |mut row, (_, taken)| {
+            let first = i64::try_from(taken.range.first).unwrap_or(i64::MAX);
+            row.push_bind(taken.counter_id).push_bind(first);
+        });
+        query.push(")");
+        for (index, table) in ["journal", "journal_rejected", "collision"].into_iter().enumerate() {
+            query.push(if index == 0 { " " } else { " union all " });
+            query.push("select t.allocation_id from asked a join ").push(table);
+            query.push(" t on t.counter_id = a.counter_id and t.first_value = a.first_value");
+        }
+        let ids: Vec<Vec<u8>> =
+            query.build_query_scalar().persistent(false).fetch_all(&store.reader).await?;
+        found.extend(ids);
+    }
+    Ok(allocations.iter().map(|(id, _)| found.contains(id.as_bytes().as_slice())).collect())
 }
 
 fn event_of(row: &Row) -> Result<Event, LedgerError> {

@@ -4,9 +4,11 @@
 use sqlx::Row as _;
 
 use super::partitions::columns;
-use super::{Conn, Store, allow_long_search, bytes, commit, nodes};
+use super::{Conn, Row, Store, allow_long_search, bytes, commit, nodes};
 use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
-use crate::ledger::{Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Wanted};
+use crate::ledger::{
+    Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
+};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::bump`].
@@ -199,6 +201,46 @@ pub(super) async fn want(
     .await
     .map_err(LedgerError::at_commit)?;
     Ok(changed.rows_affected())
+}
+
+/// See [`crate::ledger::Ledger::closed_epoch`].
+pub(super) async fn closed_epoch(
+    store: &Store,
+    at: At,
+    closing: Option<Closing>,
+) -> Result<Option<ClosedEpoch>, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    let row = sqlx::query(
+        "select epoch, closing, closed_at_us from closed_epoch \
+         where partition_id = $1 and epoch >= $2 \
+         and (cast($3 as text) is null or closing = $3) order by epoch limit 1",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(closing.map(Word::word))
+    .fetch_optional(&store.reader)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let epoch: i64 = row.try_get("epoch")?;
+    let missing = sqlx::query(
+        "select p.node_id, coalesce(n.label, '') as label from participant p \
+         left join node n on n.node_id = p.node_id \
+         where p.partition_id = $1 and p.epoch = $2 and p.state = 'joined' order by p.node_id",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .fetch_all(&store.reader)
+    .await?;
+    let named = |row: &Row| -> Result<_, LedgerError> {
+        let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
+        Ok((node, row.try_get("label")?))
+    };
+    Ok(Some(ClosedEpoch {
+        at: At { epoch: unsigned(epoch, "closed_epoch.epoch")?, ..at },
+        closing: Closing::read(row.try_get("closing")?)?,
+        closed_at_us: row.try_get("closed_at_us")?,
+        missing: missing.iter().map(named).collect::<Result<_, _>>()?,
+    }))
 }
 
 /// See [`crate::ledger::Ledger::closings`].

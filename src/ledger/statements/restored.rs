@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, hash_map};
 use sqlx::Row as _;
 
 use super::counters::lock_or_create;
-use super::{Conn, Store, append, commit, partitions};
+use super::{Conn, Store, allow_long_search, append, commit, partitions};
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
 use crate::ledger::{
     Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Released, Seed,
@@ -213,6 +213,8 @@ pub(super) async fn lift(
 pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Released, LedgerError> {
     let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
     let mut tx = store.begin().await?;
+    // Every counter is written to: an operator waits for it.
+    allow_long_search(&mut tx).await?;
     let rows = lock_all(&mut tx).await?;
     let row = rows.iter().find(|row| row.partition == to.partition);
     let Some(row) = row.filter(|row| row.state == PartitionState::Held) else {

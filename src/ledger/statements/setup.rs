@@ -7,7 +7,7 @@ use crate::ledger::columns::{
     HASH, from_json, partition_of, read_uuid, small, to_json, unsigned_small,
 };
 use crate::ledger::{Deployment, LedgerError, SeriesChange, SeriesVersion};
-use crate::number::{self, SeriesDefinition};
+use crate::number::{self, Policy, SeriesDefinition};
 
 /// See [`crate::ledger::Ledger::deployment`].
 pub(super) async fn deployment(
@@ -27,7 +27,7 @@ pub(super) async fn deployment(
     .execute(&mut *tx)
     .await?;
     if new.rows_affected() == 1 {
-        for partition in 0..wanted.partitions {
+        for partition in 0..wanted.partitions_total() {
             sqlx::query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
                 .bind(small(partition, "partition")?)
                 .bind(store.clock.now_us())
@@ -91,6 +91,7 @@ async fn apply_one(
     partitions: u32,
 ) -> Result<SeriesVersion, LedgerError> {
     let code = &change.definition.code;
+    let partition = home(&change.definition, partitions);
     let active = sqlx::query(
         "select s.series_id, s.partition, v.version, v.definition, v.saved_by, v.reason, \
          v.saved_at_us from series s \
@@ -100,23 +101,15 @@ async fn apply_one(
     .bind(code)
     .fetch_optional(&mut *conn)
     .await?;
-    let (series_id, partition, version) = match active.as_ref().map(version_of).transpose()? {
+    let (series_id, version) = match active.as_ref().map(version_of).transpose()? {
         Some(active) if active.definition == change.definition => return Ok(active),
         Some(active) => {
-            let highest: i32 =
-                sqlx::query_scalar("select max(version) from series_version where series_id = $1")
-                    .bind(active.series_id)
-                    .fetch_one(&mut *conn)
-                    .await?;
-            sqlx::query("update series set active_version = $2 where series_id = $1")
-                .bind(active.series_id)
-                .bind(highest + 1)
-                .execute(&mut *conn)
-                .await?;
-            (active.series_id, active.partition, highest + 1)
+            if partition != active.partition {
+                must_be_unused(conn, &active).await?;
+            }
+            (active.series_id, activate_next(conn, active.series_id, partition).await?)
         }
         None => {
-            let partition = partition_of(code, partitions);
             let series_id: i64 = sqlx::query_scalar(
                 "insert into series (code, partition, active_version) values ($1, $2, 1) \
                  returning series_id",
@@ -125,7 +118,7 @@ async fn apply_one(
             .bind(small(partition, "partition")?)
             .fetch_one(&mut *conn)
             .await?;
-            (series_id, partition, 1)
+            (series_id, 1)
         }
     };
     sqlx::query(
@@ -150,6 +143,56 @@ async fn apply_one(
         reason: change.reason.clone(),
         is_new: true,
     })
+}
+
+/// Makes the next version of a series its active one, in a partition; its number.
+async fn activate_next(
+    conn: &mut Conn,
+    series_id: i64,
+    partition: u32,
+) -> Result<i32, LedgerError> {
+    let highest: i32 =
+        sqlx::query_scalar("select max(version) from series_version where series_id = $1")
+            .bind(series_id)
+            .fetch_one(&mut *conn)
+            .await?;
+    sqlx::query("update series set active_version = $2, partition = $3 where series_id = $1")
+        .bind(series_id)
+        .bind(highest + 1)
+        .bind(small(partition, "partition")?)
+        .execute(&mut *conn)
+        .await?;
+    Ok(highest + 1)
+}
+
+/// The partition of a series: gapless ones share the last, the others are spread by their code.
+fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
+    match definition.policy {
+        Policy::Gapless => partitions,
+        Policy::Fast | Policy::Durable => partition_of(&definition.code, partitions),
+    }
+}
+
+/// Refuses to move a series that has counters: two partitions would count one of them (F8).
+async fn must_be_unused(conn: &mut Conn, series: &SeriesVersion) -> Result<(), LedgerError> {
+    // Whoever creates its first counter holds this row meanwhile, or waits for this transaction.
+    sqlx::query(for_update!("select partition from series where series_id = $1"))
+        .bind(series.series_id)
+        .fetch_one(&mut *conn)
+        .await?;
+    let counter: Option<i64> =
+        sqlx::query_scalar("select counter_id from counter where series_id = $1 limit 1")
+            .bind(series.series_id)
+            .fetch_optional(&mut *conn)
+            .await?;
+    if counter.is_none() {
+        return Ok(());
+    }
+    let code = &series.definition.code;
+    Err(LedgerError::Refused(format!(
+        "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \
+         apply a new series, of another code, instead"
+    )))
 }
 
 /// See [`crate::ledger::Ledger::series`].

@@ -1,10 +1,12 @@
 //! The database path: takes numbers and journals them in one transaction.
 //!
-//! Locks in one order everywhere: names of keys, then counters by name. The counter's own row is
-//! the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only once all
-//! locks are held: what another transaction wrote under them is visible from then on.
+//! Locks in one order everywhere: counters by name, then names of keys. So nobody holds a name
+//! while it waits for a counter, and one counter's contention blocks no other (R6.1). The counter's
+//! own row is the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only
+//! once all locks are held: what another transaction wrote under them is visible from then on.
 
 use std::collections::{BTreeMap, HashMap, btree_map};
+use std::time::Duration;
 
 use super::counters::lock_or_create;
 use super::entries::{self, Verdict};
@@ -28,17 +30,18 @@ pub(super) async fn take(
     at: At,
     node: NodeId,
     orders: &[TakeOrder],
+    lock_wait: Duration,
 ) -> Result<Taken, LedgerError> {
     if orders.is_empty() {
         return Ok(Taken { outcomes: Vec::new() });
     }
     let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_impatient(lock_wait).await?;
     // A number taken from a ledger that went back may have been issued before.
     nodes::must_be_remembered(store, &mut tx, node).await?;
-    bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;
     let toucher = Toucher { at, node, now_us, owner: Some(Owner::Database) };
     let counters = lock_counters(&mut tx, &toucher, orders).await?;
+    bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;
     let ids: Vec<_> = orders.iter().map(|order| order.record.allocation_id).collect();
     let mut earlier = lookup::earlier(&mut tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
@@ -91,7 +94,9 @@ async fn lock_counters(
     }
     let mut locked = Vec::with_capacity(seeds.len());
     for seed in seeds.into_values() {
-        let resolved = lock_or_create(conn, toucher.at, toucher.node, seed, toucher.now_us).await?;
+        let resolved = lock_or_create(conn, toucher.at, toucher.node, seed, toucher.now_us)
+            .await
+            .map_err(|error| error.at_counter(seed.name()))?;
         locked.push((seed, resolved.counter));
     }
     let mut counters = BTreeMap::new();

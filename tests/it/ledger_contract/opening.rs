@@ -5,12 +5,12 @@ use std::sync::Arc;
 use numerator::clock::ManualClock;
 use numerator::ledger::{LedgerError, SharedLedger, open};
 
-use super::world::{World, deployment};
+use super::world::{World, connections, deployment};
 
 /// Opens a ledger outside any runtime.
 pub(super) fn open_alone(url: &str) -> Result<SharedLedger, LedgerError> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(open(url, 2, Arc::new(ManualClock::at(0))))
+    runtime.block_on(open(url, connections(2), Arc::new(ManualClock::at(0))))
 }
 
 pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
@@ -27,7 +27,7 @@ pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     for _ in 0..10 {
         let (url, clock) = (url.clone(), world.clock.clone());
         openers.push(tokio::spawn(async move {
-            let ledger = open(&url, 1, clock).await.unwrap();
+            let ledger = open(&url, connections(1), clock).await.unwrap();
             ledger.deployment(&deployment()).await.unwrap().deployment_id
         }));
     }
@@ -51,7 +51,7 @@ pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
         let sql = sqlx::AssertSqlSafe(format!("{newer} '\\x00', 0)"));
         sqlx::query(sql).execute(&pool).await.unwrap();
     }
-    let error = open(&world.url, 1, world.clock.clone()).await.err().expect("refused");
+    let error = open(&world.url, connections(1), world.clock.clone()).await.err().expect("refused");
     assert!(matches!(error, LedgerError::Migration(_)), "{error}");
     assert!(error.to_string().contains("9999"), "{error}");
     assert!(error.to_string().contains("newer"), "{error}");

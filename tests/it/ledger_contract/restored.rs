@@ -6,7 +6,7 @@ use numerator::ledger::{
 };
 use numerator::node::NodeId;
 
-use super::world::{World, at, entry, order, redis, seed, with};
+use super::world::{LOCK_WAIT, World, at, entry, order, redis, seed, with};
 
 impl World {
     /// Changes the database behind the ledger's back.
@@ -32,7 +32,7 @@ async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
     assert!(went_back(&ledger.heartbeat(node, None).await), "it does not catch up");
     assert!(went_back(&ledger.participate(open, node).await));
     assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
-    assert!(went_back(&ledger.take(open, node, &[order("d")]).await));
+    assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
     assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
     let from = PartitionState::Open;
     let next = ledger.bump(open, from, node, "c").await.unwrap().map(at).unwrap();
@@ -87,7 +87,7 @@ pub(super) async fn a_ledger_that_went_back_is_held_as_a_whole(world: World) {
         rows.iter().map(|row| (row.cause.clone(), row.seen_epoch)).collect::<Vec<_>>()
     };
     let none = || ("first".to_owned(), 0);
-    let mut rows = vec![none(); 4];
+    let mut rows = vec![none(); 5];
     rows[2].1 = 4;
     assert_eq!(held().await, rows);
     let more = [At { partition: 0, epoch: 7 }, At { epoch: 2, ..seen }];

@@ -1,10 +1,12 @@
 //! Deployment, series, nodes, events.
 
-use numerator::ledger::{Deployment, Event, LedgerError, SeriesChange};
+use numerator::ledger::{
+    At, Closing, Deployment, Event, LedgerError, Owner, PartitionState, Seed, SeriesChange,
+};
 use numerator::number::SeriesDefinition;
 use serde_json::json;
 
-use super::world::{NOW_US, World, deployment};
+use super::world::{NOW_US, World, connections, deployment, seed};
 
 fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
@@ -16,12 +18,19 @@ fn change(code: &str, template: &str) -> SeriesChange {
     SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
 }
 
+fn of_policy(code: &str, policy: &str) -> SeriesChange {
+    let mut change = change(code, "{SEQ:3}");
+    change.definition.policy = serde_json::from_value(json!(policy)).unwrap();
+    change
+}
+
 pub(super) async fn a_deployment_is_written_once_and_other_settings_are_refused(world: World) {
     let first = world.ledger.deployment(&deployment()).await.unwrap();
     let second = world.ledger.deployment(&deployment()).await.unwrap();
     assert_eq!(first.deployment_id, second.deployment_id, "the first one's id stays");
     let partitions = world.ledger.partitions().await.unwrap();
-    assert_eq!(partitions.iter().map(|p| p.partition).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(partitions.iter().map(|p| p.partition).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(first.gapless_partition(), 4, "one more than series are spread over");
     for (setting, wanted) in [
         ("partitions", Deployment { partitions: 8, ..deployment() }),
         ("redis.prefix", Deployment { prefix: "other".into(), ..deployment() }),
@@ -38,7 +47,7 @@ pub(super) async fn series_need_a_deployment(world: World) {
         // The same schema after the deployment is gone is as good as a new one.
         _ => return postgres_without_deployment(world).await,
     };
-    let empty = numerator::ledger::open(&url, 1, world.clock.clone()).await.unwrap();
+    let empty = numerator::ledger::open(&url, connections(1), world.clock.clone()).await.unwrap();
     let error = empty.apply_series(&[change("S", "{SEQ:3}")]).await.expect_err("no deployment");
     assert!(error.to_string().contains("deployment"), "{error}");
 }
@@ -71,6 +80,46 @@ pub(super) async fn a_changed_series_gets_a_new_version_and_an_equal_one_does_no
     assert_eq!(active.len(), 1);
     assert_eq!((active[0].version, &*active[0].definition.template), (2, "B{SEQ:3}"));
     assert_eq!((&*active[0].saved_by, &*active[0].reason), ("me", "because"));
+}
+
+pub(super) async fn gapless_series_share_the_last_partition(world: World) {
+    let ledger = &world.ledger;
+    let changes = [of_policy("A", "gapless"), of_policy("B", "gapless"), of_policy("C", "durable")];
+    let applied = ledger.apply_series(&changes).await.unwrap();
+    assert_eq!((applied[0].partition, applied[1].partition), (4, 4));
+    assert!(applied[2].partition < 4);
+    for policy in ["fast", "gapless", "durable", "gapless"] {
+        let changed = ledger.apply_series(&[of_policy("A", policy)]).await.unwrap().remove(0);
+        assert_eq!(changed.partition == 4, policy == "gapless", "an unused series moves freely");
+        let listed = ledger.series().await.unwrap();
+        assert_eq!(listed[0].partition, changed.partition, "{policy}");
+    }
+}
+
+pub(super) async fn a_series_with_counters_stays_in_its_partition(world: World) {
+    let ledger = &world.ledger;
+    let series = ledger.apply_series(&[of_policy("A", "fast")]).await.unwrap().remove(0);
+    let partition = series.partition;
+    let next = ledger.bump(At { partition, epoch: 0 }, PartitionState::Open, world.node, "t").await;
+    let at = At { partition, epoch: next.unwrap().unwrap() };
+    let owner = Owner::Database;
+    world.claim(at, Closing::Exact, &owner).await;
+    let seed = Seed { series_id: series.series_id, ..seed("k") };
+    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    let error = ledger.apply_series(&[of_policy("A", "gapless")]).await.expect_err("has counters");
+    assert!(error.to_string().contains("apply a new series"), "{error}");
+    let changed = ledger.apply_series(&[of_policy("A", "durable")]).await.unwrap().remove(0);
+    assert_eq!((changed.version, changed.partition), (2, partition));
+}
+
+pub(super) async fn a_first_counter_is_refused_where_its_series_no_longer_lives(world: World) {
+    let ledger = &world.ledger;
+    let series = ledger.apply_series(&[of_policy("A", "gapless")]).await.unwrap().remove(0);
+    let at = world.database_epoch().await;
+    let seed = Seed { series_id: series.series_id, ..seed("k") };
+    let error = ledger.seed(at, world.node, &[seed]).await.expect_err("lives elsewhere");
+    assert!(matches!(error, LedgerError::Refused(_)), "{error}");
+    assert_eq!(ledger.counters(0, 10).await.unwrap(), []);
 }
 
 pub(super) async fn series_between_which_no_rule_could_choose_are_refused(world: World) {
@@ -113,7 +162,7 @@ pub(super) async fn a_heartbeat_counts_and_a_node_that_left_is_gone(world: World
     let ledger = &world.ledger;
     world.join(world.node).await;
     for _ in 0..3 {
-        assert_eq!(ledger.heartbeat(world.node, None).await.unwrap().len(), 4);
+        assert_eq!(ledger.heartbeat(world.node, None).await.unwrap().len(), 5);
     }
     let nodes = ledger.nodes().await.unwrap();
     assert_eq!(nodes.iter().map(|n| (n.node_id, n.beat)).collect::<Vec<_>>(), [(world.node, 3)]);

@@ -6,7 +6,7 @@ use numerator::ledger::{
     Closing, Entry, Found, LedgerError, PartitionState, Seed, TakeOrder, TakeOutcome,
 };
 
-use super::world::{World, entry, order, order_of, record, seed, with};
+use super::world::{LOCK_WAIT, World, entry, order, order_of, record, seed, with};
 
 fn first(entry: &Entry) -> u64 {
     entry.taken[0].range.first
@@ -15,7 +15,7 @@ fn first(entry: &Entry) -> u64 {
 pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
     let at = world.database_epoch().await;
     let orders = [order("a"), order("b")];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     for (index, outcome) in taken.outcomes.iter().enumerate() {
         let TakeOutcome::Taken(entry) = outcome else { panic!("{outcome:?}") };
         assert_eq!((first(entry), entry.at), (index as u64 + 1, at));
@@ -26,7 +26,7 @@ pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
     assert!(rows.iter().any(|row| row.entry == third), "{rows:?}");
     let counter = world.ledger.counter(7, 0, "k").await.unwrap().unwrap();
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 3));
-    assert_eq!(world.ledger.take(at, world.node, &[]).await.unwrap().outcomes, []);
+    assert_eq!(world.ledger.take(at, world.node, &[], LOCK_WAIT).await.unwrap().outcomes, []);
     world.verify().await;
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn a_range_is_taken_whole(world: World) {
     assert_eq!((range.first, range.last, range.step), (10, 5_005, 5));
     assert_eq!(entry.number, "a-010");
     let nothing = TakeOrder { count: 0, ..super::world::order("b") };
-    let error = world.ledger.take(at, world.node, &[nothing]).await.expect_err("none");
+    let error = world.ledger.take(at, world.node, &[nothing], LOCK_WAIT).await.expect_err("none");
     assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     world.verify().await;
 }
@@ -55,7 +55,8 @@ pub(super) async fn several_serials_are_taken_together_or_not_at_all(world: Worl
     };
     assert_eq!(world.take(at, both("a")).await.number, "a-001-07");
     assert_eq!(world.take(at, both("b")).await.number, "b-002-08");
-    let taken = world.ledger.take(at, world.node, &[both("c"), order("d")]).await.unwrap();
+    let taken =
+        world.ledger.take(at, world.node, &[both("c"), order("d")], LOCK_WAIT).await.unwrap();
     assert_eq!(taken.outcomes[0], TakeOutcome::Exhausted { serial: 1 });
     let TakeOutcome::Taken(entry) = &taken.outcomes[1] else { panic!("{taken:?}") };
     assert_eq!(first(entry), 3, "the refused order took nothing");
@@ -70,7 +71,7 @@ pub(super) async fn a_document_is_numbered_once(world: World) {
     let mut retry = record("other");
     retry.idempotency_key = Some("key".into());
     let orders = [order("a"), order_of(retry)];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let by_document = Found { by_document: Some(entry.clone()), by_key: None };
     let by_key = Found { by_key: Some(entry), by_document: None };
     assert_eq!(taken.outcomes, [TakeOutcome::Found(by_document), TakeOutcome::Found(by_key)]);
@@ -80,7 +81,7 @@ pub(super) async fn a_document_is_numbered_once(world: World) {
 pub(super) async fn orders_of_one_batch_under_one_key_get_one_number(world: World) {
     let at = world.database_epoch().await;
     let orders = [order("a"), order("b"), order("a")];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let TakeOutcome::Taken(entry) = &taken.outcomes[0] else { panic!("{taken:?}") };
     let found = Found { by_document: Some(entry.clone()), by_key: None };
     assert_eq!(taken.outcomes[2], TakeOutcome::Found(found));
@@ -98,7 +99,7 @@ pub(super) async fn again_gives_a_document_another_number(world: World) {
     let second = world.take(at, again()).await;
     assert_eq!(first(&second), 2);
     let orders = [again(), order("a")];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let TakeOutcome::Taken(third) = &taken.outcomes[0] else { panic!("{taken:?}") };
     assert_eq!(first(third), 3);
     assert!(matches!(&taken.outcomes[1], TakeOutcome::Found(_)), "{taken:?}");
@@ -112,7 +113,9 @@ pub(super) async fn two_takers_of_one_document_get_one_number(world: World) {
         for _ in 0..3 {
             let (ledger, node) = (world.another().await, world.node);
             let orders = [order(&document), order(&format!("{document}-{}", calls.len()))];
-            calls.push(tokio::spawn(async move { ledger.take(at, node, &orders).await.unwrap() }));
+            calls.push(tokio::spawn(async move {
+                ledger.take(at, node, &orders, LOCK_WAIT).await.unwrap()
+            }));
         }
         let mut numbers = Vec::new();
         let mut took = 0;
@@ -142,7 +145,7 @@ pub(super) async fn many_takers_of_one_counter_get_a_run_without_holes(world: Wo
             for batch in 0..10 {
                 let orders: Vec<_> =
                     (0..5).map(|i| order(&format!("d{taker}-{batch}-{i}"))).collect();
-                for outcome in ledger.take(at, node, &orders).await.unwrap().outcomes {
+                for outcome in ledger.take(at, node, &orders, LOCK_WAIT).await.unwrap().outcomes {
                     let TakeOutcome::Taken(entry) = outcome else { panic!("{outcome:?}") };
                     values.push(first(&entry));
                 }
@@ -166,7 +169,7 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
         ..order(document)
     };
     let orders = [limited("a", 2), limited("b", 2), limited("c", 1), limited("d", 1)];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let took: Vec<bool> =
         taken.outcomes.iter().map(|o| *o == TakeOutcome::Exhausted { serial: 0 }).collect();
     assert_eq!(took, [false, true, false, true]);
@@ -174,7 +177,7 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     let mut narrow = record("e");
     narrow.mask = "e-{0:1}".into();
     let wide = TakeOrder { serials: vec![Seed { start: 10, ..seed("wide") }], ..order_of(narrow) };
-    let taken = world.ledger.take(at, world.node, &[wide]).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &[wide], LOCK_WAIT).await.unwrap();
     assert_eq!(taken.outcomes, [TakeOutcome::Exhausted { serial: 0 }]);
     world.verify().await;
 }
@@ -188,7 +191,7 @@ pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(wor
 
     let at = world.database_epoch().await;
     let orders = [order("a"), order("b"), order("a")];
-    let taken = world.ledger.take(at, world.node, &orders).await.unwrap();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let collided = TakeOutcome::Collided { number: "a-001".into() };
     assert_eq!((&taken.outcomes[0], &taken.outcomes[2]), (&collided, &collided));
     let TakeOutcome::Taken(entry) = &taken.outcomes[1] else { panic!("{taken:?}") };
@@ -207,11 +210,11 @@ pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
     let old = world.database_epoch().await;
     let unnamed = with(entry(old, 0, 1), |r| r.document_id = None);
     let orders = [order_of((*unnamed.record).clone()), order("b")];
-    let once = world.ledger.take(old, world.node, &orders).await.unwrap();
+    let once = world.ledger.take(old, world.node, &orders, LOCK_WAIT).await.unwrap();
     world.take(old, order("c")).await;
-    assert_eq!(world.ledger.take(old, world.node, &orders).await.unwrap(), once);
+    assert_eq!(world.ledger.take(old, world.node, &orders, LOCK_WAIT).await.unwrap(), once);
     let new = world.database_epoch().await;
-    assert_eq!(world.ledger.take(new, world.node, &orders).await.unwrap(), once);
+    assert_eq!(world.ledger.take(new, world.node, &orders, LOCK_WAIT).await.unwrap(), once);
     assert_eq!(world.ledger.totals().await.unwrap().journal, 3);
 }
 
@@ -223,9 +226,11 @@ pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     // seeds it next starts above.
     assert_eq!(first(&world.take(old, order("b")).await), 2);
     assert_eq!(world.seed(new, &seed("k")).await.1, 2);
-    let error = world.ledger.take(old, world.node, &[order("c")]).await.expect_err("fenced");
+    let error =
+        world.ledger.take(old, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { epoch, .. } if epoch == old.epoch), "{error}");
-    let error = world.ledger.take(new, world.node, &[order("c")]).await.expect_err("fenced");
+    let error =
+        world.ledger.take(new, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { .. }), "Redis counts in this epoch: {error}");
     assert_eq!(world.ledger.totals().await.unwrap().journal, 2);
 }
@@ -233,7 +238,8 @@ pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
 pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: World) {
     let redis = world.redis_epoch(Closing::Exact).await;
     let refused = async |at| {
-        let error = world.ledger.take(at, world.node, &[order("a")]).await.expect_err("fenced");
+        let error =
+            world.ledger.take(at, world.node, &[order("a")], LOCK_WAIT).await.expect_err("fenced");
         assert!(matches!(error, LedgerError::Fenced { .. }), "{error}");
     };
     refused(redis).await;
@@ -243,7 +249,7 @@ pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: Wor
     world.ledger.bump(database, from, world.node, "c").await.unwrap().unwrap();
     refused(database).await;
     assert_eq!(world.ledger.counter(7, 0, "k").await.unwrap(), None, "nothing is left of it");
-    let error = world.ledger.take(super::world::at(99), world.node, &[order("a")]).await;
+    let error = world.ledger.take(super::world::at(99), world.node, &[order("a")], LOCK_WAIT).await;
     assert!(matches!(error, Err(LedgerError::Fenced { .. })), "{error:?}");
 }
 

@@ -2,11 +2,13 @@
 //! ways to say what happens to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use numerator::clock::ManualClock;
 use numerator::ledger::{
-    At, Claim, Closing, Deployment, Entry, IssuePath, NewNode, Owner, Partition, PartitionState,
-    Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder, TakeOutcome, open,
+    At, Claim, Closing, Deployment, Entry, IssuePath, LedgerSettings, NewNode, Owner, Partition,
+    PartitionState, Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder,
+    TakeOutcome, open,
 };
 use numerator::node::NodeId;
 use numerator::number::{NUMBER_MAX, Range, TakenRange};
@@ -14,6 +16,8 @@ use uuid::Uuid;
 
 /// The time at which every case begins.
 pub(super) const NOW_US: i64 = 1_700_000_000_000_000;
+/// How long takes wait for a lock.
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The partition that cases use unless they need two.
 pub(super) const PARTITION: u32 = 2;
 
@@ -27,7 +31,7 @@ pub(super) struct World {
 impl World {
     pub(super) async fn open(url: &str) -> Self {
         let clock = Arc::new(ManualClock::at(NOW_US));
-        let ledger = open(url, 6, clock.clone()).await.unwrap();
+        let ledger = open(url, connections(6), clock.clone()).await.unwrap();
         ledger.deployment(&deployment()).await.unwrap();
         let world = World { ledger, url: url.to_owned(), clock, node: NodeId::random() };
         world.join(world.node).await;
@@ -36,7 +40,7 @@ impl World {
 
     /// Another process on the same ledger.
     pub(super) async fn another(&self) -> SharedLedger {
-        open(&self.url, 2, self.clock.clone()).await.unwrap()
+        open(&self.url, connections(2), self.clock.clone()).await.unwrap()
     }
 
     /// Registers a node.
@@ -105,7 +109,7 @@ impl World {
 
     /// Takes one order that must get a number.
     pub(super) async fn take(&self, at: At, order: TakeOrder) -> Entry {
-        let taken = self.ledger.take(at, self.node, &[order]).await.unwrap();
+        let taken = self.ledger.take(at, self.node, &[order], LOCK_WAIT).await.unwrap();
         match &taken.outcomes[..] {
             [TakeOutcome::Taken(entry)] => entry.clone(),
             other => panic!("not taken: {other:?}"),
@@ -114,7 +118,11 @@ impl World {
 
     /// The gaps of a counter as (first, last, reason), by value.
     pub(super) async fn gaps(&self, counter_id: i64) -> Vec<(u64, u64, String)> {
-        let filter = numerator::ledger::GapFilter { counter_id: Some(counter_id), limit: 10_000 };
+        let filter = numerator::ledger::GapFilter {
+            counter_id: Some(counter_id),
+            limit: 10_000,
+            ..numerator::ledger::GapFilter::default()
+        };
         let gaps = self.ledger.gaps(&filter).await.unwrap();
         let mut gaps: Vec<_> = gaps
             .into_iter()
@@ -137,6 +145,11 @@ impl World {
             assert_eq!(self.ledger.overlaps(id, 10).await.unwrap(), [], "{counter:?}");
         }
     }
+}
+
+/// Settings with so many connections.
+pub(super) fn connections(connections_max: u32) -> LedgerSettings {
+    LedgerSettings { connections_max, ..LedgerSettings::default() }
 }
 
 pub(super) fn deployment() -> Deployment {

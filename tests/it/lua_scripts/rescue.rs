@@ -1,14 +1,14 @@
-//! survey, reveal, peek, seal: what is read of a held partition, and how its owner is ended (F9).
+//! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
 use numerator::counter::{HeldKey, IssueOutcome, Landing, OpenOutcome, Opening, Revealed, Sealed};
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, PARTITION, keyed, plain, taken};
 
 /// Every key of the partition, over all pages.
-async fn survey(bench: &Bench) -> Vec<HeldKey> {
+async fn scan(bench: &Bench) -> Vec<HeldKey> {
     let (mut all, mut cursor) = (Vec::new(), None);
     loop {
-        let page = bench.redis.survey(&bench.keys, PARTITION, cursor.as_deref()).await.unwrap();
+        let page = bench.redis.scan(&bench.keys, PARTITION, cursor.as_deref()).await.unwrap();
         assert!(page.is_master);
         all.extend(page.keys);
         cursor = page.next;
@@ -19,7 +19,7 @@ async fn survey(bench: &Bench) -> Vec<HeldKey> {
 }
 
 #[tokio::test]
-async fn a_survey_finds_every_key_of_the_partition_and_no_other() {
+async fn a_scan_finds_every_key_of_the_partition_and_no_other() {
     let mut bench = Bench::new().await;
     for index in 0..1_200 {
         bench.seed(&format!("7:0:k={index}"), 0, 10).await;
@@ -28,7 +28,7 @@ async fn a_survey_finds_every_key_of_the_partition_and_no_other() {
     bench.issue(&[keyed("one", None, "d1")]).await;
     bench.server.cli(&["set", "nbr:{8}:c:7:0:other", "x"]);
     bench.server.cli(&["set", "other:{7}:c:7:0:other", "x"]);
-    let held = survey(&bench).await;
+    let held = scan(&bench).await;
     let count = |is: fn(&HeldKey) -> bool| {
         let names: std::collections::BTreeSet<_> =
             held.iter().filter(|key| is(key)).map(|key| format!("{key:?}")).collect();
@@ -37,7 +37,7 @@ async fn a_survey_finds_every_key_of_the_partition_and_no_other() {
     assert_eq!(count(|key| matches!(key, HeldKey::Counter(_))), 1_201);
     assert_eq!(count(|key| matches!(key, HeldKey::Outbox(_))), 1);
     assert!(count(|key| matches!(key, HeldKey::Record(_))) >= 1);
-    let page = bench.redis.survey(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
     assert_eq!(page.deployment.as_deref(), Some(DEPLOYMENT));
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH), Some(EPOCH)));
 }
@@ -92,7 +92,7 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     }
     let foreign = bench.redis.seal(&bench.keys, PARTITION, "another", EPOCH + 9).await.unwrap();
     assert_eq!(foreign, Sealed::Foreign { deployment: DEPLOYMENT.into() });
-    let page = bench.redis.survey(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH + 5), Some(EPOCH)), "both are known");
 
     let guard = bench.next();
@@ -115,6 +115,6 @@ async fn a_server_without_an_owner_record_has_nothing_to_seal() {
     let sealed = bench.redis.seal(&bench.keys, PARTITION, DEPLOYMENT, EPOCH).await.unwrap();
     assert_eq!(sealed, Sealed::Sealed);
     assert_eq!(bench.server.cli(&["exists", "nbr:{7}:owner"]), "0");
-    let page = bench.redis.survey(&bench.keys, PARTITION, None).await.unwrap();
+    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
     assert_eq!((page.epoch, page.deployment), (None, None));
 }

@@ -37,6 +37,8 @@ struct State {
     connections: watch::Sender<usize>,
     released: watch::Sender<bool>,
     deafened: watch::Sender<()>,
+    /// Port and configuration epoch of the master that it names as a sentinel.
+    master: Mutex<(u16, u64)>,
 }
 
 impl Fake {
@@ -51,6 +53,7 @@ impl Fake {
             connections: watch::Sender::new(0),
             released: watch::Sender::new(false),
             deafened: watch::Sender::new(()),
+            master: Mutex::default(),
         });
         let shared = state.clone();
         tokio::spawn(async move {
@@ -64,6 +67,16 @@ impl Fake {
 
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// As a sentinel, names this server as the master from now on.
+    pub(super) fn name_master(&self, port: u16, config_epoch: u64) {
+        *self.state.master.lock().unwrap() = (port, config_epoch);
+    }
+
+    /// The port that it listens on.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// How many scripts ran.
@@ -118,6 +131,14 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
             }
             "INFO" => bulk("redis_version:7.0.15\r\n"),
             "CLIENT" => ":1\r\n".to_owned(),
+            // It has no password, and says so as a server does.
+            "AUTH" | "HELLO" => "-ERR AUTH called without any password configured\r\n".to_owned(),
+            "SENTINEL" => {
+                let (port, config_epoch) = *state.master.lock().unwrap();
+                let words = ["ip", "127.0.0.1", "port", &port.to_string(), "config-epoch"];
+                let words = words.iter().map(|word| bulk(word)).collect::<String>();
+                format!("*6\r\n{words}{}", bulk(&config_epoch.to_string()))
+            }
             "PING" => "+PONG\r\n".to_owned(),
             _ => "+OK\r\n".to_owned(),
         };

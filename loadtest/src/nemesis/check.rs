@@ -1,0 +1,354 @@
+//! What must hold at the end: every number that a caller was given against every other one, against
+//! the journal, and the gap register against the faults that may explain it.
+//!
+//! Reads the ledger with plain SQL, not through the code that wrote it.
+
+use std::collections::BTreeMap;
+
+use super::breaches::Breaches;
+use super::load::{LINES, Received, SERIES, Seen};
+use super::plan::{Kind, Step};
+use super::world::World;
+
+/// A step that was carried out, and when (wall clock, in microseconds).
+pub(super) struct Done<'a> {
+    /// What was done.
+    pub(super) step: &'a Step,
+    /// When its first fault came; it lasts until the next step's.
+    pub(super) injected_at_us: i64,
+}
+
+/// Values of one reason that a step left unissued.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gaps {
+    /// Entries of the register.
+    pub(super) entries: u64,
+    /// Values in them.
+    pub(super) values: u64,
+}
+
+/// What the ledger says at the end.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Rows of the journal with a number.
+    pub(super) journal_rows: u64,
+    /// Documents that got a second number after a close at the ceiling, as documented.
+    pub(super) second_numbers: u64,
+    /// Numbers whose record was lost when a node and the data of Redis went together.
+    pub(super) lost_in_double_failures: u64,
+    /// Epochs by how they were closed.
+    pub(super) closings: BTreeMap<String, u64>,
+    /// Epochs by what began them.
+    pub(super) causes: BTreeMap<String, u64>,
+    /// Gaps by kind of fault (none: before the first) and reason.
+    pub(super) gaps: BTreeMap<(Option<Kind>, bool, String), Gaps>,
+}
+
+/// A closed epoch.
+struct Closing {
+    is_ceiling: bool,
+    closed_at_us: i64,
+}
+
+type Closings = BTreeMap<(i64, i64), Closing>;
+
+/// An entry of the gap register.
+struct Gap {
+    counter_id: i64,
+    partition: i64,
+    epoch: i64,
+    first: u64,
+    last: u64,
+    step: u64,
+    reason: String,
+}
+
+/// A row of the journal.
+struct Row {
+    counter_id: i64,
+    number: String,
+    first: u64,
+    last: u64,
+    partition: i64,
+    epoch: i64,
+}
+
+/// Checks everything; what is broken goes to `breaches`.
+pub(super) fn check(
+    world: &World,
+    seen: Seen,
+    done: &[Done<'_>],
+    breaches: &mut Breaches,
+) -> Findings {
+    // First: it also registers the gaps of counters that nobody touched since.
+    let (is_clean, report) = world.verify();
+    if !is_clean {
+        breaches.add("verify is not clean", report);
+    }
+    let mut findings = Findings::default();
+    let closings = read_closings(world, &mut findings);
+    world.rows(
+        "select regexp_replace(detail::json ->> 'cause', '[0-9a-f]{32,}', '...'), count(*) \
+         from {}.event where kind = 'recovery' group by 1",
+        |row| {
+            findings.causes.insert(row[0].to_owned(), parse(row[1]));
+        },
+    );
+    let gaps = read_gaps(world);
+    judge_gaps(&gaps, &closings, done, &mut findings, breaches);
+    let mut all = seen.received;
+    all.extend(seen.second);
+    find_duplicates(&mut all, breaches);
+    all.sort_unstable_by_key(|received| (received.document, received.first));
+    let mut audit = Audit {
+        wanted: &all,
+        next: 0,
+        missing: Vec::new(),
+        counter_ids: BTreeMap::new(),
+        closings: &closings,
+    };
+    audit.run(world, &mut findings, breaches);
+    let (missing, counter_ids) = (audit.missing, audit.counter_ids);
+    for received in missing {
+        let counter_id = counter_ids.get(&received.counter);
+        let covers = |gap: &&Gap| {
+            Some(&gap.counter_id) == counter_id
+                && gap.reason == "unaccounted"
+                && (gap.first..=gap.last).contains(&received.first)
+        };
+        let step = gaps.iter().find(covers).and_then(|gap| step_of(gap, &closings, done));
+        if step
+            .is_some_and(|step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data_of_redis))
+        {
+            findings.lost_in_double_failures += 1;
+        } else {
+            breaches.add("number that is not in the journal", tell(&received));
+        }
+    }
+    findings
+}
+
+fn tell(received: &Received) -> String {
+    let Received { document, counter, first, last } = *received;
+    format!("{} to {last} for document {document}", Received::text(counter, first))
+}
+
+fn parse<T: std::str::FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("the ledger answered {text}, which is no number"))
+}
+
+fn read_closings(world: &World, findings: &mut Findings) -> Closings {
+    let mut closings = Closings::new();
+    world.rows(
+        "select partition_id, epoch, closing, closed_at_us from {}.closed_epoch where epoch > 0",
+        |row| {
+            *findings.closings.entry(row[2].to_owned()).or_default() += 1;
+            let closing = Closing { is_ceiling: row[2] == "ceiling", closed_at_us: parse(row[3]) };
+            closings.insert((parse(row[0]), parse(row[1])), closing);
+        },
+    );
+    closings
+}
+
+fn read_gaps(world: &World) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    world.rows(
+        "select g.counter_id, c.partition_id, g.epoch, g.first_value, g.last_value, g.step, \
+         g.reason from {}.gap g join {}.counter c using (counter_id)",
+        |row| {
+            gaps.push(Gap {
+                counter_id: parse(row[0]),
+                partition: parse(row[1]),
+                epoch: parse(row[2]),
+                first: parse(row[3]),
+                last: parse(row[4]),
+                step: parse(row[5]),
+                reason: row[6].to_owned(),
+            });
+        },
+    );
+    gaps
+}
+
+/// The step during which the epoch was closed whose closing made the gap.
+fn step_of<'a>(gap: &Gap, closings: &Closings, done: &[Done<'a>]) -> Option<&'a Step> {
+    let from = (gap.partition, gap.epoch);
+    let closing = if gap.reason == "unaccounted" {
+        let later = closings.range(from..=(gap.partition, i64::MAX));
+        later.map(|(_, closing)| closing).find(|closing| closing.is_ceiling)
+    } else {
+        closings.get(&from)
+    }?;
+    let is_before = |done: &&Done<'_>| done.injected_at_us <= closing.closed_at_us;
+    done.iter().take_while(is_before).last().map(|done| done.step)
+}
+
+fn judge_gaps(
+    gaps: &[Gap],
+    closings: &Closings,
+    done: &[Done<'_>],
+    findings: &mut Findings,
+    breaches: &mut Breaches,
+) {
+    for gap in gaps {
+        let step = step_of(gap, closings, done);
+        let example = || {
+            let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
+            let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
+            format!(
+                "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch \
+                 {epoch}, during: {during}"
+            )
+        };
+        let is_explained = match gap.reason.as_str() {
+            "unaccounted" => step.is_some_and(|step| step.any(Kind::may_silence_a_node)),
+            "discarded" => step.is_some(),
+            _ => false,
+        };
+        if !is_explained {
+            breaches.add("gap that nothing explains", example());
+        } else if step.is_some_and(|step| step.all(Kind::promises_no_gap)) {
+            breaches.add("gap though all nodes were alive", example());
+        }
+        let kind = step.map(|step| step.faults[0].kind);
+        let is_double = step.is_some_and(|step| step.faults.len() > 1);
+        let entry = findings.gaps.entry((kind, is_double, gap.reason.clone())).or_default();
+        entry.entries += 1;
+        entry.values += (gap.last - gap.first) / gap.step + 1;
+    }
+}
+
+/// A value that two documents were given.
+fn find_duplicates(all: &mut [Received], breaches: &mut Breaches) {
+    all.sort_unstable_by_key(|received| (received.counter, received.first, received.document));
+    let mut before: Option<Received> = None;
+    for received in all {
+        if let Some(before) = before
+            && before.counter == received.counter
+            && before.last >= received.first
+            && before.document != received.document
+        {
+            let (one, two) = (tell(&before), tell(received));
+            breaches.add("DUPLICATE number", format!("{one}; {two}"));
+        }
+        let reaches_farther = before.is_none_or(|before| {
+            before.counter != received.counter || before.last <= received.last
+        });
+        if reaches_farther {
+            before = Some(*received);
+        }
+    }
+}
+
+/// Walks the journal, by document, beside what the callers were given.
+struct Audit<'a> {
+    /// Sorted by document.
+    wanted: &'a [Received],
+    next: usize,
+    missing: Vec<Received>,
+    /// Id by counter.
+    counter_ids: BTreeMap<u64, i64>,
+    closings: &'a Closings,
+}
+
+impl Audit<'_> {
+    fn run(&mut self, world: &World, findings: &mut Findings, breaches: &mut Breaches) {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut document = None;
+        world.rows(
+            "select document_id, counter_id, number, first_value, last_value, partition_id, \
+             epoch from {}.journal where number is not null order by document_id, epoch",
+            |row| {
+                findings.journal_rows += 1;
+                let of: u64 = parse(row[0].trim_start_matches('d'));
+                if document.is_some_and(|document| document != of) {
+                    self.judge(document, &rows, findings, breaches);
+                    rows.clear();
+                }
+                document = Some(of);
+                rows.push(Row {
+                    counter_id: parse(row[1]),
+                    number: row[2].to_owned(),
+                    first: parse(row[3]),
+                    last: parse(row[4]),
+                    partition: parse(row[5]),
+                    epoch: parse(row[6]),
+                });
+            },
+        );
+        self.judge(document, &rows, findings, breaches);
+        self.missing.extend(&self.wanted[self.next..]);
+    }
+
+    fn judge(
+        &mut self,
+        document: Option<u64>,
+        rows: &[Row],
+        findings: &mut Findings,
+        breaches: &mut Breaches,
+    ) {
+        let Some(document) = document else { return };
+        while let Some(received) = self.wanted.get(self.next)
+            && received.document <= document
+        {
+            self.next += 1;
+            let text = Received::text(received.counter, received.first);
+            let fits = |row: &&Row| {
+                row.number == text && (row.first, row.last) == (received.first, received.last)
+            };
+            match rows.iter().find(fits).filter(|_| received.document == document) {
+                Some(row) => {
+                    self.counter_ids.insert(received.counter, row.counter_id);
+                }
+                None => self.missing.push(*received),
+            }
+        }
+        for pair in rows.windows(2) {
+            let (from, to) = (&pair[0], &pair[1]);
+            let epochs = (from.partition, from.epoch)..(from.partition, to.epoch);
+            if self.closings.range(epochs).any(|(_, closing)| closing.is_ceiling) {
+                findings.second_numbers += 1;
+            } else {
+                let told = format!(
+                    "document {document}: {} in epoch {}, {} in epoch {}, partition {}",
+                    from.number, from.epoch, to.number, to.epoch, from.partition
+                );
+                breaches.add("second number for one request", told);
+            }
+        }
+    }
+}
+
+/// Counters that the load uses.
+pub(super) const COUNTERS: u64 = SERIES.len() as u64 * LINES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(document: u64, counter: u64, first: u64, last: u64) -> Received {
+        Received { document, counter, first, last }
+    }
+
+    fn duplicates(mut all: Vec<Received>) -> u64 {
+        let mut breaches = Breaches::default();
+        find_duplicates(&mut all, &mut breaches);
+        breaches.iter().map(|(_, count, _)| count).sum()
+    }
+
+    #[test]
+    fn a_value_given_to_two_documents_is_found() {
+        assert_eq!(duplicates(vec![received(1, 1, 5, 5), received(2, 1, 5, 5)]), 1);
+        assert_eq!(duplicates(vec![received(1, 1, 5, 9), received(2, 1, 7, 7)]), 1);
+        let behind_a_short_one =
+            vec![received(1, 1, 1, 9), received(1, 1, 2, 2), received(2, 1, 8, 8)];
+        assert_eq!(duplicates(behind_a_short_one), 1);
+    }
+
+    #[test]
+    fn a_repeated_answer_and_another_counter_are_no_duplicate() {
+        assert_eq!(duplicates(vec![received(1, 1, 5, 5), received(1, 1, 5, 5)]), 0);
+        assert_eq!(duplicates(vec![received(1, 1, 5, 5), received(2, 2, 5, 5)]), 0);
+        assert_eq!(duplicates(vec![received(1, 1, 5, 9), received(2, 1, 10, 12)]), 0);
+    }
+}

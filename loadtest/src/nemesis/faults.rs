@@ -1,0 +1,159 @@
+//! How each kind of fault is done to the servers, and how it ends.
+
+use std::time::{Duration, Instant};
+
+use harness::redis::Redis;
+
+use super::plan::{Fault, Kind, NODES};
+use super::world::{REDIS_OPTIONS, World};
+
+/// How long a master may take to forget its last replica: it looks once a second.
+const IDENTITY_LIMIT: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a replica lags behind before it is promoted.
+const LAG: Duration = Duration::from_millis(200);
+
+impl World {
+    /// Does it.
+    pub(super) async fn inject(&mut self, fault: &Fault) {
+        let node = fault.node;
+        match fault.kind {
+            Kind::NodeKilled => self.nodes[node].service.kill(),
+            Kind::NodePaused => self.nodes[node].service.signal("STOP"),
+            Kind::NodeRestarted => self.nodes[node].service.signal("TERM"),
+            Kind::Flushed => self.redis.flushall(),
+            Kind::RedisRestarted | Kind::RedisRestartedEmpty | Kind::RedisAway => self.redis.kill(),
+            Kind::RedisPaused => self.redis.signal("STOP"),
+            Kind::RedisFull => self.limit_memory("noeviction"),
+            Kind::RedisEvicts => self.limit_memory("allkeys-random"),
+            Kind::FailOver => self.fail_over(Duration::ZERO).await,
+            Kind::StaleFailOver => self.fail_over(LAG).await,
+            Kind::ReplicaAttached => {
+                let replica = Redis::start_with(&REDIS_OPTIONS);
+                replica.follow(&self.redis);
+                self.replica = Some(replica);
+                self.redis.cli(&["config", "set", "repl-backlog-ttl", "1"]);
+            }
+            Kind::CounterDeleted => self.on_one_key("nbr:*:c:*", fault.pick, &["del"], &[]),
+            Kind::CounterLowered => {
+                self.on_one_key("nbr:*:c:*", fault.pick, &["hset"], &["value", "1"]);
+            }
+            Kind::OutboxDeleted => self.on_one_key("nbr:*:outbox:*", fault.pick, &["del"], &[]),
+            Kind::RedisLinkCut => self.nodes[node].to_redis.cut(),
+            Kind::RedisLinkDown => self.nodes[node].to_redis.refuse(),
+            Kind::RedisLinkSlow => self.nodes[node].to_redis.delay(fault.delay),
+            Kind::RedisAnswersLost => self.nodes[node].to_redis.swallow_answers(),
+            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis.refuse()),
+            Kind::LedgerLinkCut => self.nodes[node].to_ledger.cut(),
+            Kind::LedgerLinkDown => self.nodes[node].to_ledger.refuse(),
+            Kind::LedgerLinkSlow => self.nodes[node].to_ledger.delay(fault.delay),
+            Kind::LedgerAnswersLost => self.nodes[node].to_ledger.swallow_answers(),
+            Kind::LedgerRestarted => self.postgres.kill(),
+            Kind::EverythingKilled | Kind::EverythingKilledEmpty => {
+                self.nodes.iter_mut().for_each(|node| node.service.kill());
+                self.redis.kill();
+                self.postgres.kill();
+            }
+        }
+    }
+
+    /// Puts the servers and links right again; what the nodes make of it is theirs.
+    pub(super) fn heal(&mut self, fault: &Fault) {
+        let node = fault.node;
+        match fault.kind {
+            Kind::NodeKilled => self.launch(node),
+            Kind::NodePaused => self.nodes[node].service.signal("CONT"),
+            Kind::NodeRestarted => {
+                self.nodes[node].service.has_ended_well();
+                self.launch(node);
+            }
+            Kind::RedisRestarted | Kind::RedisAway => self.redis.restart(),
+            Kind::RedisRestartedEmpty => self.redis.restart_empty(),
+            Kind::RedisPaused => self.redis.signal("CONT"),
+            Kind::RedisFull | Kind::RedisEvicts => {
+                self.redis.cli(&[
+                    "config",
+                    "set",
+                    "maxmemory",
+                    "0",
+                    "maxmemory-policy",
+                    "noeviction",
+                ]);
+            }
+            Kind::ReplicaAttached => self.detach_replica(),
+            Kind::RedisLinkDown | Kind::RedisLinkSlow | Kind::RedisAnswersLost => {
+                self.nodes[node].to_redis.forward();
+            }
+            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis.forward()),
+            Kind::LedgerLinkDown | Kind::LedgerLinkSlow | Kind::LedgerAnswersLost => {
+                self.nodes[node].to_ledger.forward();
+            }
+            Kind::LedgerRestarted => self.postgres.restart(),
+            Kind::EverythingKilled | Kind::EverythingKilledEmpty => {
+                self.postgres.restart();
+                if fault.kind == Kind::EverythingKilled {
+                    self.redis.restart();
+                } else {
+                    self.redis.restart_empty();
+                }
+                (0..NODES).for_each(|node| self.launch(node));
+            }
+            Kind::Flushed
+            | Kind::FailOver
+            | Kind::StaleFailOver
+            | Kind::CounterDeleted
+            | Kind::CounterLowered
+            | Kind::OutboxDeleted
+            | Kind::RedisLinkCut
+            | Kind::LedgerLinkCut => {}
+        }
+    }
+
+    /// Ends the replica, and waits until the master has taken another identity for it: what follows
+    /// from that belongs to this fault.
+    fn detach_replica(&mut self) {
+        let identity = || {
+            let info = self.redis.cli(&["info", "replication"]);
+            info.lines().find(|line| line.starts_with("master_replid:")).map(str::to_owned)
+        };
+        let before = identity();
+        self.replica = None;
+        let deadline = Instant::now() + IDENTITY_LIMIT;
+        while identity() == before && Instant::now() < deadline {
+            std::thread::park_timeout(POLL);
+        }
+        self.redis.cli(&["config", "set", "repl-backlog-ttl", "3600"]);
+    }
+
+    /// Makes a replica the master while the old master dies; the replica is `lag` behind.
+    async fn fail_over(&mut self, lag: Duration) {
+        let replica = Redis::start_with(&REDIS_OPTIONS);
+        replica.follow(&self.redis);
+        if lag > Duration::ZERO {
+            self.redis.hold_replicas_back();
+            tokio::time::sleep(lag).await;
+        } else {
+            self.redis.wait_for_copy(&replica);
+        }
+        self.redis.kill();
+        replica.promote();
+        self.point_to(replica);
+    }
+
+    /// Less memory than is in use.
+    fn limit_memory(&self, policy: &str) {
+        self.redis.cli(&["config", "set", "maxmemory", "1mb", "maxmemory-policy", policy]);
+    }
+
+    /// Runs a command on one of the keys that fit; without one there is nothing to do.
+    fn on_one_key(&self, pattern: &str, pick: usize, command: &[&str], arguments: &[&str]) {
+        let listing = self.redis.cli(&["--scan", "--pattern", pattern]);
+        let mut keys: Vec<&str> = listing.lines().filter(|key| !key.is_empty()).collect();
+        keys.sort_unstable();
+        if !keys.is_empty() {
+            let key = keys[pick % keys.len()];
+            self.redis.cli(&[command, &[key], arguments].concat());
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The callers: what they ask for, and what they are given.
+//!
+//! Each caller has a home node. Where that fails it asks the next one, the same request again, as a
+//! client behind a balancer would, until it has its number. It never gives a request up while the
+//! load goes on, and keeps everything that it was ever given.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use fastrand::Rng;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::plan::NODES;
+use super::progress::{Progress, Refusal};
+
+/// Types of the drill, one series each; the first letter leads the number.
+pub(super) const SERIES: [&str; 4] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA"];
+
+/// How each of them is taken.
+pub(super) const POLICIES: [&str; SERIES.len()] = ["fast", "durable", "fast", "gapless"];
+
+/// Values of the variable that each series counts by: so many counters has each.
+pub(super) const LINES: u64 = 32;
+
+/// After so long a caller asks another node.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long callers still insist on their last number once the load is told to end.
+const FINISH_LIMIT: Duration = Duration::from_secs(60);
+
+/// Pause of a caller that was refused.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Documents that a caller remembers to ask for again.
+const REMEMBERED: usize = 256;
+
+/// Where ranges and several documents are asked for.
+const BATCHES: &str = "/api/v1/document-numbering/batches";
+
+/// Where the nodes listen right now.
+pub(super) type Addresses = RwLock<[String; NODES]>;
+
+/// What is asked for under one document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    /// The document, from 0.
+    pub(super) document: u64,
+    /// Index of the series.
+    pub(super) series: usize,
+    /// Value of the variable.
+    pub(super) line: u64,
+    /// 1, or the length of a range.
+    pub(super) count: u64,
+}
+
+impl Order {
+    /// The document's name; names sort as documents do.
+    pub(super) fn name(&self) -> String {
+        format!("d{:012}", self.document)
+    }
+
+    fn body(&self) -> Value {
+        let mut body = json!({
+            "type": SERIES[self.series], "context": { "LINE": format!("{:03}", self.line) }
+        });
+        if self.count > 1 {
+            body["document_id"] = self.name().into();
+            body["count"] = self.count.into();
+        }
+        body
+    }
+
+    fn path(&self) -> String {
+        if self.count > 1 {
+            return BATCHES.into();
+        }
+        format!("/api/v1/documents/{}/generate-number", self.name())
+    }
+}
+
+/// A number, or a range of them, that a caller was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Received {
+    /// For this document.
+    pub(super) document: u64,
+    /// The counter, of all series.
+    pub(super) counter: u64,
+    /// First value.
+    pub(super) first: u64,
+    /// Last value.
+    pub(super) last: u64,
+}
+
+impl Received {
+    /// The text that a value of a counter must have.
+    pub(super) fn text(counter: u64, value: u64) -> String {
+        let series = usize::try_from(counter / LINES).expect("an index of a series");
+        format!("{}{:03}-{value:09}", &SERIES[series][..1], counter % LINES)
+    }
+}
+
+/// Everything that the callers of a load were given.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The first answer for each document.
+    pub(super) received: Vec<Received>,
+    /// Later answers for a document that were not the first one again.
+    pub(super) second: Vec<Received>,
+    /// Requests that were a repetition and were answered.
+    pub(super) repeated: u64,
+    /// Documents without a number at the end.
+    pub(super) unanswered: u64,
+}
+
+impl Seen {
+    fn add(&mut self, other: Seen) {
+        self.received.extend(other.received);
+        self.second.extend(other.second);
+        self.repeated += other.repeated;
+        self.unanswered += other.unanswered;
+    }
+}
+
+/// A load that goes on until it is told to end.
+pub(super) struct Load {
+    stop: watch::Sender<bool>,
+    callers: Vec<JoinHandle<Seen>>,
+}
+
+impl Load {
+    /// Starts so many callers, which together ask for at most `rate` documents in a second.
+    pub(super) fn start(
+        addresses: &Arc<Addresses>,
+        progress: &Arc<Progress>,
+        seed: u64,
+        connections: u32,
+        rate: u32,
+    ) -> Self {
+        let stop = watch::Sender::new(false);
+        let next = Arc::new(AtomicU64::new(0));
+        let pace = Duration::from_secs(1) * connections / rate.max(1);
+        let mut seeds = Rng::with_seed(seed);
+        let start = |i: u32| {
+            let caller = Caller {
+                addresses: Arc::clone(addresses),
+                progress: Arc::clone(progress),
+                stop: stop.subscribe(),
+                next: Arc::clone(&next),
+                client: client(),
+                rng: seeds.fork(),
+                home: i as usize % NODES,
+                pace,
+                remembered: Vec::new(),
+                seen: Seen::default(),
+            };
+            tokio::spawn(caller.run())
+        };
+        Load { callers: (0..connections).map(start).collect(), stop }
+    }
+
+    /// Ends the load: each caller waits for its last number.
+    pub(super) async fn finish(self) -> Seen {
+        self.stop.send_replace(true);
+        let mut all = Seen::default();
+        for caller in self.callers {
+            all.add(caller.await.expect("a caller does not panic"));
+        }
+        all
+    }
+}
+
+fn client() -> Client {
+    let builder = Client::builder().timeout(PATIENCE).pool_max_idle_per_host(1);
+    builder.build().expect("a client without TLS")
+}
+
+struct Caller {
+    addresses: Arc<Addresses>,
+    progress: Arc<Progress>,
+    stop: watch::Receiver<bool>,
+    next: Arc<AtomicU64>,
+    client: Client,
+    rng: Rng,
+    home: usize,
+    pace: Duration,
+    /// Documents to ask for again, and what they were given.
+    remembered: Vec<(Order, Received)>,
+    seen: Seen,
+}
+
+impl Caller {
+    async fn run(mut self) -> Seen {
+        let mut due = Instant::now();
+        while !*self.stop.borrow() {
+            match self.rng.u32(..100) {
+                0..10 => self.repeat().await,
+                10..15 => self.range().await,
+                15..20 => self.batch().await,
+                _ => self.single().await,
+            }
+            due = (due + self.pace).max(Instant::now() - self.pace);
+            tokio::time::sleep_until(due).await;
+        }
+        self.seen
+    }
+
+    fn order(&mut self, count: u64) -> Order {
+        let document = self.next.fetch_add(1, Ordering::Relaxed);
+        let (series, line) = (self.rng.usize(..SERIES.len()), self.rng.u64(..LINES));
+        Order { document, series, line, count }
+    }
+
+    async fn single(&mut self) {
+        let order = self.order(1);
+        self.ask(&order).await;
+    }
+
+    async fn range(&mut self) {
+        let count = self.rng.u64(2..=20);
+        let order = self.order(count);
+        self.ask(&order).await;
+    }
+
+    /// Asks for a new document until there is a number.
+    async fn ask(&mut self, order: &Order) {
+        match self.insist(order.path(), order.body(), self.home).await {
+            Some((node, answer)) => self.keep(node, order, &answer),
+            None => self.seen.unanswered += 1,
+        }
+    }
+
+    /// Several documents in one call; those that were refused come again with all the others.
+    async fn batch(&mut self) {
+        let orders: Vec<Order> = (0..self.rng.usize(2..=5)).map(|_| self.order(1)).collect();
+        let documents: Vec<Value> = orders
+            .iter()
+            .map(|order| {
+                let mut body = order.body();
+                body["document_id"] = order.name().into();
+                body
+            })
+            .collect();
+        let body = json!({ "documents": documents });
+        let Some((node, answer)) = self.insist(BATCHES.into(), body, self.home).await else {
+            self.seen.unanswered += orders.len() as u64;
+            return;
+        };
+        let items = answer["items"].as_array().map_or(&[][..], Vec::as_slice);
+        for (order, item) in orders.iter().zip(items) {
+            self.keep(node, order, item);
+        }
+        // A short answer leaves documents without a number: the journal will tell.
+        self.seen.unanswered += orders.len().saturating_sub(items.len()) as u64;
+    }
+
+    /// Asks any node for a document that has its number: the same one must come.
+    async fn repeat(&mut self) {
+        if self.remembered.is_empty() {
+            return;
+        }
+        let (order, before) = self.remembered[self.rng.usize(..self.remembered.len())];
+        let node = self.rng.usize(..NODES);
+        let Some((node, answer)) = self.insist(order.path(), order.body(), node).await else {
+            return;
+        };
+        let Some(again) = self.read(node, &order, &answer) else { return };
+        self.seen.repeated += 1;
+        if again != before {
+            self.seen.second.push(again);
+        }
+    }
+
+    /// Asks until the whole is answered well; none when the load ended first.
+    async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
+        let answered = async {
+            let mut node = first;
+            let mut attempts: u32 = 0;
+            loop {
+                attempts += 1;
+                match self.post(node, &path, &body).await {
+                    Ok(answer) => return (node, answer),
+                    Err(refusal) => self.progress.refused(node, refusal),
+                }
+                if attempts == 2 {
+                    self.progress.refused_again();
+                }
+                sleep(RETRY_PAUSE).await;
+                node = (node + 1) % NODES;
+            }
+        };
+        let ended = async {
+            // An error says that the load is gone, and with it whoever wants an answer.
+            let _ = self.stop.clone().wait_for(|stop| *stop).await;
+            sleep(FINISH_LIMIT).await;
+        };
+        tokio::select! {
+            answer = answered => Some(answer),
+            () = ended => None,
+        }
+    }
+
+    async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, Refusal> {
+        let url = {
+            let addresses = self.addresses.read().expect("no holder of this lock panics");
+            format!("{}{path}", addresses[node])
+        };
+        let answer = self.client.post(url).json(body).send().await.map_err(|e| Refusal::of(&e))?;
+        let status = answer.status().as_u16();
+        let answer: Value = answer.json().await.map_err(|e| Refusal::of(&e))?;
+        let items = answer["items"].as_array().into_iter().flatten();
+        let statuses = items.map(|item| item["status"].as_u64().unwrap_or_default());
+        let is_well = |status: &u64| matches!(status, 200 | 201);
+        match std::iter::once(u64::from(status)).chain(statuses).find(|status| !is_well(status)) {
+            None => Ok(answer),
+            Some(status) => {
+                let status = u16::try_from(status).unwrap_or_default();
+                if !(500..600).contains(&status) {
+                    // Every request of the drill is right: nothing but a fault may refuse it.
+                    let told = format!("{status} for {path}: {answer}");
+                    self.progress.breach("refusal that no fault excuses", told);
+                }
+                Err(Refusal::Status(status))
+            }
+        }
+    }
+
+    fn keep(&mut self, node: usize, order: &Order, answer: &Value) {
+        let Some(received) = self.read(node, order, answer) else { return };
+        self.seen.received.push(received);
+        if self.remembered.len() < REMEMBERED {
+            self.remembered.push((*order, received));
+        } else {
+            let place = self.rng.usize(..REMEMBERED);
+            self.remembered[place] = (*order, received);
+        }
+    }
+
+    /// What an answer gives; none, and noted, where it does not fit the order.
+    fn read(&self, node: usize, order: &Order, answer: &Value) -> Option<Received> {
+        let serial = &answer["serials"][0];
+        let value = |field: &str| serial[field].as_str().and_then(|text| text.parse().ok());
+        let counter = order.series as u64 * LINES + order.line;
+        let received = match (value("first"), value("last")) {
+            (Some(first), Some(last)) => {
+                Received { document: order.document, counter, first, last }
+            }
+            _ => Received { document: order.document, counter, first: 0, last: 0 },
+        };
+        let single = &answer["document_number"];
+        let text = if single.is_null() { &answer["first_number"] } else { single };
+        let fits = received.first > 0
+            && received.last.checked_sub(received.first) == Some(order.count - 1)
+            && text.as_str() == Some(&Received::text(counter, received.first))
+            && answer["document_id"].as_str() == Some(&order.name());
+        if !fits {
+            let told = format!("{order:?} was answered {answer}");
+            self.progress.breach("answer that does not fit its request", told);
+            return None;
+        }
+        let fell_back = &answer["path"] == "database" && POLICIES[order.series] != "gapless";
+        self.progress.answered(node, order.series, order.count, fell_back);
+        Some(received)
+    }
+}

@@ -1,0 +1,216 @@
+//! `loadtest nemesis`: random faults under load, and whether every promise holds.
+//!
+//! One step at a time: some calm, a fault or two that overlap, and the wait until everything is in
+//! order again. The seed fixes the faults and their order; what the load does between them is not
+//! reproducible.
+
+mod breaches;
+mod check;
+mod faults;
+mod load;
+mod plan;
+mod progress;
+mod report;
+mod world;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use numerator::clock::{Clock as _, SystemClock};
+use tokio::time::{Instant, sleep};
+
+use breaches::Breaches;
+use check::Done;
+use load::{Load, Seen};
+use plan::{KINDS, Kind, NODES, Plan, Step};
+use progress::{Progress, Refusals};
+use report::Report;
+use world::World;
+
+/// Lines of a node's log that are shown when it does not recover.
+const LOG_LINES: usize = 40;
+
+/// Exit code of a command line that cannot be followed.
+const WRONG_USAGE: u8 = 2;
+
+/// How long and how hard.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct NemesisArgs {
+    /// How long faults are injected, in seconds; the checks come after that
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Ends after so many steps, if the time allows them
+    #[arg(long)]
+    steps: Option<usize>,
+    /// What the sequence of faults follows from; drawn and printed without it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only faults whose name holds this text; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Callers at once
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    connections: u32,
+    /// Most requests in a second, of all callers together
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+}
+
+/// What became of one step.
+struct Outcome {
+    step: Step,
+    /// Wall clock.
+    injected_at_us: i64,
+    /// Longest time in which a series had no number from any node.
+    stall: Duration,
+    /// From the injection until servers and links were right again.
+    lasted: Duration,
+    /// From the injection until everything was in order again.
+    took: Duration,
+    /// From the injection until the database path gave a number.
+    database_path: Option<Duration>,
+    /// What callers met meanwhile, by node.
+    refusals: [Refusals; NODES],
+    /// Requests that the next node refused as well.
+    refused_twice: u64,
+}
+
+/// Runs the drill and prints its report.
+pub(crate) fn run(args: &NemesisArgs) -> ExitCode {
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let Some(plan) = Plan::new(seed, &args.only) else {
+        say(&format!("--only: there are the faults {}", KINDS.map(Kind::name).join(", ")));
+        return ExitCode::from(WRONG_USAGE);
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+    let report = runtime.block_on(drill(args, seed, plan));
+    let _ = write!(io::stdout(), "{report}");
+    if report.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn drill(args: &NemesisArgs, seed: u64, plan: Plan) -> Report {
+    say(&format!("seed {seed}: starting {NODES} nodes, Redis and PostgreSQL"));
+    let mut world = World::start();
+    let progress = Arc::new(Progress::new());
+    let (addresses, connections) = (world.addresses(), args.connections);
+    let load = Load::start(&addresses, &progress, seed, connections, args.rate);
+    let mut breaches = Breaches::default();
+    if let Err(disorder) = world.settle(&progress).await {
+        breaches.add("does not begin to issue", disorder);
+    }
+
+    let deadline = Instant::now() + Duration::from_secs(args.seconds);
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for step in plan.take(args.steps.unwrap_or(usize::MAX)) {
+        if Instant::now() >= deadline || !breaches.is_empty() {
+            break;
+        }
+        let (outcome, settled) = carry_out(&mut world, &progress, step).await;
+        say(&format!("{:4}. {}", outcomes.len() + 1, report::line(&outcome, &progress)));
+        if let Err(disorder) = settled {
+            for node in 0..NODES {
+                say(&format!("--- node {node}\n{}", world.log_tail(node, LOG_LINES)));
+            }
+            breaches.add("does not recover", format!("{}: {disorder}", outcome.step));
+        }
+        outcomes.push(outcome);
+    }
+
+    say("ending the load");
+    let seen = load.finish().await;
+    conclude(args, seed, world, &progress, seen, outcomes, breaches)
+}
+
+/// Injects a step's faults, ends them, and waits until everything is in order again.
+async fn carry_out(
+    world: &mut World,
+    progress: &Progress,
+    step: Step,
+) -> (Outcome, Result<(), String>) {
+    sleep(step.calm).await;
+    let (refused_before, twice_before) = (progress.refusals(), progress.refused_twice());
+    progress.reset();
+    let (started, injected_us) = (Instant::now(), progress.now_us());
+    let injected_at_us = SystemClock.now_us();
+    let mut open: Vec<(Instant, plan::Fault)> = Vec::new();
+    for (i, fault) in step.faults.iter().enumerate() {
+        if i > 0 {
+            sleep(step.offset).await;
+        }
+        world.inject(fault).await;
+        open.push((Instant::now() + fault.hold, *fault));
+    }
+    open.sort_by_key(|(until, _)| *until);
+    for (until, fault) in open {
+        tokio::time::sleep_until(until).await;
+        world.heal(&fault);
+    }
+    let lasted = started.elapsed();
+    let settled = world.settle(progress).await;
+    let mut refusals = progress.refusals();
+    for (now, before) in refusals.iter_mut().zip(refused_before) {
+        for (why, count) in now.iter_mut() {
+            *count -= before.get(why).copied().unwrap_or_default();
+        }
+        now.retain(|_, count| *count > 0);
+    }
+    let database_path = progress.first_by_database_us();
+    let outcome = Outcome {
+        step,
+        injected_at_us,
+        stall: progress.stall(),
+        lasted,
+        took: started.elapsed(),
+        database_path: database_path.map(|us| Duration::from_micros(us - injected_us)),
+        refusals,
+        refused_twice: progress.refused_twice() - twice_before,
+    };
+    (outcome, settled)
+}
+
+fn conclude(
+    args: &NemesisArgs,
+    seed: u64,
+    mut world: World,
+    progress: &Progress,
+    seen: Seen,
+    outcomes: Vec<Outcome>,
+    mut breaches: Breaches,
+) -> Report {
+    for node in world.terminate() {
+        let log = world.log_tail(node, LOG_LINES);
+        breaches.add("a node does not end well", format!("node {node}: {log}"));
+    }
+    say("checking");
+    breaches.extend(progress.breaches());
+    if seen.unanswered > 0 {
+        breaches.add("documents without an answer", seen.unanswered.to_string());
+    }
+    let (received, repeated) = (seen.received.len() as u64, seen.repeated);
+    let done: Vec<Done<'_>> = outcomes
+        .iter()
+        .map(|outcome| Done { step: &outcome.step, injected_at_us: outcome.injected_at_us })
+        .collect();
+    let findings = check::check(&world, seen, &done, &mut breaches);
+    drop(done);
+    Report {
+        seed,
+        connections: args.connections,
+        outcomes,
+        numbers: progress.numbers(),
+        received,
+        repeated,
+        refusals: progress.refusals(),
+        restarts: world.restarts,
+        findings,
+        breaches,
+    }
+}
+
+/// Tells a person how it goes; the report alone goes to stdout.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,316 @@
+//! A node's ordinary work: requests, flights, handing out, the journal, the database path. Never
+//! looks at what a process could not see.
+
+use crate::ledger::{Part, Seeding, Stage};
+use crate::protocol::Protocol;
+use crate::server::{Body, Message, Outcome, Reply, Server};
+use crate::state::{
+    Asked, Chore, Flight, Incarnation, Key, NodeId, Owner, Parked, Record, Seat, ServerId, State,
+    Ticket, insert,
+};
+
+impl Protocol {
+    /// A client sends a request again.
+    pub(crate) fn send(state: &mut State, key: Key, node: NodeId) {
+        let nth = &mut state.sent[usize::from(key)];
+        let ticket = Ticket { key, allocation: key * 8 + *nth, asked: Asked::No };
+        *nth += 1;
+        state.retries -= 1;
+        state.node(node).tickets.push(ticket);
+    }
+
+    /// Becomes a participant of the open epoch.
+    pub(crate) fn join(&self, state: &mut State, node: NodeId) {
+        let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
+        let flights = self.scenario.flights;
+        let member = state.node(node);
+        // Without F5 the epoch is the one that was read a while ago.
+        let seat = if self.rules().f5 { seat } else { member.view.take().unwrap_or(seat) };
+        member.seat = Some(seat);
+        member.silent = false;
+        member.flown = (seat.epoch - 1) * flights;
+        if seat.owner != Owner::Database {
+            state.ledger.join(seat.epoch, node);
+        }
+    }
+
+    /// Whether a node has something to fly.
+    pub(crate) fn may_fly(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
+        let node = &state.nodes[usize::from(node)];
+        let seat = node.seat?;
+        let Owner::Redis(incarnation) = seat.owner else { return None };
+        let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
+        let seeded = |server: &Server| server.data.counter.is_some_and(|c| c.epoch == seat.epoch);
+        // Until the seed is there, every flight would only say once more that it is not.
+        let unparked = match node.parked {
+            Parked::No => true,
+            Parked::Grace => state.servers.iter().any(seeded),
+            Parked::Cold | Parked::Ceiling(_) | Parked::Lost => false,
+        };
+        let ready = node.chore.is_some() || (unparked && !node.tickets.is_empty() && !asking);
+        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
+        (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
+    }
+
+    /// Sends the next flight: a chore, or what waits.
+    pub(crate) fn fly(&self, state: &mut State, node: NodeId) {
+        let Some((epoch, incarnation)) = self.may_fly(state, node) else { return };
+        let flyer = state.node(node);
+        flyer.flown += 1;
+        flyer.parked = Parked::No;
+        let body = match flyer.chore.take() {
+            Some(chore) => Body::Chore(chore),
+            None if self.scenario.coalesces => Body::Issue(std::mem::take(&mut flyer.tickets)),
+            None => Body::Issue(vec![flyer.tickets.remove(0)]),
+        };
+        let (flight, confirmed, seen) = (flyer.flown, flyer.confirmed, flyer.seen);
+        let message = Message { node, flight, confirmed, seen, epoch, incarnation, body };
+        flyer.flight = Some(Flight { message, reply: None });
+    }
+
+    /// A server executes a flight; who takes numbers is remembered.
+    pub(crate) fn execute(
+        &self,
+        state: &mut State,
+        message: &Message,
+        at: ServerId,
+        broken: bool,
+    ) -> Reply {
+        let server = &mut state.servers[usize::from(at)];
+        let before = server.data.counter.map(|counter| counter.value);
+        let reply = server.execute(self.rules(), message, broken);
+        let after = server.data.counter.map(|counter| counter.value);
+        if matches!(message.body, Body::Issue(_)) && before != after {
+            let taker = (message.epoch, at, server.incarnation);
+            insert(&mut state.history.takers, taker);
+        }
+        reply
+    }
+
+    /// The reply arrives: this is the moment of handing out.
+    pub(crate) fn land(&self, state: &mut State, node: NodeId) {
+        let Some(Flight { message, reply: Some(reply) }) = state.node(node).flight.take() else {
+            return;
+        };
+        let tickets = match &message.body {
+            Body::Issue(tickets) => tickets.clone(),
+            Body::Chore(_) => Vec::new(),
+        };
+        let member = state.node(node);
+        match reply {
+            Reply::Issued(outcomes) => {
+                member.confirmed = message.flight;
+                self.land_outcomes(state, node, message.flight, &tickets, &outcomes);
+            }
+            Reply::Done => {
+                member.confirmed = message.flight;
+                member.parked = Parked::No;
+                if let Body::Chore(Chore::Seed { .. }) = message.body
+                    && state.ledger.counter.epoch == message.epoch
+                    && state.ledger.counter.seeder == node
+                {
+                    state.ledger.counter.reported = true;
+                }
+            }
+            Reply::Barred => {
+                member.leave();
+                member.barred = true;
+                member.tickets.clear();
+            }
+            Reply::Error if !self.rules().f15 => {
+                member.flight = Some(Flight { message, reply: None });
+            }
+            // The number of a fenced flight is not spent; nothing more is flown in this epoch.
+            Reply::Fenced
+            | Reply::Late
+            | Reply::Mismatch
+            | Reply::Miscounted
+            | Reply::Error
+            | Reply::NotExecuted => {
+                member.tickets.extend(tickets);
+                member.parked = Parked::Lost;
+            }
+        }
+    }
+
+    fn land_outcomes(
+        &self,
+        state: &mut State,
+        node: NodeId,
+        flight: u8,
+        tickets: &[Ticket],
+        outcomes: &[Outcome],
+    ) {
+        for (ticket, outcome) in tickets.iter().zip(outcomes) {
+            let member = state.node(node);
+            let wait = |parked| (Some(*ticket), parked);
+            let (back, parked) = match *outcome {
+                Outcome::Taken(record) | Outcome::Replayed(record) => {
+                    member.seen = member.seen.max(record.value);
+                    let replayed = matches!(outcome, Outcome::Replayed(_));
+                    self.hand_out(
+                        state,
+                        node,
+                        flight,
+                        Record { key: ticket.key, ..record },
+                        replayed,
+                    );
+                    (None, None)
+                }
+                Outcome::Ask => (Some(Ticket { asked: Asked::Due, ..*ticket }), None),
+                Outcome::Nothing => wait(None),
+                Outcome::Cold => wait(Some(Parked::Cold)),
+                Outcome::Ceiling(ceiling) => wait(Some(Parked::Ceiling(ceiling))),
+                Outcome::Regressed => wait(Some(Parked::Lost)),
+            };
+            let member = state.node(node);
+            member.tickets.extend(back);
+            member.parked = parked.unwrap_or(member.parked);
+        }
+        state.node(node).tickets.sort_unstable();
+    }
+
+    fn hand_out(
+        &self,
+        state: &mut State,
+        node: NodeId,
+        flight: u8,
+        record: Record,
+        replayed: bool,
+    ) {
+        let member = state.node(node);
+        if !self.rules().f11 {
+            member.unanswered.push((flight, record));
+            return;
+        }
+        if !replayed || self.rules().f2 {
+            member.queue.push((flight, record));
+        }
+        state.history.hand_out(record);
+    }
+
+    /// Only without F11: the answer leaves, and only then the record is queued.
+    pub(crate) fn answer(state: &mut State, node: NodeId) {
+        let member = state.node(node);
+        let (flight, record) = member.unanswered.remove(0);
+        member.queue.push((flight, record));
+        state.history.hand_out(record);
+    }
+
+    /// Asks the journal for the first ticket that Redis could not judge.
+    pub(crate) fn ask(state: &mut State, node: NodeId) {
+        let member = &mut state.nodes[usize::from(node)];
+        let due = member.tickets.iter().position(|ticket| ticket.asked == Asked::Due);
+        let (Some(place), Some(seat)) = (due, member.seat) else { return };
+        if let Some(record) = state.ledger.find(member.tickets[place].key) {
+            member.tickets.remove(place);
+            state.history.hand_out(record);
+        } else {
+            member.tickets[place].asked = Asked::In(seat.epoch);
+        }
+    }
+
+    /// Seeds the counter in the ledger, or learns who did.
+    pub(crate) fn seed(&self, state: &mut State, node: NodeId) {
+        let Some(seat) = state.nodes[usize::from(node)].seat else { return };
+        let (rules, room) = (self.rules(), self.scenario.room);
+        let seeding = state.ledger.seed(rules, &mut state.history, node, seat.epoch, room);
+        let lost = Parked::Lost;
+        let parked = match seeding {
+            Seeding::Seeded(value, ceiling) => {
+                state.node(node).chore = Some(Chore::Seed { value, ceiling });
+                Parked::No
+            }
+            Seeding::Fenced => lost,
+            Seeding::Already(row) if row.seeder == node || row.reported => lost,
+            // The seeder has a grace; whether it died meanwhile only time tells.
+            Seeding::Already(_) if rules.f12 => Parked::Grace,
+            Seeding::Already(_) => {
+                state.history.needless |= state.history.failures == 0;
+                lost
+            }
+        };
+        state.node(node).parked = parked;
+    }
+
+    /// Only without F4: begins a transaction by reading the fence.
+    pub(crate) fn begin(state: &mut State, node: NodeId) {
+        let member = state.node(node);
+        match (member.seat, member.parked) {
+            (Some(seat), Parked::Ceiling(seen)) => member.raising = Some((seat.epoch, seen)),
+            _ => member.taking = true,
+        }
+    }
+
+    /// Raises the ceiling in the ledger.
+    pub(crate) fn raise(&self, state: &mut State, node: NodeId) {
+        let fenced = self.rules().f4;
+        let member = &mut state.nodes[usize::from(node)];
+        let here = match (member.seat, member.parked) {
+            (Some(seat), Parked::Ceiling(seen)) => Some((seat.epoch, seen)),
+            _ => None,
+        };
+        // Without the fence the epoch was read before: the node may have left it since.
+        let wish = if fenced { here } else { member.raising.take() };
+        let Some((epoch, seen)) = wish else { return };
+        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
+        if wish == here {
+            member.chore = raised.map(|ceiling| Chore::Raise { ceiling });
+            member.parked = if raised.is_some() { Parked::No } else { Parked::Lost };
+        }
+    }
+
+    /// Commits one record of the journal queue.
+    pub(crate) fn commit(state: &mut State, node: NodeId, place: usize) {
+        let member = &mut state.nodes[usize::from(node)];
+        let (flight, record) = member.queue.remove(place);
+        member.committed = member.committed.max(flight);
+        state.ledger.journal(record, &mut state.history);
+    }
+
+    /// Takes a number on the database path: one transaction, the journal's row included.
+    pub(crate) fn take(&self, state: &mut State, node: NodeId) {
+        let member = &mut state.nodes[usize::from(node)];
+        let (Some(seat), Some(ticket)) = (member.seat, member.tickets.first().copied()) else {
+            return;
+        };
+        member.taking = false;
+        if let Some(record) = state.ledger.find(ticket.key) {
+            member.tickets.remove(0);
+            state.history.hand_out(record);
+            return;
+        }
+        let (rules, epoch) = (self.rules(), seat.epoch);
+        match state.ledger.take(rules, &mut state.history, node, epoch) {
+            Some(value) => {
+                member.tickets.remove(0);
+                let (key, allocation) = (ticket.key, ticket.allocation);
+                let record = Record { value, key, allocation, epoch };
+                state.ledger.journal(record, &mut state.history);
+                state.history.hand_out(record);
+            }
+            None => member.parked = Parked::Lost,
+        }
+    }
+
+    /// Leaves an epoch that is over. While the next is being prepared, that is its acknowledgement.
+    pub(crate) fn leave(state: &mut State, node: NodeId) {
+        let member = &mut state.nodes[usize::from(node)];
+        let Some(seat) = member.seat else { return };
+        let ledger = &mut state.ledger;
+        if ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1 {
+            ledger.mark(seat.epoch, node, Part::Acknowledged);
+        }
+        member.leave();
+    }
+
+    /// Gives a flight up whose outcome cannot be learned; its requests wait for the next epoch.
+    pub(crate) fn discard(state: &mut State, node: NodeId) {
+        let member = state.node(node);
+        let Some(flight) = member.flight.take() else { return };
+        if let Body::Issue(tickets) = &flight.message.body {
+            member.tickets.extend(tickets.iter().copied());
+            member.tickets.sort_unstable();
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! A Redis server: its data set and the scripts. Each script runs in one step; nothing else writes
+//! but the faults.
+
+use crate::rules::Rules;
+use crate::scenario::{Scenario, Second};
+use crate::state::{
+    Asked, Chore, Epoch, Incarnation, Key, NodeId, Record, ServerId, Ticket, Value, insert,
+};
+
+/// A node's last flight in this epoch, and how many entries its outbox must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// The flight's number.
+    pub flight: u8,
+    /// What was flown.
+    pub digest: u8,
+    /// Entries of its outbox.
+    pub count: u8,
+}
+
+/// Who may take numbers, and what is known of the nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerRecord {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The incarnation that it was opened on.
+    pub incarnation: Incarnation,
+    /// A missing idempotency record means a new key.
+    pub complete: bool,
+    /// Each node's last flight.
+    pub guards: Vec<Option<Guard>>,
+    /// Nodes that are barred.
+    pub barred: Vec<bool>,
+}
+
+/// The counter's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Counter {
+    /// The epoch that it was seeded in.
+    pub epoch: Epoch,
+    /// The highest value taken.
+    pub value: Value,
+    /// The same once more.
+    pub check: Value,
+    /// Nothing is taken above.
+    pub ceiling: Value,
+}
+
+/// One place of an outbox entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Which request of the flight.
+    pub place: u8,
+    /// Whether an earlier allocation answered.
+    pub replayed: bool,
+    /// The number.
+    pub record: Record,
+}
+
+/// An outbox entry: a flight and what it took or replayed.
+pub type Entry = (u8, Vec<Line>);
+
+/// What a server holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Data {
+    /// The owner record.
+    pub owner: Option<OwnerRecord>,
+    /// The counter.
+    pub counter: Option<Counter>,
+    /// Idempotency records, in order.
+    pub records: Vec<Record>,
+    /// Outboxes by node.
+    pub outboxes: Vec<Vec<Entry>>,
+}
+
+/// A Redis server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Server {
+    /// Whether it exists.
+    pub present: bool,
+    /// Whether its role is master.
+    pub master: bool,
+    /// Its `master_replid`.
+    pub incarnation: Incarnation,
+    /// Its data set.
+    pub data: Data,
+    /// An older one, on its disk.
+    pub saved: Option<Box<Data>>,
+}
+
+/// What a flight does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// Take numbers for requests.
+    Issue(Vec<Ticket>),
+    /// Seed or raise the counter.
+    Chore(Chore),
+}
+
+/// A flight's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Whose it is.
+    pub node: NodeId,
+    /// Its number.
+    pub flight: u8,
+    /// The node's last confirmed flight of this epoch.
+    pub confirmed: u8,
+    /// The highest value that the node has seen in this epoch.
+    pub seen: Value,
+    /// The epoch that it flies in.
+    pub epoch: Epoch,
+    /// The incarnation that owns that epoch.
+    pub incarnation: Incarnation,
+    /// What it does.
+    pub body: Body,
+}
+
+/// What became of one request of a flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It has a number.
+    Taken(Record),
+    /// An earlier allocation answers.
+    Replayed(Record),
+    /// Only the journal can tell whether the key is new.
+    Ask,
+    /// The counter is not here in this epoch.
+    Cold,
+    /// The counter is at this ceiling.
+    Ceiling(Value),
+    /// Somebody wrote to the counter.
+    Regressed,
+    /// Executed before, and nothing was taken.
+    Nothing,
+}
+
+/// A script's reply.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// Executed, now or before.
+    Issued(Vec<Outcome>),
+    /// Executed, now or before.
+    Done,
+    /// Wrong epoch, wrong incarnation, no owner record, or a forgotten flight.
+    Fenced,
+    /// The node is barred.
+    Barred,
+    /// A later flight was executed before.
+    Late,
+    /// The same number with other bytes.
+    Mismatch,
+    /// The outbox does not hold what it must.
+    Miscounted,
+    /// An error of a write.
+    Error,
+    /// `settle`: not executed, and never will be.
+    NotExecuted,
+}
+
+/// An `open` call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Opening {
+    /// The epoch to open.
+    pub epoch: Epoch,
+    /// On this server.
+    pub server: ServerId,
+    /// That showed this incarnation.
+    pub incarnation: Incarnation,
+}
+
+impl Reply {
+    /// Whether a number is handed out when it lands.
+    #[must_use]
+    pub fn carries_numbers(&self) -> bool {
+        let carries = |o: &Outcome| matches!(o, Outcome::Taken(_) | Outcome::Replayed(_));
+        matches!(self, Self::Issued(outcomes) if outcomes.iter().any(carries))
+    }
+}
+
+impl Message {
+    fn digest(&self) -> u8 {
+        match &self.body {
+            Body::Issue(tickets) => tickets.iter().fold(0, |sum, t| sum | 1 << t.key),
+            Body::Chore(Chore::Seed { value, .. }) => 0x80 | value,
+            Body::Chore(Chore::Raise { ceiling }) => 0xC0 | ceiling,
+        }
+    }
+}
+
+impl Server {
+    /// The owner of epoch 1.
+    #[must_use]
+    pub fn first(scenario: &Scenario) -> Self {
+        let nodes = usize::from(scenario.nodes);
+        let warm = Counter { epoch: 1, value: 0, check: 0, ceiling: scenario.room };
+        let data = Data {
+            owner: Some(OwnerRecord::new(1, 1, true, nodes)),
+            counter: scenario.warm.then_some(warm),
+            ..Data::empty(nodes)
+        };
+        Self { present: true, master: true, incarnation: 1, data, saved: None }
+    }
+
+    /// The other server.
+    #[must_use]
+    pub fn second(scenario: &Scenario) -> Self {
+        let first = Self::first(scenario);
+        let data = Data::empty(scenario.nodes.into());
+        match scenario.second {
+            Second::Absent => Self { present: false, master: false, incarnation: 0, data, ..first },
+            Second::Replica => Self { master: false, ..first },
+            Second::Master => Self { incarnation: 2, data, ..first },
+        }
+    }
+
+    fn owned(&self, rules: &Rules, message: &Message) -> Option<Reply> {
+        if rules.f19 && !self.master {
+            return Some(Reply::Fenced);
+        }
+        // Without F6 a node takes the incarnation that its server shows.
+        let expected = if rules.f6 { message.incarnation } else { self.incarnation };
+        let Some(owner) = &self.data.owner else { return Some(Reply::Fenced) };
+        if rules.incarnation && (self.incarnation != expected || owner.incarnation != expected) {
+            return Some(Reply::Fenced);
+        }
+        if rules.epoch && owner.epoch != message.epoch {
+            return Some(Reply::Fenced);
+        }
+        owner.barred[usize::from(message.node)].then_some(Reply::Barred)
+    }
+
+    /// Whether the caller of a script that belongs to no flight would be let through.
+    #[must_use]
+    pub fn admits(&self, rules: &Rules, epoch: Epoch, incarnation: Incarnation) -> bool {
+        let is_owner = |owner: &OwnerRecord| {
+            (!rules.epoch || owner.epoch == epoch)
+                && (!rules.incarnation
+                    || (owner.incarnation == incarnation && self.incarnation == incarnation))
+        };
+        self.present
+            && (self.master || !rules.f19)
+            && self.data.owner.as_ref().is_some_and(is_owner)
+    }
+
+    /// Whether a flight may land; `Ok(true)` when it did before.
+    fn guard(&self, rules: &Rules, message: &Message) -> Result<bool, Reply> {
+        if let Some(refusal) = self.owned(rules, message) {
+            return Err(refusal);
+        }
+        let node = usize::from(message.node);
+        let guard = self.data.owner.as_ref().and_then(|owner| owner.guards[node]);
+        let last = guard.map_or(0, |guard| guard.flight);
+        if rules.flight_guard {
+            if last > message.flight {
+                return Err(Reply::Late);
+            }
+            if let Some(guard) = guard
+                && last == message.flight
+                && rules.f10
+                && guard.digest != message.digest()
+            {
+                return Err(Reply::Mismatch);
+            }
+            if last < message.confirmed {
+                return Err(Reply::Fenced);
+            }
+        }
+        let held = self.data.outboxes[node].len();
+        if rules.f7 && guard.is_some_and(|guard| usize::from(guard.count) != held) {
+            return Err(Reply::Miscounted);
+        }
+        Ok(rules.flight_guard && last == message.flight)
+    }
+
+    fn note(&mut self, message: &Message) {
+        let node = usize::from(message.node);
+        let count = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
+        if let Some(owner) = &mut self.data.owner {
+            let (flight, digest) = (message.flight, message.digest());
+            owner.guards[node] = Some(Guard { flight, digest, count });
+        }
+    }
+
+    /// Runs a flight's script; `broken`: a write inside it is refused.
+    pub fn execute(&mut self, rules: &Rules, message: &Message, broken: bool) -> Reply {
+        let flown = match self.guard(rules, message) {
+            Ok(flown) => flown,
+            Err(refusal) => return refusal,
+        };
+        match &message.body {
+            Body::Issue(tickets) if flown => Reply::Issued(self.landed(message, tickets.len())),
+            Body::Issue(tickets) => self.issue(rules, message, tickets, broken),
+            Body::Chore(chore) => {
+                if !flown {
+                    self.chore(rules, message, *chore);
+                    self.note(message);
+                }
+                Reply::Done
+            }
+        }
+    }
+
+    fn landed(&self, message: &Message, count: usize) -> Vec<Outcome> {
+        let mut outcomes = vec![Outcome::Nothing; count];
+        let outbox = &self.data.outboxes[usize::from(message.node)];
+        let entry = outbox.iter().find(|(flight, _)| *flight == message.flight);
+        for line in entry.map_or(&[][..], |(_, lines)| lines) {
+            if let Some(outcome) = outcomes.get_mut(usize::from(line.place)) {
+                let of = if line.replayed { Outcome::Replayed } else { Outcome::Taken };
+                *outcome = of(line.record);
+            }
+        }
+        outcomes
+    }
+
+    fn issue(
+        &mut self,
+        rules: &Rules,
+        message: &Message,
+        tickets: &[Ticket],
+        broken: bool,
+    ) -> Reply {
+        let node = usize::from(message.node);
+        if broken && rules.f15 {
+            return Reply::Error;
+        }
+        let before = (self.data.counter, self.data.records.clone());
+        let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
+        for (place, ticket) in (0..).zip(tickets) {
+            let outcome = match self.recall(rules, message.epoch, ticket) {
+                Some(outcome) => outcome,
+                None => self.take(rules, message, ticket),
+            };
+            match outcome {
+                Outcome::Taken(record) => {
+                    self.data.records.retain(|other| other.key != record.key);
+                    insert(&mut self.data.records, record);
+                    lines.push(Line { place, replayed: false, record });
+                }
+                Outcome::Replayed(record) if rules.f2 => {
+                    lines.push(Line { place, replayed: true, record });
+                }
+                _ => {}
+            }
+            outcomes.push(outcome);
+        }
+        if !lines.is_empty() {
+            let outbox = &mut self.data.outboxes[node];
+            if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
+                (self.data.counter, self.data.records) = before;
+                // Without F15 the entry that is there tells what the flight took.
+                let landed = || Reply::Issued(self.landed(message, tickets.len()));
+                return if rules.f15 { Reply::Error } else { landed() };
+            }
+            outbox.push((message.flight, lines));
+        }
+        if broken {
+            (self.data.counter, self.data.records) = before;
+            return Reply::Error;
+        }
+        self.note(message);
+        Reply::Issued(outcomes)
+    }
+
+    /// What the idempotency record says; `None`: the key is new.
+    fn recall(&self, rules: &Rules, epoch: Epoch, ticket: &Ticket) -> Option<Outcome> {
+        let record = self.data.records.iter().find(|record| record.key == ticket.key);
+        let complete = self.data.owner.as_ref().is_some_and(|owner| owner.complete);
+        match record {
+            Some(record) if record.epoch == epoch || !rules.f1 => Some(Outcome::Replayed(*record)),
+            _ if !rules.f1 || ticket.asked == Asked::In(epoch) => None,
+            None if complete => None,
+            _ => Some(Outcome::Ask),
+        }
+    }
+
+    fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
+        let Some(counter) = &mut self.data.counter else { return Outcome::Cold };
+        if rules.counter_epoch && counter.epoch != message.epoch {
+            return Outcome::Cold;
+        }
+        let written = counter.value != counter.check || counter.value > counter.ceiling;
+        if (rules.f3 && written) || counter.value < message.seen {
+            return Outcome::Regressed;
+        }
+        if rules.ceiling && counter.value + 1 > counter.ceiling {
+            return Outcome::Ceiling(counter.ceiling);
+        }
+        counter.value += 1;
+        counter.check = counter.value;
+        Outcome::Taken(Record {
+            value: counter.value,
+            key: ticket.key,
+            allocation: ticket.allocation,
+            epoch: message.epoch,
+        })
+    }
+
+    fn chore(&mut self, rules: &Rules, message: &Message, chore: Chore) {
+        let warm = |counter: &&mut Counter| !rules.counter_epoch || counter.epoch == message.epoch;
+        let counter = self.data.counter.as_mut().filter(warm);
+        match (chore, counter) {
+            (Chore::Seed { value, ceiling }, None) => {
+                let epoch = message.epoch;
+                self.data.counter = Some(Counter { epoch, value, check: value, ceiling });
+            }
+            (Chore::Raise { ceiling }, Some(counter)) => {
+                counter.ceiling = counter.ceiling.max(ceiling);
+            }
+            (Chore::Seed { .. }, Some(_)) | (Chore::Raise { .. }, None) => {}
+        }
+    }
+
+    /// `settle`: resolves a flight of an epoch that is closing; `None`: this server cannot.
+    pub fn settle(&mut self, rules: &Rules, message: &Message) -> Option<Reply> {
+        let node = usize::from(message.node);
+        let owner = self.data.owner.as_ref()?;
+        if !self.present || (rules.f19 && !self.master) || owner.epoch != message.epoch {
+            return None;
+        }
+        let guard = owner.guards[node];
+        let last = guard.map_or(0, |guard| guard.flight);
+        if last == message.flight {
+            return Some(match &message.body {
+                Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
+                Body::Chore(_) => Reply::Done,
+            });
+        }
+        if last < message.flight {
+            let held = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
+            // A count that is wrong stays wrong, which is what it says (F7).
+            let count = guard.map_or(held, |guard| guard.count);
+            let spent = Guard { flight: message.flight, digest: message.digest(), count };
+            self.data.owner.as_mut()?.guards[node] = Some(spent);
+        }
+        Some(Reply::NotExecuted)
+    }
+
+    /// `open`: whether this server owns the epoch from now on.
+    pub fn open(&mut self, opening: &Opening, nodes: usize) -> bool {
+        let owner = self.data.owner.as_ref();
+        let newer = owner.is_some_and(|owner| owner.epoch >= opening.epoch);
+        if !self.master || self.incarnation != opening.incarnation || newer {
+            return false;
+        }
+        // Idempotency records are complete if the same data set ran through the closed epoch.
+        let complete = owner.is_some_and(|owner| {
+            owner.complete
+                && owner.epoch + 1 == opening.epoch
+                && owner.incarnation == opening.incarnation
+        });
+        self.data.owner =
+            Some(OwnerRecord::new(opening.epoch, opening.incarnation, complete, nodes));
+        true
+    }
+
+    /// `read_outbox`: its records, and whether they are all.
+    #[must_use]
+    pub fn outbox(&self, rules: &Rules, dead: NodeId) -> (Vec<Record>, bool) {
+        let node = usize::from(dead);
+        let outbox = &self.data.outboxes[node];
+        let records = outbox.iter().flat_map(|(_, lines)| lines.iter().map(|line| line.record));
+        let guard = self.data.owner.as_ref().and_then(|owner| owner.guards[node]);
+        let whole = guard.is_none_or(|guard| usize::from(guard.count) == outbox.len());
+        (records.collect(), whole || !rules.f7)
+    }
+
+    /// `trim`: removes a node's entries up to a flight.
+    pub fn trim(&mut self, node: NodeId, upto: u8) {
+        let node = usize::from(node);
+        let outbox = &mut self.data.outboxes[node];
+        let before = outbox.len();
+        outbox.retain(|(flight, _)| *flight > upto);
+        let removed = u8::try_from(before - outbox.len()).expect("few entries");
+        let guard = self.data.owner.as_mut().and_then(|owner| owner.guards[node].as_mut());
+        if let Some(guard) = guard {
+            guard.count = guard.count.wrapping_sub(removed);
+        }
+    }
+
+    /// The idempotency record of a key.
+    #[must_use]
+    pub fn knows(&self, key: Key) -> bool {
+        self.data.records.iter().any(|record| record.key == key)
+    }
+}
+
+impl Data {
+    /// Nothing at all.
+    #[must_use]
+    pub fn empty(nodes: usize) -> Self {
+        Self { owner: None, counter: None, records: Vec::new(), outboxes: vec![Vec::new(); nodes] }
+    }
+}
+
+impl OwnerRecord {
+    fn new(epoch: Epoch, incarnation: Incarnation, complete: bool, nodes: usize) -> Self {
+        let (guards, barred) = (vec![None; nodes], vec![false; nodes]);
+        Self { epoch, incarnation, complete, guards, barred }
+    }
+}

@@ -1,0 +1,221 @@
+//! Requests of the database path that share one transaction, from its first try to its last.
+//!
+//! Between two tries the requests are back on the ground: who gives up then is told that no number
+//! was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks for the
+//! allocation ids of an earlier try before it takes anything (F10).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::Context;
+use super::retries::Retries;
+use super::ticket::Ticket;
+use super::{AllocError, NumberTaken, replay};
+use crate::ledger::{At, Entry, LedgerError, TakeOrder, TakeOutcome};
+
+/// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
+/// it.
+const LOCK_PROBE: Duration = Duration::from_millis(100);
+
+/// Who runs the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// The lane, for which others wait: it does not wait for a counter that somebody else holds.
+    Lane,
+    /// A task beside it, for a contended counter.
+    Aside,
+}
+
+/// The requests.
+pub(super) struct Batch {
+    pub(super) tickets: Vec<Ticket>,
+    /// Whether an earlier try may have committed.
+    maybe_taken: bool,
+}
+
+impl Batch {
+    /// Requests that wait.
+    #[must_use]
+    pub(super) fn new(tickets: Vec<Ticket>) -> Self {
+        Batch { tickets, maybe_taken: false }
+    }
+
+    /// Runs the transaction; again after a failure, as often as its kind allows (R6.2-R6.4), saying
+    /// each time what is wrong.
+    ///
+    /// # Errors
+    /// The last failure. In a lane also the first `LockTimeout` that names its counter.
+    pub(super) async fn take(
+        &mut self,
+        context: &Arc<Context>,
+        at: At,
+        runner: Runner,
+        mut troubled: impl FnMut(&LedgerError),
+    ) -> Result<Vec<TakeOutcome>, LedgerError> {
+        let mut retries = Retries::new(&context.settings);
+        loop {
+            let error = match self.attempt(context, at, runner).await {
+                Ok(outcomes) => return Ok(outcomes),
+                Err(error) => error,
+            };
+            self.maybe_taken |= error.maybe_written();
+            let is_named = matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
+            if is_named && runner == Runner::Lane {
+                return Err(error);
+            }
+            context.note_failure(at, &error, self.tickets.len());
+            let Some(backoff) = retries.after(&error) else { return Err(error) };
+            count_retry(context, &error);
+            troubled(&error);
+            self.disembark();
+            backoff.wait().await;
+        }
+    }
+
+    /// Tries once. Requests given up meanwhile are left out.
+    async fn attempt(
+        &mut self,
+        context: &Context,
+        at: At,
+        runner: Runner,
+    ) -> Result<Vec<TakeOutcome>, LedgerError> {
+        let (lock_wait, _place) = match runner {
+            Runner::Lane => (LOCK_PROBE, None),
+            Runner::Aside => {
+                let place = context.lock_waiters.acquire().await;
+                (self.lock_wait(context), Some(place.expect("it is never closed")))
+            }
+        };
+        self.board();
+        if self.tickets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let since_us = context.window_start_us();
+        let orders: Vec<TakeOrder> =
+            self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
+        let node = context.membership.node();
+        let started = tokio::time::Instant::now();
+        let result = context.ledger.take(at, node, &orders, lock_wait).await;
+        context.metrics.flight_seconds.record(started.elapsed());
+        context.metrics.flight_requests.record(orders.len() as f64);
+        let outcomes = result?.outcomes;
+        assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
+        // In case that the ledger forgets them (F9).
+        context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());
+        Ok(outcomes)
+    }
+
+    /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
+    fn lock_wait(&self, context: &Context) -> Duration {
+        let first = self.tickets.first().map(|ticket| &ticket.order.counters);
+        let is_one = self.tickets.iter().all(|ticket| {
+            ticket.order.counters.len() == 1 && Some(&ticket.order.counters) == first
+        });
+        let lock_timeout = context.lock_timeout;
+        if is_one { lock_timeout } else { lock_timeout / 2 }
+    }
+
+    fn board(&mut self) {
+        if self.maybe_taken {
+            self.tickets.iter_mut().for_each(|ticket| ticket.attempts += 1);
+        } else {
+            self.tickets.retain_mut(Ticket::board);
+        }
+    }
+
+    fn disembark(&self) {
+        if !self.maybe_taken {
+            self.tickets.iter().for_each(|ticket| ticket.stage.disembark());
+        }
+    }
+
+    /// Splits the batch in two; it holds two requests at least.
+    #[must_use]
+    pub(super) fn halve(mut self) -> [Self; 2] {
+        let right = self.tickets.split_off(self.tickets.len() / 2);
+        let maybe_taken = self.maybe_taken;
+        [self, Batch { tickets: right, maybe_taken }]
+    }
+
+    /// Takes those requests out that need a counter; nothing was taken for them.
+    #[must_use]
+    pub(super) fn split_off(&mut self, counter: &str) -> Vec<Ticket> {
+        self.disembark();
+        let tickets = std::mem::take(&mut self.tickets);
+        let needs = |ticket: &Ticket| ticket.order.counters.iter().any(|name| name == counter);
+        let (needing, rest) = tickets.into_iter().partition(needs);
+        self.tickets = rest;
+        needing
+    }
+
+    /// Answers every request with its outcome.
+    pub(super) fn answer(self, context: &Arc<Context>, at: At, outcomes: Vec<TakeOutcome>) {
+        for (ticket, outcome) in self.tickets.into_iter().zip(outcomes) {
+            answer(context, at, ticket, outcome);
+        }
+    }
+
+    /// Refuses every request after the last try. Only a lost commit leaves it open whether numbers
+    /// were taken; their records are journaled then, and a retry finds them.
+    pub(super) fn refuse(self, at: At, error: &LedgerError) {
+        tracing::error!(partition = at.partition, %error, "giving up on the ledger");
+        let taken = if self.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
+        for ticket in self.tickets {
+            ticket.answer(Err(AllocError::of_ledger(error, taken)));
+        }
+    }
+}
+
+fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
+    match outcome {
+        TakeOutcome::Taken(entry) => Some(entry),
+        _ => None,
+    }
+}
+
+fn count_retry(context: &Context, error: &LedgerError) {
+    let metrics = &context.metrics;
+    match error {
+        LedgerError::LockTimeout { .. } => metrics.retries_lock.increment(1),
+        LedgerError::Conflict(_) => metrics.retries_conflict.increment(1),
+        _ => metrics.retries_connection.increment(1),
+    }
+}
+
+fn answer(context: &Arc<Context>, at: At, ticket: Ticket, outcome: TakeOutcome) {
+    let answer = match outcome {
+        TakeOutcome::Taken(entry) => {
+            context.metrics.issued_database.increment(ticket.order.count);
+            ticket.order.issued(entry, false)
+        }
+        TakeOutcome::Found(found) => {
+            let answer = replay::judge(&ticket.order, found)
+                .expect("the ledger answers `found` only with a finding");
+            if answer.is_ok() {
+                context.metrics.replayed.increment(1);
+            }
+            answer
+        }
+        TakeOutcome::Exhausted { serial } => {
+            Err(replay::exhausted(&ticket.order, usize::from(serial)))
+        }
+        TakeOutcome::Collided { number } => {
+            let code = &ticket.order.served.version.definition.code;
+            tracing::error!(number, series = code, "another counter rendered the same number");
+            let detail = serde_json::json!({ "number": number, "series": code });
+            context.incident("collision", at, detail);
+            Err(AllocError::Collided { number })
+        }
+    };
+    ticket.answer(answer);
+}
+
+fn order(ticket: &Ticket, since_us: i64) -> TakeOrder {
+    TakeOrder {
+        record: Arc::clone(&ticket.order.record),
+        count: ticket.order.count,
+        serials: ticket.order.serials.clone(),
+        question: ticket.order.question(since_us),
+        retry_count: ticket.retry_count(),
+    }
+}

@@ -1,0 +1,111 @@
+//! Counters of the database path that somebody else holds, and the requests that wait for them.
+//!
+//! Each contended counter has a queue and a task of its own beside the lane, so that its wait for
+//! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
+//! goes; what it cannot serve in its epoch it gives back to the lane. Queues are bounded by
+//! `allocator.queue_max`, the transactions that wait by [`Context::lock_waiters`].
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::batch::{Batch, Runner};
+use super::context::Context;
+use super::lane::Lane;
+use super::ticket::Ticket;
+use crate::ledger::{At, LedgerError};
+
+/// The queues of a lane, by the name of their counter. A queue that is here has a task.
+#[derive(Clone, Default)]
+pub(super) struct Contended(Arc<Mutex<Queues>>);
+
+type Queues = HashMap<String, VecDeque<Ticket>>;
+
+impl Contended {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.0.lock().expect("no holder of this lock panics")
+    }
+
+    /// Puts a request into the queue of a counter that it needs; gives it back if there is none.
+    pub(super) fn join(&self, ticket: Ticket) -> Option<Ticket> {
+        let mut queues = self.queues();
+        let counter = ticket.order.counters.iter().find(|counter| queues.contains_key(*counter));
+        match counter.and_then(|counter| queues.get_mut(counter)) {
+            Some(queue) => {
+                queue.push_back(ticket);
+                None
+            }
+            None => Some(ticket),
+        }
+    }
+
+    /// Adds requests to a counter's queue; true where that is new and needs a task.
+    fn add(&self, counter: &str, tickets: Vec<Ticket>) -> bool {
+        let mut queues = self.queues();
+        let is_new = !queues.contains_key(counter);
+        queues.entry(counter.to_owned()).or_default().extend(tickets);
+        is_new
+    }
+
+    /// The next requests of a queue; an empty queue ends.
+    fn next(&self, counter: &str, max: usize) -> Vec<Ticket> {
+        let mut queues = self.queues();
+        let queue = queues.get_mut(counter).expect("only its task ends a queue");
+        let tickets: Vec<Ticket> = queue.drain(..queue.len().min(max)).collect();
+        if tickets.is_empty() {
+            queues.remove(counter);
+        }
+        tickets
+    }
+
+    /// Ends a queue; what was in it.
+    fn end(&self, counter: &str) -> impl Iterator<Item = Ticket> + use<> {
+        self.queues().remove(counter).unwrap_or_default().into_iter()
+    }
+
+    /// Serves a queue to its end; requests that have to wait for another epoch.
+    pub(super) async fn serve(&self, context: &Arc<Context>, at: At, counter: &str) -> Vec<Ticket> {
+        loop {
+            let tickets = self.next(counter, context.settings.flight_max);
+            if tickets.is_empty() {
+                return tickets;
+            }
+            let mut parts = vec![Batch::new(tickets)];
+            while let Some(mut part) = parts.pop() {
+                let partition = at.partition;
+                let say = |error: &LedgerError| {
+                    tracing::warn!(partition, counter, %error, "requests wait for a counter");
+                };
+                match part.take(context, at, Runner::Aside, say).await {
+                    Ok(outcomes) => part.answer(context, at, outcomes),
+                    Err(LedgerError::Refused(_) | LedgerError::Conflict(_))
+                        if part.tickets.len() > 1 =>
+                    {
+                        let [left, right] = part.halve();
+                        parts.extend([right, left]);
+                    }
+                    Err(
+                        LedgerError::Fenced { .. }
+                        | LedgerError::NodeGone(_)
+                        | LedgerError::WentBack(_),
+                    ) => {
+                        parts.push(part);
+                        let back = parts.into_iter().rev().flat_map(|part| part.tickets);
+                        return back.chain(self.end(counter)).collect();
+                    }
+                    Err(error) => part.refuse(at, &error),
+                }
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Sets requests aside whose counter somebody else holds.
+    pub(super) fn set_aside(&mut self, at: At, counter: String, tickets: Vec<Ticket>) {
+        if self.contended.add(&counter, tickets) {
+            tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
+            self.chores_out += 1;
+            self.chores.wait_aside(at, counter, self.contended.clone());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What lies in outboxes and is not in the journal yet. Looks only; adoption is elsewhere.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Stores, Trouble};
+use crate::counter::{OutboxEntry, Redis};
+use crate::ledger::{At, Closing, LedgerError, Record};
+use crate::node::NodeId;
+use crate::number::TakenRange;
+
+/// Entries of an outbox read at once.
+const PAGE_ENTRIES: u32 = 200;
+
+/// What lies in one node's outbox of one partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Backlog {
+    /// The partition.
+    pub partition: u32,
+    /// The node.
+    pub node_id: String,
+    /// Entries, one per flight.
+    pub entries: u64,
+    /// Allocations in them that are not journaled and may have been handed out: an entry of an
+    /// epoch closed exact never was (F5).
+    pub unjournaled: u64,
+    /// The first flight that has one.
+    pub first_flight: Option<u64>,
+}
+
+impl Backlog {
+    /// The node.
+    pub(super) fn node(&self) -> Option<NodeId> {
+        NodeId::parse(&self.node_id)
+    }
+}
+
+/// Reads an outbox of so many entries and looks its allocations up in the journal.
+///
+/// # Errors
+/// When Redis or the ledger does not answer.
+pub(super) async fn backlog(
+    stores: &Stores,
+    redis: &Redis,
+    partition: u32,
+    (node, entries): (NodeId, u64),
+) -> Result<Backlog, Trouble> {
+    let node_id = node.to_string();
+    let mut backlog = Backlog { partition, node_id, entries, unjournaled: 0, first_flight: None };
+    let mut exact = HashMap::new();
+    let (mut after, mut read) = (0, 0);
+    // What a running node appends meanwhile is not waited for.
+    while read < entries {
+        let page = redis.peek(&stores.keys, partition, node, after, PAGE_ENTRIES).await?;
+        let Some(last) = page.last() else { break };
+        (after, read) = (last.flight, read + page.len() as u64);
+        let mut open = Vec::new();
+        for entry in page {
+            let at = At { partition, epoch: entry.epoch };
+            let discarded = match exact.get(&entry.epoch) {
+                Some(known) => *known,
+                None => *exact.entry(entry.epoch).or_insert(is_exact(stores, at).await?),
+            };
+            if !discarded {
+                open.push(entry);
+            }
+        }
+        count(stores, &open, &mut backlog).await?;
+    }
+    Ok(backlog)
+}
+
+/// Whether an epoch was closed exact: then what its entries hold was journaled or never handed out.
+async fn is_exact(stores: &Stores, at: At) -> Result<bool, LedgerError> {
+    let closed = stores.ledger.closed_epoch(at, None).await?;
+    Ok(closed.is_some_and(|closed| closed.at == at && closed.closing == Closing::Exact))
+}
+
+async fn count(
+    stores: &Stores,
+    entries: &[OutboxEntry],
+    backlog: &mut Backlog,
+) -> Result<(), LedgerError> {
+    let mut flights = Vec::new();
+    let mut asked: Vec<(Uuid, TakenRange)> = Vec::new();
+    let mut unjournaled = Vec::new();
+    for entry in entries {
+        for (taken, record) in &entry.allocations {
+            match (serde_json::from_str::<Record>(record), taken.first()) {
+                (Ok(record), Some(first)) => {
+                    flights.push(entry.flight);
+                    asked.push((record.allocation_id, *first));
+                }
+                // Written by another version: nobody here can say that it is journaled.
+                _ => unjournaled.push(entry.flight),
+            }
+        }
+    }
+    let recorded = stores.ledger.recorded(&asked).await?;
+    unjournaled.extend(flights.into_iter().zip(recorded).filter(|(_, is)| !is).map(|(f, _)| f));
+    backlog.unjournaled += unjournaled.len() as u64;
+    let first = unjournaled.into_iter().min();
+    backlog.first_flight = [backlog.first_flight, first].into_iter().flatten().min();
+    Ok(())
+}
+
+/// All outboxes of a partition that are not empty, with what lies in them.
+///
+/// # Errors
+/// When Redis or the ledger does not answer.
+pub async fn backlogs(
+    stores: &Stores,
+    redis: &Redis,
+    partition: u32,
+    nodes: &[NodeId],
+) -> Result<Vec<Backlog>, Trouble> {
+    let (_, outboxes) = stores.survey(redis, partition, nodes).await?;
+    let mut found = Vec::new();
+    for outbox in outboxes {
+        found.push(backlog(stores, redis, partition, outbox).await?);
+    }
+    Ok(found)
+}
+
+/// How long ago the request of an outbox's oldest entry was accepted; `None` where it is empty by
+/// now or the entry cannot be read.
+///
+/// # Errors
+/// When Redis does not answer.
+pub async fn oldest(
+    stores: &Stores,
+    redis: &Redis,
+    partition: u32,
+    node: NodeId,
+) -> Result<Option<Duration>, Trouble> {
+    let page = redis.peek(&stores.keys, partition, node, 0, 1).await?;
+    let record = page.first().and_then(|entry| entry.allocations.first());
+    let record = record.and_then(|(_, record)| serde_json::from_str::<Record>(record).ok());
+    let age_us = record.map(|record| stores.clock.now_us().saturating_sub(record.issued_at_us));
+    Ok(age_us.map(|age_us| Duration::from_micros(u64::try_from(age_us).unwrap_or(0))))
+}

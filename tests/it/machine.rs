@@ -1,0 +1,108 @@
+//! What the machine does to a node: its wall clock jumps, its disk is full.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use harness::load::Running;
+use harness::redis::Redis;
+
+use crate::deployment::{Deployment, program};
+use crate::load::open;
+use crate::stage::Stage;
+
+/// libfaketime, which Debian has in a folder of the machine's architecture.
+fn faketime() -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").expect("libraries").map(|entry| entry.unwrap());
+    let library = folders.map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"));
+    library.into_iter().find(|path| path.exists()).expect("install the Debian package faketime")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_a_nodes_clock_jumps_by_an_hour_and_back_and_nobody_falls_silent() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().unwrap();
+    let offset = folder.path().join("offset");
+    let jump = |to: &str| std::fs::write(&offset, to).unwrap();
+    jump("+0");
+    let variables = [
+        format!("LD_PRELOAD={}", faketime().display()),
+        format!("FAKETIME_TIMESTAMP_FILE={}", offset.display()),
+        "FAKETIME_NO_CACHE=1".to_owned(),
+        // A real clock jumps on the wall only.
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+    ];
+    let stage = Stage::start_with_variables(&redis, &variables).await;
+    for to in ["+1h", "-1h", "+0"] {
+        jump(to);
+        stage.advance().await;
+    }
+    let minutes = stage.spread_of_journal_minutes();
+    assert!(minutes > 110, "the clock did not jump: rows lie within {minutes} minutes");
+    assert_eq!(stage.recoveries(), 0, "a time of day decides nothing");
+    let outcome = stage.close("clock jumps").await;
+    assert_eq!((outcome.gaps, outcome.failures), (String::new(), 0));
+}
+
+/// A small file system in memory, gone with this value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts one, where this process may.
+    fn mount(folder: PathBuf) -> Option<Self> {
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=16m", "numerator-test"]).arg(&folder);
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then_some(SmallDisk(folder))
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+
+    /// Leaves no room at all.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut file = std::fs::File::create(self.filler()).unwrap();
+        for size in [1 << 20, 1 << 12] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_the_ledgers_disk_is_full_and_everything_is_journaled_once_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path().join("disk")) else {
+        println!("NOT RUN: the ledger's disk is full (this process may not mount a tmpfs)");
+        return;
+    };
+    let redis = Redis::start();
+    let url = format!("sqlite:{}", disk.0.join("ledger.db").display());
+    let mut deployment = Deployment::of(program(), &url, Some(&redis.url()));
+    deployment.extra = "[ceiling]\nstep_min = 5000\n".into();
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 16);
+    load.reach(500).await;
+    disk.fill();
+    let asked = load.asked();
+    load.reach(asked + 300).await;
+    std::fs::remove_file(disk.filler()).unwrap();
+    let asked = load.asked();
+    load.reach(asked + 500).await;
+    let seen = load.finish().await;
+    seen.assert_no_duplicate();
+    let log = service.log();
+    assert!(service.terminate(), "the journal is not drained: {log}");
+    crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    println!("disk full: {} numbers, failures {:?}", seen.numbers.len(), seen.failures);
+}

@@ -1,0 +1,38 @@
+//! The commands of an operator, beside running services and after faults: what they promise, that
+//! they may be repeated, and that they change nothing unless they are told to.
+
+mod drains;
+mod fallbacks;
+mod gaps;
+mod looks;
+mod reconciles;
+
+use numerator::ledger::{Partition, SharedLedger};
+use serde_json::Value;
+
+use crate::deployment::Deployment;
+
+/// Runs a command with `--json`; its exit code and what it prints.
+fn json(deployment: &Deployment, arguments: &[&str]) -> (i32, Value) {
+    let output = deployment.run(&[arguments, &["--json"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let value = serde_json::from_str(&text).unwrap_or_else(|error| {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        panic!("{arguments:?} prints no JSON ({error}): {text}{stderr}")
+    });
+    (output.status.code().unwrap(), value)
+}
+
+/// The same for a command that must succeed.
+fn ok(deployment: &Deployment, arguments: &[&str]) -> Value {
+    let (code, value) = json(deployment, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {value}");
+    value
+}
+
+/// The partition of series LOAD.
+async fn load_partition(ledger: &SharedLedger) -> Partition {
+    let series = ledger.series().await.unwrap();
+    let partition = series.iter().find(|v| v.definition.code == "LOAD").unwrap().partition;
+    ledger.partitions().await.unwrap().remove(partition as usize)
+}

@@ -1,0 +1,94 @@
+//! What happens to Redis itself: memory, eviction, a crash with its data kept, slow answers. The
+//! database takes over where Redis refuses, and gives back.
+
+use std::time::Duration;
+
+use harness::load::Running;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+
+use crate::deployment::Deployment;
+use crate::load::open;
+use crate::stage::Stage;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_is_killed_and_comes_back_with_its_data_and_nothing_is_unaccounted_for() {
+    let mut redis = Redis::start_durable();
+    let stage = Stage::start(&redis.url()).await;
+    for _ in 0..2 {
+        redis.kill();
+        redis.restart();
+        stage.advance().await;
+    }
+    let outcome = stage.close("Redis killed, data kept").await;
+    assert_eq!(outcome.failures, 0, "callers see latency, not errors");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_is_out_of_memory_and_the_database_takes_over() {
+    let redis = Redis::start();
+    let stage = Stage::start(&redis.url()).await;
+    redis.cli(&["config", "set", "maxmemory", "1"]);
+    stage.owned_by("database").await;
+    stage.advance().await;
+    redis.cli(&["config", "set", "maxmemory", "0"]);
+    let outcome = stage.close("Redis out of memory").await;
+    assert_eq!(outcome.failures, 0, "callers see latency, not errors");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_evicts_keys_and_no_number_comes_twice() {
+    let redis = Redis::start_with(&["--maxmemory-policy", "allkeys-random"]);
+    let stage = Stage::start(&redis.url()).await;
+    // Room for the data set as it is, less a bit: each write now drives another key out.
+    let info = redis.cli(&["info", "memory"]);
+    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("memory");
+    let used: u64 = used.trim().parse().expect("a number");
+    redis.cli(&["config", "set", "maxmemory", &(used * 98 / 100).to_string()]);
+    stage.advance().await;
+    redis.cli(&["config", "set", "maxmemory", "0"]);
+    stage.advance().await;
+    let outcome = stage.close("keys evicted").await;
+    assert_eq!(outcome.failures, 0, "callers see latency, not errors");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_answers_too_late_and_the_ghosts_of_flights_take_nothing() {
+    let redis = Redis::start();
+    let (stage, links) = Stage::start_linked(&redis).await;
+    for _ in 0..2 {
+        // Longer than `redis.command_timeout`: each call arrives after it was given up.
+        links.redis.delay(Duration::from_millis(1_200));
+        stage.advance().await;
+        links.redis.forward();
+        stage.advance().await;
+    }
+    stage.close("Redis slow for one node").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_redis_is_flushed_again_and_again_and_the_database_takes_over() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("often"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 16);
+    let owner = "select owner from often.partition where partition_id = \
+                 (select partition from often.series where code = 'LOAD')";
+    let mut flushes = 0;
+    while postgres.sql(owner) == "redis" {
+        assert!(flushes < 10, "one recovery follows the other: {}", service.log());
+        flushes += 1;
+        redis.flushall();
+        let asked = load.asked();
+        load.reach(asked + 300).await;
+    }
+    assert!(flushes > 3, "three recoveries in a minute are not too many");
+    let seen = load.finish().await;
+    assert_eq!(seen.failures.len(), 0, "callers see latency, not errors: {:?}", seen.failures);
+    seen.assert_contiguous(seen.numbers.len());
+    assert!(service.terminate());
+    crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}

@@ -1,0 +1,6 @@
+//! Redis in each of its shapes, under load of two nodes: whatever is promoted, killed or moved, no
+//! number comes twice, each is in the journal, and issuing goes on by itself.
+
+mod cluster;
+mod promotion;
+mod sentinel;
