@@ -6,6 +6,9 @@ use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
 use crate::state::{Asked, Chore, Epoch, Incarnation, NodeId, Record, Ticket, Value, insert};
 
+/// The digest of a flight that will never be executed.
+const SPENT: u8 = 0xFF;
+
 /// A node's last flight in this epoch, and how many entries its outbox must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
@@ -320,20 +323,21 @@ impl Server {
         }
         let guard = owner.guards[node];
         let last = guard.map_or(0, |guard| guard.flight);
-        if last == message.flight {
-            return Some(match &message.body {
-                Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
-                Body::Chore(_) => Reply::Done,
-            });
+        let count = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
+        let miscounted = rules.f7 && guard.is_some_and(|guard| guard.count != count);
+        if last > message.flight || miscounted {
+            return None;
         }
         if last < message.flight {
-            let held = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
-            // A count that is wrong stays wrong, which is what it says (F7).
-            let count = guard.map_or(held, |guard| guard.count);
-            let spent = Guard { flight: message.flight, digest: message.digest(), count };
+            let spent = Guard { flight: message.flight, digest: SPENT, count };
             self.data.owner.as_mut()?.guards[node] = Some(spent);
+            return Some(Reply::NotExecuted);
         }
-        Some(Reply::NotExecuted)
+        Some(match &message.body {
+            _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
+            Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
+            Body::Chore(_) => Reply::Done,
+        })
     }
 
     /// `open`: whether this server owns the epoch from now on.
