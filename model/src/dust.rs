@@ -11,7 +11,7 @@ impl Protocol {
     pub(crate) fn forget(&self, state: &mut State) {
         let rules = self.rules();
         for server in &mut state.servers {
-            if rules.counter_epoch {
+            if rules.epoch && rules.counter_epoch {
                 forget_counter(&mut server.data);
             }
         }

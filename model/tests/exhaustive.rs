@@ -22,8 +22,9 @@
 //! Recoveries need no cause: one may begin at any time, up to the number of epochs. A node's
 //! flights are bounded for each epoch.
 //!
-//! `NUMERATOR_MODEL=long` gives each search more room: minutes instead of seconds, and up to
-//! 20 GB of memory.
+//! `NUMERATOR_MODEL=long` gives each search more room: minutes to hours instead of seconds. Run it
+//! one at a time, without the runner's limit of time:
+//! `NUMERATOR_MODEL=long cargo test -p model --test exhaustive -- --nocapture --test-threads=1`
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 use model::properties::{
