@@ -4,6 +4,8 @@
 //! to findings, with a small test beside it that proves that it can find something.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+#[path = "tidy/guards.rs"]
+mod guards;
 #[path = "tidy/lua.rs"]
 mod lua;
 #[path = "tidy/rooms.rs"]
@@ -73,6 +75,11 @@ fn every_script_uses_what_its_header_says() {
 fn every_engine_has_every_migration() {
     let paths: Vec<_> = sources().into_iter().map(|source| source.path).collect();
     report(&tree::missing_migrations(&paths));
+}
+
+#[test]
+fn every_test_that_the_protocol_promises_exists() {
+    report(&guards::missing_guards(&sources()));
 }
 
 #[test]

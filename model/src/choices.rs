@@ -3,8 +3,8 @@
 
 use crate::faults::Return;
 use crate::ledger::Stage;
+use crate::message::Body;
 use crate::protocol::{Event, Protocol};
-use crate::server::Body;
 use crate::state::{Asked, Node, NodeId, Owner, Parked, ServerId, State};
 
 const SERVERS: [ServerId; 2] = [0, 1];
@@ -144,8 +144,8 @@ impl Protocol {
         }
         let is_over = seat.epoch < ledger.epoch;
         let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1;
-        let settled = member.flight.is_none() && !(must_commit && !member.queue.is_empty());
-        if is_over && settled {
+        let committed = !must_commit || member.queue.is_empty();
+        if is_over && committed && member.flight.is_none() {
             events.push(Event::Leave { node });
         }
     }
@@ -187,7 +187,7 @@ impl Protocol {
         }
         // Without F6 whoever carries on a recovery opens what it likes.
         let twice = !self.rules().f6 && ledger.stage == Stage::Opening;
-        if self.can_close(state) || twice {
+        if self.closing(state).is_some() || twice {
             let sent = |at: &ServerId| state.openings.iter().any(|opening| opening.server == *at);
             for server in self.reachable(state).filter(|server| !twice || !sent(server)) {
                 events.push(Event::Claim { target: Some(server) });

@@ -2,8 +2,9 @@
 //! looks at what a process could not see.
 
 use crate::ledger::{Part, Seeding, Stage};
+use crate::message::{Body, Message, Outcome, Reply};
 use crate::protocol::Protocol;
-use crate::server::{Body, Message, Outcome, Reply, Server};
+use crate::server::Server;
 use crate::state::{
     Asked, Chore, Flight, Incarnation, Key, NodeId, Owner, Parked, Record, Seat, ServerId, State,
     Ticket, insert,

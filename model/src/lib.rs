@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod choices;
+mod dust;
 mod faults;
 mod lane;
 pub mod ledger;
+pub mod message;
 pub mod properties;
 pub mod protocol;
 mod recovery;

@@ -4,6 +4,7 @@ use stateright::Property;
 
 use crate::ledger::{Closing, Part};
 use crate::protocol::Protocol;
+use crate::server::OwnerRecord;
 use crate::state::{Epoch, Key, Owner, State, Value};
 
 /// No value leaves a node for two requests.
@@ -15,6 +16,8 @@ pub const KEPT: &str = "one failure loses no record";
 pub const APART: &str = "epochs do not overlap";
 /// One data set of one server takes the numbers of an epoch.
 pub const ONE_TAKER: &str = "one data set takes the numbers of an epoch";
+/// No two servers let flights of the same epoch through.
+pub const ONE_OWNER: &str = "one server owns an epoch";
 /// What the register calls discarded was never handed out.
 pub const TRUE_GAPS: &str = "no gap denies a number that was handed out";
 /// Each value below the counter's start is either in the journal or in the gap register.
@@ -30,7 +33,7 @@ pub const NEEDED: &str = "no recovery without a loss";
 pub const BOUNDED: &str = "no ceiling in redis is above the ledger's";
 
 /// What must hold everywhere.
-pub const ALWAYS: [&str; 10] = [
+pub const ALWAYS: [&str; 11] = [
     UNIQUE,
     KEPT,
     APART,
@@ -41,6 +44,7 @@ pub const ALWAYS: [&str; 10] = [
     JOURNALED_ONCE,
     NEEDED,
     BOUNDED,
+    ONE_OWNER,
 ];
 
 /// A number is issued by Redis after an exact closing.
@@ -93,6 +97,15 @@ fn is_apart(_: &Protocol, state: &State) -> bool {
 
 fn has_one_taker(_: &Protocol, state: &State) -> bool {
     state.history.takers.windows(2).all(|pair| pair[0].0 != pair[1].0)
+}
+
+fn has_one_owner(_: &Protocol, state: &State) -> bool {
+    let owned = |place: usize| {
+        let at = &state.servers[place];
+        let is_own = |owner: &&OwnerRecord| at.master && owner.incarnation == at.incarnation;
+        at.data.owner.as_ref().filter(is_own).map(|owner| owner.epoch)
+    };
+    owned(0).is_none() || owned(0) != owned(1)
 }
 
 fn has_true_gaps(_: &Protocol, state: &State) -> bool {
@@ -180,6 +193,7 @@ pub fn all() -> Vec<Property<Protocol>> {
         Property::always(KEPT, is_kept),
         Property::always(APART, is_apart),
         Property::always(ONE_TAKER, has_one_taker),
+        Property::always(ONE_OWNER, has_one_owner),
         Property::always(TRUE_GAPS, has_true_gaps),
         Property::always(EXPLAINED, is_explained),
         Property::always(ONE_NUMBER, has_one_number),

@@ -3,11 +3,10 @@
 use stateright::{Model, Property};
 
 use crate::faults::Return;
-use crate::ledger::Closing;
+use crate::message::Body;
 use crate::properties;
 use crate::rules::Rules;
 use crate::scenario::Scenario;
-use crate::server::Body;
 use crate::state::{Key, NodeId, Seat, ServerId, State};
 
 /// The protocol within the bounds of a scenario.
@@ -197,6 +196,7 @@ impl Model for Protocol {
     fn next_state(&self, before: &State, event: Event) -> Option<State> {
         let mut state = before.clone();
         self.other_event(&mut state, event);
+        self.forget(&mut state);
         (state != *before).then_some(state)
     }
 
@@ -209,10 +209,5 @@ impl Protocol {
     /// Whether the ledger still answers: one that went back is noticed and nothing goes on.
     pub(crate) fn reaches_ledger(&self, state: &State) -> bool {
         !(self.rules().f9 && state.ledger.went_back)
-    }
-
-    /// Whether the partition's epoch can be closed now.
-    pub(crate) fn can_close(&self, state: &State) -> bool {
-        self.closing(state).is_some_and(|closing| closing != Closing::Not)
     }
 }

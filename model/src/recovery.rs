@@ -1,8 +1,8 @@
 //! Closing an epoch and opening the next: barrier, adoption, claim, `open`.
 
 use crate::ledger::{Closing, Part, Stage};
+use crate::message::Opening;
 use crate::protocol::Protocol;
-use crate::server::Opening;
 use crate::state::{Adoption, Epoch, Incarnation, NodeId, Owner, ServerId, State};
 
 impl Protocol {

@@ -1,11 +1,13 @@
 //! A Redis server: its data set and the scripts. Each script runs in one step; nothing else writes
 //! but the faults.
 
+use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
-use crate::state::{
-    Asked, Chore, Epoch, Incarnation, Key, NodeId, Record, ServerId, Ticket, Value, insert,
-};
+use crate::state::{Asked, Chore, Epoch, Incarnation, NodeId, Record, Ticket, Value, insert};
+
+/// The digest of a flight that will never be executed.
+const SPENT: u8 = 0xFF;
 
 /// A node's last flight in this epoch, and how many entries its outbox must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,106 +88,6 @@ pub struct Server {
     pub data: Data,
     /// An older one, on its disk.
     pub saved: Option<Box<Data>>,
-}
-
-/// What a flight does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Body {
-    /// Take numbers for requests.
-    Issue(Vec<Ticket>),
-    /// Seed or raise the counter.
-    Chore(Chore),
-}
-
-/// A flight's bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Message {
-    /// Whose it is.
-    pub node: NodeId,
-    /// Its number.
-    pub flight: u8,
-    /// The node's last confirmed flight of this epoch.
-    pub confirmed: u8,
-    /// The highest value that the node has seen in this epoch.
-    pub seen: Value,
-    /// The epoch that it flies in.
-    pub epoch: Epoch,
-    /// The incarnation that owns that epoch.
-    pub incarnation: Incarnation,
-    /// What it does.
-    pub body: Body,
-}
-
-/// What became of one request of a flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It has a number.
-    Taken(Record),
-    /// An earlier allocation answers.
-    Replayed(Record),
-    /// Only the journal can tell whether the key is new.
-    Ask,
-    /// The counter is not here in this epoch.
-    Cold,
-    /// The counter is at this ceiling.
-    Ceiling(Value),
-    /// Somebody wrote to the counter.
-    Regressed,
-    /// Executed before, and nothing was taken.
-    Nothing,
-}
-
-/// A script's reply.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// Executed, now or before.
-    Issued(Vec<Outcome>),
-    /// Executed, now or before.
-    Done,
-    /// Wrong epoch, wrong incarnation, no owner record, or a forgotten flight.
-    Fenced,
-    /// The node is barred.
-    Barred,
-    /// A later flight was executed before.
-    Late,
-    /// The same number with other bytes.
-    Mismatch,
-    /// The outbox does not hold what it must.
-    Miscounted,
-    /// An error of a write.
-    Error,
-    /// `settle`: not executed, and never will be.
-    NotExecuted,
-}
-
-/// An `open` call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Opening {
-    /// The epoch to open.
-    pub epoch: Epoch,
-    /// On this server.
-    pub server: ServerId,
-    /// That showed this incarnation.
-    pub incarnation: Incarnation,
-}
-
-impl Reply {
-    /// Whether a number is handed out when it lands.
-    #[must_use]
-    pub fn carries_numbers(&self) -> bool {
-        let carries = |o: &Outcome| matches!(o, Outcome::Taken(_) | Outcome::Replayed(_));
-        matches!(self, Self::Issued(outcomes) if outcomes.iter().any(carries))
-    }
-}
-
-impl Message {
-    fn digest(&self) -> u8 {
-        match &self.body {
-            Body::Issue(tickets) => tickets.iter().fold(0, |sum, t| sum | 1 << t.key),
-            Body::Chore(Chore::Seed { value, .. }) => 0x80 | value,
-            Body::Chore(Chore::Raise { ceiling }) => 0xC0 | ceiling,
-        }
-    }
 }
 
 impl Server {
@@ -421,20 +323,21 @@ impl Server {
         }
         let guard = owner.guards[node];
         let last = guard.map_or(0, |guard| guard.flight);
-        if last == message.flight {
-            return Some(match &message.body {
-                Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
-                Body::Chore(_) => Reply::Done,
-            });
+        let count = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
+        let miscounted = rules.f7 && guard.is_some_and(|guard| guard.count != count);
+        if last > message.flight || miscounted {
+            return None;
         }
         if last < message.flight {
-            let held = u8::try_from(self.data.outboxes[node].len()).expect("few entries");
-            // A count that is wrong stays wrong, which is what it says (F7).
-            let count = guard.map_or(held, |guard| guard.count);
-            let spent = Guard { flight: message.flight, digest: message.digest(), count };
+            let spent = Guard { flight: message.flight, digest: SPENT, count };
             self.data.owner.as_mut()?.guards[node] = Some(spent);
+            return Some(Reply::NotExecuted);
         }
-        Some(Reply::NotExecuted)
+        Some(match &message.body {
+            _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
+            Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
+            Body::Chore(_) => Reply::Done,
+        })
     }
 
     /// `open`: whether this server owns the epoch from now on.
@@ -477,12 +380,6 @@ impl Server {
         if let Some(guard) = guard {
             guard.count = guard.count.wrapping_sub(removed);
         }
-    }
-
-    /// The idempotency record of a key.
-    #[must_use]
-    pub fn knows(&self, key: Key) -> bool {
-        self.data.records.iter().any(|record| record.key == key)
     }
 }
 

@@ -2,8 +2,9 @@
 //! air, and what is remembered only to judge it. Decides nothing.
 
 use crate::ledger::Ledger;
+use crate::message::{Message, Opening, Reply};
 use crate::scenario::{Faults, Scenario};
-use crate::server::{Message, Opening, Reply, Server};
+use crate::server::Server;
 
 /// A value of the one counter.
 pub type Value = u8;

@@ -88,8 +88,8 @@ pub(super) fn check(
     let mut findings = Findings::default();
     let closings = read_closings(world, &mut findings);
     world.rows(
-        "select regexp_replace(detail::json ->> 'cause', '[0-9a-f]{32,}', '...'), count(*) \
-         from {}.event where kind = 'recovery' group by 1",
+        "select regexp_replace(detail::json ->> 'cause', '[0-9a-f]{32,}|[^ ]+=[^ ]+', '...'), \
+         count(*) from {}.event where kind = 'recovery' group by 1",
         |row| {
             findings.causes.insert(row[0].to_owned(), parse(row[1]));
         },

@@ -198,9 +198,10 @@ fn apply_series(operator: &Deployment) {
         .map(|(code, policy)| {
             let letter = &code[..1];
             format!(
-                "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\n\
-                 template = \"{letter}{{LINE}}-{{SEQ:9}}\"\npolicy = \"{policy}\"\n\
-                 serves = {{ types = [\"{code}\"] }}\n[series.variables]\nLINE = {{ required = true, alphabet = \"0-9\", width = 3 }}\n\
+                "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\npolicy = \"{policy}\"\n\
+                 template = \"{letter}{{LINE}}-{{SEQ:9}}\"\n\
+                 serves = {{ types = [\"{code}\"] }}\n[series.variables]\n\
+                 LINE = {{ required = true, alphabet = \"0-9\", width = 3 }}\n\
                  [[series.serials]]\ncounter = [\"type\", \"LINE\"]\n"
             )
         })

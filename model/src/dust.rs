@@ -1,0 +1,55 @@
+//! Forgets what can make no difference any more, so that states that differ only in it are one.
+//! Never forgets what a rule that is kept, or a property, still looks at.
+
+use crate::ledger::Part;
+use crate::protocol::Protocol;
+use crate::server::{Data, OwnerRecord};
+use crate::state::State;
+
+impl Protocol {
+    /// Forgets in a whole state.
+    pub(crate) fn forget(&self, state: &mut State) {
+        let rules = self.rules();
+        for server in &mut state.servers {
+            if rules.epoch && rules.counter_epoch {
+                forget_counter(&mut server.data);
+            }
+        }
+        if rules.epoch && rules.f5 && rules.f6 && rules.flight_guard {
+            forget_flights(state);
+        }
+        // Only an adoption is asked for later, to see that there was one.
+        let owned = state.ledger.owned;
+        state.ledger.participants.retain(|part| part.0 >= owned || part.2 == Part::Adopted);
+        for node in &mut state.nodes {
+            if !self.scenario.trims {
+                node.committed = 0;
+            }
+            if node.seat.is_none() && node.queue.is_empty() {
+                node.flown = 0;
+                node.silent = false;
+            }
+        }
+        state.history.failures = state.history.failures.min(2);
+    }
+}
+
+fn epoch(owner: Option<&OwnerRecord>) -> u8 {
+    owner.map_or(0, |owner| owner.epoch)
+}
+
+/// A counter of an older epoch is cold, whatever it says.
+fn forget_counter(data: &mut Data) {
+    let now = epoch(data.owner.as_ref());
+    data.counter = data.counter.filter(|counter| counter.epoch >= now);
+}
+
+/// A flight whose epoch no server can come to again is fenced wherever it arrives.
+fn forget_flights(state: &mut State) {
+    let State { servers, openings, air, .. } = state;
+    air.retain(|message| {
+        let shows = |data: &Data| epoch(data.owner.as_ref()) == message.epoch;
+        servers.iter().any(|at| shows(&at.data) || at.saved.as_deref().is_some_and(shows))
+            || openings.iter().any(|opening| opening.epoch == message.epoch)
+    });
+}
