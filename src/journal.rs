@@ -10,27 +10,53 @@
 //! makes the lane refuse new requests (`outbox-full`). Batches commit in order, so that `progress`
 //! of a partition names a flight before which everything is committed (F16).
 //!
+//! What is committed stays in memory for `journal.keep`: a ledger that went back is told again
+//! (F9). It finds the counters by their names then, for their ids may be others' by now.
+//!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
 //! goes, raw, to `journal_rejected` (F13). Nothing is ever dropped.
 
-use std::sync::Arc;
+mod kept;
+
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::allocator::AllocatorSettings;
 use crate::backoff::Backoff;
-use crate::ledger::{Entry, LedgerError, SharedLedger};
+use crate::clock::SharedClock;
+use crate::ledger::{Entry, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task};
+use kept::Kept;
 
 /// Where lanes put what they hand out. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JournalQueue {
-    sender: mpsc::UnboundedSender<Handover>,
+    sender: mpsc::UnboundedSender<Message>,
     permits: Arc<Semaphore>,
+    lag: Arc<Mutex<Lag>>,
     progress: Arc<Vec<watch::Sender<u64>>>,
+}
+
+/// Records that were handed out and are not committed yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lag {
+    /// How many.
+    pub records: usize,
+    /// Since when the oldest of them waits.
+    pub oldest: Option<Instant>,
+}
+
+/// What the loop is told.
+#[derive(Debug)]
+enum Message {
+    HandOver(Handover),
+    Keep(NodeId, Vec<Entry>),
+    TellAgain,
 }
 
 /// Everything that one flight handed out.
@@ -70,7 +96,30 @@ impl JournalQueue {
         // Requests of the flight that took nothing give their room back at once.
         let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
         drop(handover.room.split(spare));
-        self.sender.send(handover).expect("the journal loop outlives the lanes");
+        {
+            let mut lag = self.lag.lock().expect("no holder of this lock panics");
+            lag.records += handover.entries.len();
+            lag.oldest.get_or_insert_with(Instant::now);
+        }
+        let message = Message::HandOver(handover);
+        self.sender.send(message).expect("the journal loop outlives the lanes");
+    }
+
+    /// Keeps records that the database path has committed, as the journal's own are kept.
+    pub fn keep(&self, node: NodeId, entries: Vec<Entry>) {
+        // They are committed: a loop that is gone loses nothing.
+        let _ = self.sender.send(Message::Keep(node, entries));
+    }
+
+    /// Has everything that is kept written once more: the ledger went back.
+    pub fn tell_again(&self) {
+        let _ = self.sender.send(Message::TellAgain);
+    }
+
+    /// What waits for the ledger.
+    #[must_use]
+    pub fn lag(&self) -> Lag {
+        *self.lag.lock().expect("no holder of this lock panics")
     }
 
     /// The last flight of a partition before which everything is committed.
@@ -83,25 +132,31 @@ impl JournalQueue {
 /// Starts the loop. Asked to end, it first commits what waits; ask only after the lanes have ended.
 #[must_use]
 pub fn start(
-    ledger: SharedLedger,
+    ledger: &SharedLedger,
+    clock: &SharedClock,
     partitions: u32,
     settings: &AllocatorSettings,
-    metrics: Metrics,
+    metrics: &Metrics,
 ) -> (JournalQueue, Task) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let progress = Arc::new((0..partitions).map(|_| watch::Sender::new(0)).collect::<Vec<_>>());
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        lag: Arc::default(),
         progress: Arc::clone(&progress),
     };
     let writer = Writer {
-        ledger,
+        ledger: Arc::clone(ledger),
+        clock: Arc::clone(clock),
         receiver,
         progress,
+        lag: Arc::clone(&queue.lag),
+        aside: None,
+        kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
         backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-        metrics,
+        metrics: metrics.clone(),
     };
     let task = Task::start("journal", |stop| writer.run(stop));
     (queue, task)
@@ -109,40 +164,88 @@ pub fn start(
 
 struct Writer {
     ledger: SharedLedger,
-    receiver: mpsc::UnboundedReceiver<Handover>,
+    clock: SharedClock,
+    receiver: mpsc::UnboundedReceiver<Message>,
+    /// Received behind a batch that it does not belong to.
+    aside: Option<Message>,
+    kept: Kept,
+    lag: Arc<Mutex<Lag>>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
 }
 
+/// How records are written.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// Behind the answers.
+    First,
+    /// To a ledger that may have forgotten them.
+    Again,
+}
+
 impl Writer {
     async fn run(mut self, mut stop: Stop) {
-        while let Some(first) = self.next(&mut stop).await {
-            let batch = self.collect(first);
-            self.metrics.journal_lag_records.set(self.waiting(&batch));
-            let started = tokio::time::Instant::now();
-            let mut rest = batch.as_slice();
-            while let Some(node) = rest.first().map(|handover| handover.node) {
-                let length = rest.iter().take_while(|handover| handover.node == node).count();
-                let entries: Vec<Entry> =
-                    rest[..length].iter().flat_map(|handover| handover.entries.clone()).collect();
-                self.write(node, &entries).await;
-                rest = &rest[length..];
-            }
-            self.metrics.journal_batch_seconds.record(started.elapsed());
-            for handover in batch {
-                self.progress[handover.partition as usize].send_replace(handover.flight);
+        while let Some(message) = self.next(&mut stop).await {
+            match message {
+                Message::HandOver(first) => self.commit(first).await,
+                Message::Keep(node, entries) => self.kept.push(node, entries),
+                Message::TellAgain => self.tell_again().await,
             }
             self.metrics.journal_lag_records.set(self.receiver.len() as f64);
         }
     }
 
-    /// The next flight; `None` once the loop is asked to end and nothing waits.
-    async fn next(&mut self, stop: &mut Stop) -> Option<Handover> {
+    /// Commits a flight, and with it those that wait behind it.
+    async fn commit(&mut self, first: Handover) {
+        let batch = self.collect(first);
+        self.metrics.journal_lag_records.set(self.waiting(&batch));
+        let started = Instant::now();
+        let mut rest = batch.as_slice();
+        while let Some(node) = rest.first().map(|handover| handover.node) {
+            let length = rest.iter().take_while(|handover| handover.node == node).count();
+            let entries: Vec<Entry> =
+                rest[..length].iter().flat_map(|handover| handover.entries.clone()).collect();
+            self.write(node, &entries, Manner::First).await;
+            self.kept.push(node, entries);
+            rest = &rest[length..];
+        }
+        self.metrics.journal_batch_seconds.record(started.elapsed());
+        {
+            let mut lag = self.lag.lock().expect("no holder of this lock panics");
+            lag.records -= batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
+            // What waits now arrived while this batch was written, at the earliest.
+            lag.oldest = (lag.records > 0).then_some(started);
+        }
+        for handover in batch {
+            self.progress[handover.partition as usize].send_replace(handover.flight);
+        }
+    }
+
+    /// Writes what is kept once more.
+    async fn tell_again(&mut self) {
+        let kept = self.kept.take();
+        let count = kept.len();
+        for part in kept.chunk_by(|one, next| one.0 == next.0) {
+            let node = part[0].0;
+            for part in part.chunks(self.rows_max) {
+                let entries: Vec<Entry> = part.iter().map(|(_, entry)| entry.clone()).collect();
+                self.write(node, &entries, Manner::Again).await;
+                self.kept.push(node, entries);
+            }
+        }
+        tracing::warn!(count, "the ledger was told its newest records again");
+    }
+
+    /// The next message; `None` once the loop is asked to end and nothing waits.
+    async fn next(&mut self, stop: &mut Stop) -> Option<Message> {
+        if let Some(message) = self.aside.take() {
+            return Some(message);
+        }
         tokio::select! {
             biased;
-            handover = self.receiver.recv() => handover,
+            message = self.receiver.recv() => message,
             () = stop.requested() => self.receiver.try_recv().ok(),
         }
     }
@@ -152,9 +255,17 @@ impl Writer {
         let mut rows = first.entries.len();
         let mut batch = vec![first];
         while rows < self.rows_max {
-            let Ok(next) = self.receiver.try_recv() else { break };
-            rows += next.entries.len();
-            batch.push(next);
+            match self.receiver.try_recv() {
+                Ok(Message::HandOver(next)) => {
+                    rows += next.entries.len();
+                    batch.push(next);
+                }
+                Ok(other) => {
+                    self.aside = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
         }
         batch
     }
@@ -165,13 +276,13 @@ impl Writer {
     }
 
     /// Writes a batch whatever it takes; halves what the ledger refuses.
-    async fn write(&mut self, node: NodeId, entries: &[Entry]) {
+    async fn write(&mut self, node: NodeId, entries: &[Entry], manner: Manner) {
         let mut parts = vec![entries];
         while let Some(part) = parts.pop() {
             if part.is_empty() {
                 continue;
             }
-            match self.append(node, part).await {
+            match self.append(node, part, manner).await {
                 Ok(()) => {}
                 Err(reason) if part.len() == 1 => self.reject(&part[0], &reason).await,
                 Err(_) => {
@@ -184,24 +295,56 @@ impl Writer {
     }
 
     /// Appends, again and again while the ledger cannot be reached; `Err` only when it refuses.
-    async fn append(&mut self, node: NodeId, entries: &[Entry]) -> Result<(), String> {
+    async fn append(
+        &mut self,
+        node: NodeId,
+        entries: &[Entry],
+        mut manner: Manner,
+    ) -> Result<(), String> {
         loop {
-            match self.ledger.append(node, entries).await {
+            let appended = match manner {
+                Manner::First => self.ledger.append(node, entries).await,
+                Manner::Again => self.ledger.journal_again(node, entries).await,
+            };
+            match appended {
                 Ok(appended) => {
                     self.backoff.reset();
                     if !appended.collisions.is_empty() {
-                        self.metrics.duplicates.increment(appended.collisions.len() as u64);
-                        let allocations = &appended.collisions;
-                        tracing::error!(%node, ?allocations, "DUPLICATE numbers were journaled");
+                        self.report_duplicates(node, &appended.collisions).await;
                     }
                     return Ok(());
                 }
                 Err(LedgerError::Refused(reason)) => return Err(reason),
+                // The heartbeat notices it too, and has the partitions held.
+                Err(error @ LedgerError::WentBack(_)) => {
+                    tracing::error!(%node, %error, "journaling what it may have forgotten");
+                    manner = Manner::Again;
+                }
                 Err(error) => {
                     tracing::warn!(%error, rows = entries.len(), "journal waits for the ledger");
                     self.backoff.wait().await;
                 }
             }
+        }
+    }
+
+    /// Raises the alarm for numbers that came twice; on record in the ledger too (R5.2).
+    async fn report_duplicates(&self, node: NodeId, allocations: &[uuid::Uuid]) {
+        self.metrics.duplicates.increment(allocations.len() as u64);
+        tracing::error!(%node, ?allocations, "DUPLICATE numbers were journaled");
+        let event = Event {
+            at_us: self.clock.now_us(),
+            kind: "conflict".into(),
+            partition: None,
+            epoch: None,
+            node_id: Some(node),
+            detail: serde_json::json!({
+                "cause": "numbers came twice", "allocations": allocations,
+            }),
+        };
+        // The collisions themselves were committed with the batch: the event only points to them.
+        if let Err(error) = self.ledger.record_event(&event).await {
+            tracing::warn!(%error, "conflict not recorded as an event");
         }
     }
 

@@ -27,6 +27,7 @@ const FENCED: &str = "numerator_fenced_total";
 const ADOPTED: &str = "numerator_adopted_total";
 const DUPLICATES: &str = "numerator_duplicates_total";
 const REJECTED: &str = "numerator_rejected_total";
+const LEDGER_WENT_BACK: &str = "numerator_ledger_went_back_total";
 const GAPS: &str = "numerator_gaps_total";
 const LEDGER_RETRIES: &str = "numerator_ledger_retries_total";
 const CEILING_RAISES: &str = "numerator_ceiling_raises_total";
@@ -67,6 +68,8 @@ pub struct Metrics {
     pub duplicates: Counter,
     /// Records that the ledger refused and that went to the table of rejected ones.
     pub rejected: Counter,
+    /// How often the ledger was held because it had gone back.
+    pub ledger_went_back: Counter,
     /// Runs of values that went to the gap register.
     pub gaps: Counter,
     /// Ceilings raised.
@@ -96,6 +99,7 @@ impl Metrics {
             adopted: counter!(ADOPTED),
             duplicates: counter!(DUPLICATES),
             rejected: counter!(REJECTED),
+            ledger_went_back: counter!(LEDGER_WENT_BACK),
             gaps: counter!(GAPS),
             ceiling_raises: counter!(CEILING_RAISES),
             retries_lock: counter!(LEDGER_RETRIES, "reason" => "lock"),
@@ -145,6 +149,7 @@ fn describe() {
         (ADOPTED, "Outbox entries of dead nodes journaled by this node."),
         (DUPLICATES, "Numbers that the ledger saw twice. Must stay 0."),
         (REJECTED, "Records refused by the ledger and kept as rejected."),
+        (LEDGER_WENT_BACK, "Times that the ledger was held because it had gone back."),
         (GAPS, "Runs of values entered into the gap register."),
         (CEILING_RAISES, "Ceilings raised."),
         (LEDGER_RETRIES, "Transactions tried again, by reason (lock, conflict, connection)."),

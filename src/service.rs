@@ -52,6 +52,10 @@ pub enum Mode {
 pub struct Readiness {
     /// Whether any partition but that of gapless series can issue.
     pub ready: bool,
+    /// Records handed out and not journaled yet.
+    pub journal_lag_records: usize,
+    /// How long the oldest of them has waited, about.
+    pub journal_lag_ms: u64,
     /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
     /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
@@ -72,8 +76,7 @@ impl Service {
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
         let partitions = deployment.partitions_total();
-        let (queue, journal) =
-            journal::start(Arc::clone(&ledger), partitions, bounds, metrics.clone());
+        let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
             .await
             .context("joining as a node")?;
@@ -125,7 +128,14 @@ impl Service {
             None => word.to_owned(),
             Some(why) => format!("{word}: {why}"),
         };
-        Readiness { ready, partitions: standings.into_iter().map(say).collect() }
+        let lag = self.context.journal.lag();
+        let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
+        Readiness {
+            ready,
+            journal_lag_records: lag.records,
+            journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+            partitions: standings.into_iter().map(say).collect(),
+        }
     }
 
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.

@@ -96,6 +96,23 @@ impl Postgres {
         self.run();
     }
 
+    /// Copies the data folder of the stopped server, as a backup would, and starts it again.
+    pub fn back_up(&mut self) {
+        self.kill();
+        let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
+        run(Command::new("cp").arg("-a").arg(&data).arg(&copy));
+        self.run();
+    }
+
+    /// Puts the copy in the place of the data folder, and starts the server on it.
+    pub fn restore(&mut self) {
+        self.kill();
+        let (data, copy) = (self.folder.path().join("data"), self.folder.path().join("copy"));
+        fs::remove_dir_all(&data).unwrap();
+        run(Command::new("cp").arg("-a").arg(&copy).arg(&data));
+        self.run();
+    }
+
     fn run(&mut self) {
         let data = self.folder.path().join("data");
         let mut args: Vec<String> = Vec::new();

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::retries::Retries;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, replay};
-use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
+use crate::ledger::{At, Entry, LedgerError, TakeOrder, TakeOutcome};
 
 /// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
 /// it.
@@ -100,6 +100,8 @@ impl Batch {
         context.metrics.flight_requests.record(orders.len() as f64);
         let outcomes = result?.outcomes;
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
+        // In case that the ledger forgets them (F9).
+        context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());
         Ok(outcomes)
     }
 
@@ -161,6 +163,13 @@ impl Batch {
         for ticket in self.tickets {
             ticket.answer(Err(AllocError::of_ledger(error, taken)));
         }
+    }
+}
+
+fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
+    match outcome {
+        TakeOutcome::Taken(entry) => Some(entry),
+        _ => None,
     }
 }
 

@@ -83,7 +83,11 @@ impl Contended {
                         let [left, right] = part.halve();
                         parts.extend([right, left]);
                     }
-                    Err(LedgerError::Fenced { .. } | LedgerError::NodeGone(_)) => {
+                    Err(
+                        LedgerError::Fenced { .. }
+                        | LedgerError::NodeGone(_)
+                        | LedgerError::WentBack(_),
+                    ) => {
                         parts.push(part);
                         let back = parts.into_iter().rev().flat_map(|part| part.tickets);
                         return back.chain(self.end(counter)).collect();

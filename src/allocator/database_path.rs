@@ -38,10 +38,22 @@ impl Lane {
                     let [left, right] = part.halve();
                     parts.extend([right, left]);
                 }
-                Err(LedgerError::Fenced { .. } | LedgerError::NodeGone(_)) => {
+                Err(
+                    error @ (LedgerError::Fenced { .. }
+                    | LedgerError::NodeGone(_)
+                    | LedgerError::WentBack(_)),
+                ) => {
                     parts.push(part);
                     for part in parts {
                         self.wait_again(part.tickets);
+                    }
+                    // The heartbeat sees it too; until then this would go round and round.
+                    if matches!(error, LedgerError::WentBack(_)) {
+                        self.trouble(Unavailable::Held, &error).await;
+                    }
+                    // The heartbeat sees it too; until then this would go round and round.
+                    if matches!(error, LedgerError::WentBack(_)) {
+                        self.trouble(Unavailable::Held, &error).await;
                     }
                     return Standing::Nowhere;
                 }

@@ -11,10 +11,18 @@ use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionSt
 use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
 
+/// What an operator does about a held partition.
+pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
+                               partitions with `numerator reconcile --ledger-restored`";
+
 impl Lane {
     /// Finds the epoch to serve in, or brings it about.
     pub(super) async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
         self.take_back_questions();
+        if self.context.membership.ledger_went_back() {
+            self.refuse(Unavailable::Held, HELD).await;
+            return Standing::Nowhere;
+        }
         if let Some(spent) = self.spent {
             if let Err(error) = self.context.membership.renew(spent).await {
                 self.trouble(Unavailable::Ledger, &error).await;
@@ -31,7 +39,8 @@ impl Lane {
         };
         let redis_epoch = suspicion.as_ref().and_then(|suspicion| suspicion.redis_epoch);
         let highest = self.highest.max(redis_epoch.unwrap_or(0));
-        if row.epoch < highest {
+        self.context.membership.see(At { partition: self.partition, epoch: highest });
+        if row.state != PartitionState::Held && row.epoch < highest {
             let cause = suspicion.as_ref().map_or("an epoch is forgotten", |seen| &seen.cause);
             return self.hold(highest, cause).await;
         }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::chores::{Chores, Done};
 use super::contended::Contended;
 use super::context::Context;
+use super::joining::HELD;
 use super::membership::News;
 use super::seat::Seat;
 use super::ticket::Ticket;
@@ -279,7 +280,7 @@ impl Lane {
     /// Refuses everything until the ledger says that the partition is no longer held.
     async fn serve_held(&mut self) -> Standing {
         self.take_back_questions();
-        self.refuse(Unavailable::Held, "the ledger went back; bring the newer one back").await;
+        self.refuse(Unavailable::Held, HELD).await;
         match self.row() {
             Some(row) if row.state != PartitionState::Held => Standing::Nowhere,
             _ => Standing::Held,
@@ -319,6 +320,9 @@ impl Lane {
     /// Whether the ledger has left an epoch.
     pub(super) fn epoch_is_over(&self, at: At) -> bool {
         let is_over = |row: &&Partition| row.epoch > at.epoch || row.state == PartitionState::Held;
+        if self.context.membership.ledger_went_back() {
+            return true;
+        }
         let rows = self.news.borrow();
         rows.iter().find(|row| row.partition == at.partition).as_ref().is_some_and(is_over)
     }

@@ -2,14 +2,18 @@
 //!
 //! A node registers, commits, and only then reads the epochs that it may fly in. A node that was
 //! barred, or whose row is gone, takes a new identity; the old one is never used again (F10, F14).
+//!
+//! Here it is noticed that the ledger went back (F9): it has forgotten a heartbeat, a journal batch
+//! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 
 use super::Context;
 use crate::clock::SharedClock;
-use crate::ledger::{LedgerError, NewNode, Partition, SharedLedger, Sight};
+use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
 use crate::node::{NodeId, host};
 use crate::task::{Task, Ticks};
 
@@ -23,6 +27,10 @@ pub struct Membership {
     label: String,
     node: Mutex<NodeId>,
     news: watch::Sender<News>,
+    /// Highest epoch seen of each partition, wherever it was seen.
+    seen: Mutex<BTreeMap<u32, u64>>,
+    /// Why the ledger must be held, until it is.
+    went_back: Mutex<Option<String>>,
 }
 
 impl Membership {
@@ -40,6 +48,8 @@ impl Membership {
             label,
             node: Mutex::new(node),
             news: watch::Sender::new(Arc::new(partitions)),
+            seen: Mutex::default(),
+            went_back: Mutex::default(),
         }))
     }
 
@@ -83,25 +93,105 @@ impl Membership {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
                 let sight = context.eager.then(|| context.sights.sight());
-                context.membership.beat(sight.as_ref()).await;
+                context.membership.beat(&context, sight.as_ref()).await;
             }
         })
     }
 
-    async fn beat(&self, sight: Option<&Sight>) {
+    /// Notes an epoch that the ledger or Redis has shown.
+    pub fn see(&self, at: At) {
+        let mut seen = self.seen.lock().expect("no holder of this lock panics");
+        let highest = seen.entry(at.partition).or_default();
+        *highest = at.epoch.max(*highest);
+    }
+
+    /// Whether the ledger is known to have gone back and does not say so itself yet.
+    #[must_use]
+    pub fn ledger_went_back(&self) -> bool {
+        self.went_back.lock().expect("no holder of this lock panics").is_some()
+    }
+
+    async fn beat(&self, context: &Context, sight: Option<&Sight>) {
+        if self.ledger_went_back() {
+            return self.hold_all(context).await;
+        }
         let node = self.node();
         match self.ledger.heartbeat(node, sight).await {
-            Ok(partitions) => self.publish(partitions),
+            Ok(partitions) => self.publish(context, partitions),
             Err(LedgerError::NodeGone(_)) => {
                 if let Err(error) = self.renew(node).await {
                     tracing::warn!(%error, "cannot register anew");
                 }
             }
+            Err(LedgerError::WentBack(_)) => self.alarm("it has forgotten what it confirmed"),
             Err(error) => tracing::warn!(%error, "heartbeat failed"),
+        }
+        if self.ledger_went_back() {
+            self.hold_all(context).await;
         }
     }
 
-    fn publish(&self, partitions: Vec<Partition>) {
+    fn alarm(&self, what: &str) {
+        let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
+        if went_back.is_none() {
+            tracing::error!(what, "THE LEDGER WENT BACK; no numbers until an operator acts");
+            *went_back = Some(format!("the ledger went back: {what}"));
+        }
+    }
+
+    /// Has the ledger say that all partitions are held, then goes on under another identity: of
+    /// this one it does not know what it confirmed.
+    async fn hold_all(&self, context: &Context) {
+        let node = self.node();
+        let seen: Vec<At> = {
+            let seen = self.seen.lock().expect("no holder of this lock panics");
+            seen.iter()
+                .map(|(partition, epoch)| At { partition: *partition, epoch: *epoch })
+                .collect()
+        };
+        let cause = self.went_back.lock().expect("no holder of this lock panics").clone();
+        let cause = cause.unwrap_or_default();
+        let held = async {
+            self.ledger.hold_all(&seen, &cause).await?;
+            self.renew(node).await?;
+            self.ledger.partitions().await
+        };
+        match held.await {
+            Ok(partitions) => {
+                let at = At { partition: 0, epoch: partitions.first().map_or(0, |row| row.epoch) };
+                let detail = serde_json::json!({ "cause": cause });
+                context.event("ledger-went-back", at, node, detail).await;
+                self.publish(context, partitions);
+                *self.went_back.lock().expect("no holder of this lock panics") = None;
+            }
+            Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),
+        }
+    }
+
+    /// Compares what the ledger shows with what it showed before, and tells the lanes.
+    fn publish(&self, context: &Context, partitions: Vec<Partition>) {
+        let before = Arc::clone(&self.news.borrow());
+        let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);
+        let is_held = |row: &Partition| row.state == PartitionState::Held;
+        // One beat follows the other: what the later one shows is not older.
+        let is_lower = |row: &&Partition| was(row).is_some_and(|old| row.epoch < old.epoch);
+        if let Some(row) = partitions.iter().find(|row| !is_held(row) && is_lower(row)) {
+            self.alarm(&format!("partition {} shows an earlier epoch", row.partition));
+        }
+        let changes = |held| {
+            partitions
+                .iter()
+                .any(|row| is_held(row) == held && was(row).is_some_and(|old| is_held(old) != held))
+        };
+        if changes(true) {
+            context.metrics.ledger_went_back.increment(1);
+        }
+        if changes(true) || changes(false) {
+            context.journal.tell_again();
+        }
+        for Partition { partition, epoch, .. } in &partitions {
+            self.see(At { partition: *partition, epoch: *epoch });
+        }
         self.news.send_if_modified(|news| {
             let changed = **news != partitions;
             if changed {

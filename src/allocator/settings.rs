@@ -41,6 +41,8 @@ pub struct AllocatorSettings {
     pub idempotency_window: Duration,
     /// `journal.queue_max`: records that may wait for the journal.
     pub journal_queue_max: usize,
+    /// `journal.keep`: how long a record stays in memory once it is committed (F9).
+    pub journal_keep: Duration,
     /// `journal.batch_rows_max`: rows in one journal transaction.
     pub journal_batch_rows_max: usize,
     /// `retry.delay_min`: first wait after a failed call to Redis or the ledger; doubles each time.
@@ -104,6 +106,7 @@ impl Default for AllocatorSettings {
             node_ttl: Duration::from_secs(3),
             idempotency_window: Duration::from_secs(24 * 60 * 60),
             journal_queue_max: 100_000,
+            journal_keep: Duration::from_secs(60),
             journal_batch_rows_max: 2_000,
             retry_delay_min: Duration::from_millis(10),
             retry_delay_max: Duration::from_millis(500),

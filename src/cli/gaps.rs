@@ -12,7 +12,8 @@ use super::session::open_ledger;
 use super::words;
 use crate::config::Settings;
 use crate::ledger::{
-    At, ClosedEpoch, Closing, Gap, GapFilter, GapReason, LedgerError, Partition, SharedLedger,
+    At, ClosedEpoch, Closing, Event, Gap, GapFilter, GapReason, LedgerError, Partition,
+    SharedLedger,
 };
 use crate::number::Mask;
 use crate::reconciler::settle_counters;
@@ -206,6 +207,8 @@ struct Ending {
     closed: Option<ClosedEpoch>,
     /// Why it ended.
     cause: Option<String>,
+    /// Whether an operator ended it, for the ledger had gone back (F9).
+    is_restored: bool,
 }
 
 impl Story<'_> {
@@ -235,18 +238,31 @@ impl Story<'_> {
             return Ok(known.clone());
         }
         let closed = self.ledger.closed_epoch(gap.at, wanted).await?;
-        let cause = match &closed {
-            Some(closed) => self.cause(At { epoch: closed.at.epoch + 1, ..closed.at }).await?,
-            None => None,
-        };
-        let ending = Ending { closed, cause };
+        let mut ending = Ending { closed, ..Ending::default() };
+        if let Some(next) = self.next_epoch(&ending).await? {
+            let events = self.ledger.events_of(next).await?;
+            ending.is_restored = events.iter().any(|event| event.kind == "ledger-restored");
+            ending.cause = self.cause(next, events).await?;
+        }
         self.known.insert(key, ending.clone());
         Ok(ending)
     }
 
+    /// The epoch after a closed one: the next number, but for a ledger that went back.
+    async fn next_epoch(&self, ending: &Ending) -> Result<Option<At>, LedgerError> {
+        let Some(closed) = &ending.closed else { return Ok(None) };
+        let next = At { epoch: closed.at.epoch + 1, ..closed.at };
+        if let Some(closed) = self.ledger.closed_epoch(next, None).await? {
+            return Ok(Some(closed.at));
+        }
+        let rows = self.ledger.partitions().await?;
+        let row = rows.into_iter().find(|row| row.partition == next.partition);
+        Ok(row.map(|row| At { epoch: row.epoch, ..next }))
+    }
+
     /// Why an epoch began, and so why the one before it ended.
-    async fn cause(&self, at: At) -> Result<Option<String>, LedgerError> {
-        for event in self.ledger.events_of(at).await? {
+    async fn cause(&self, at: At, events: Vec<Event>) -> Result<Option<String>, LedgerError> {
+        for event in events {
             let is_beginning =
                 matches!(&*event.kind, "recovery" | "fallback" | "return" | "opening");
             if let Some(cause) = event.detail["cause"].as_str().filter(|_| is_beginning) {
@@ -263,6 +279,9 @@ impl Story<'_> {
 impl Ending {
     /// Nodes that were not accounted for, as operators know them.
     fn unheard(&self) -> Vec<String> {
+        if self.is_restored {
+            return Vec::new();
+        }
         let missing = self.closed.iter().flat_map(|closed| &closed.missing);
         missing
             .map(|(node, label)| if label.is_empty() { node.to_string() } else { label.clone() })
@@ -284,6 +303,12 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
             "{what} {was} taken by a flight whose answer never reached a caller; when epoch \
              {epoch} of partition {} ended{why}, every node had accounted for what it handed out, \
              so nobody holds {it}.",
+            gap.at.partition
+        ),
+        GapReason::Unaccounted if ending.is_restored => format!(
+            "{what} {was} left out when partition {} was released after its ledger had gone back \
+             to an earlier state, epoch {epoch}: nobody remembers any of the numbers, some may have \
+             been handed out and their records lost, and none of them is issued again.",
             gap.at.partition
         ),
         GapReason::Unaccounted => {

@@ -13,6 +13,7 @@ mod output;
 pub mod parse;
 pub mod preview;
 pub mod reconcile;
+mod restored;
 pub mod series;
 pub mod serve;
 mod session;
@@ -60,7 +61,8 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
-    /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled
+    /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled; or
+    /// release what is held because the ledger went back
     Reconcile(reconcile::ReconcileArgs),
     /// See to it that no outbox in Redis holds what the journal does not have
     Drain(drain::DrainArgs),

@@ -1,6 +1,6 @@
 //! `numerator reconcile`: puts right what nobody puts right by itself: recoveries that stand still,
 //! outboxes of silent nodes, counters of closed epochs that are not settled. Without `--apply` it
-//! only looks.
+//! only looks. `--ledger-restored` is a work of its own (`restored.rs`).
 
 use anyhow::bail;
 use clap::Args;
@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::drain::AdoptionAnswer;
 use super::output::{print, print_json};
+use super::restored::RestoredArgs;
 use super::session::{check_partition, open_ledger, operator, with_service};
-use super::words;
+use super::{restored, words};
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Owner, Partition, PartitionState, SharedLedger};
 use crate::reconciler::{Observed, Standstill, carry_on, observe, renew, settle_counters, stalled};
@@ -33,7 +34,9 @@ pub struct ReconcileArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    // `--ledger-restored` and what releases held partitions goes here.
+    /// How held partitions are released instead.
+    #[command(flatten)]
+    pub restored: RestoredArgs,
 }
 
 /// What was found, and what became of it.
@@ -101,6 +104,9 @@ impl SilentAnswer {
 /// # Errors
 /// A ledger that cannot be reached; whatever could not be put right.
 pub async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
+    if args.restored.ledger_restored {
+        return restored::run(settings, args).await;
+    }
     let answer = if args.apply {
         let work = async |service: &Service| apply(settings, args, service).await;
         with_service(settings, work).await?
@@ -208,7 +214,8 @@ impl ReconcileAnswer {
         }
         for partition in &self.held {
             lines.push(format!(
-                "partition {partition} is held: the ledger went back; see docs/runbook.md"
+                "partition {partition} is held: the ledger went back; see --ledger-restored and \
+                 docs/runbook.md"
             ));
         }
         for SilentAnswer { node_id, label, partitions } in &self.silent {

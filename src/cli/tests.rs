@@ -68,6 +68,11 @@ fn wrong_usage_ends_with_2() {
         "numerator gaps --reason bad-luck".to_owned(),
         "numerator gaps --limit 0".to_owned(),
         "numerator drain --patience 3".to_owned(),
+        "numerator reconcile --margin 5 --apply".to_owned(),
+        "numerator reconcile --without-redis".to_owned(),
+        "numerator reconcile --ledger-restored --hold".to_owned(),
+        "numerator reconcile --ledger-restored --new-epoch".to_owned(),
+        "numerator reconcile --ledger-restored --patience 3s".to_owned(),
         "numerator --setting x serve".to_owned(),
     ] {
         assert_eq!(read(&line).expect_err(&line).exit_code(), 2, "{line}");
@@ -151,6 +156,10 @@ fn every_command_of_the_runbook_is_there_and_writes_only_when_told_to() {
     let line = "numerator reconcile --partition 3 --new-epoch";
     let Command::Reconcile(args) = command(line) else { panic!("not reconcile") };
     assert_eq!((args.partition, args.new_epoch, args.apply), (Some(3), true, false));
+    let line = "numerator reconcile --ledger-restored --partition 3 --margin 100 --json";
+    let Command::Reconcile(args) = command(line) else { panic!("not reconcile") };
+    assert!(args.restored.ledger_restored && args.json && !args.apply);
+    assert_eq!((args.partition, args.restored.margin), (Some(3), Some(100)));
     let Command::Drain(args) = command("numerator drain --patience 3s") else {
         panic!("not drain")
     };

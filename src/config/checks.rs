@@ -287,6 +287,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
             secs(1)..=DurationText(DAY * 400),
         )?,
         journal_queue_max,
+        journal_keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
         journal_batch_rows_max: within(
             "journal.batch_rows_max",
             journal.batch_rows_max,

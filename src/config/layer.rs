@@ -231,6 +231,7 @@ section! {
     /// `journal.*`
     Journal {
         queue_max: usize = issuing().journal_queue_max,
+        keep: DurationText = DurationText(issuing().journal_keep),
         batch_rows_max: usize = issuing().journal_batch_rows_max,
     }
 }

@@ -39,6 +39,9 @@ static SURVEY: LazyLock<Script> = script!("survey", "decimal", "server");
 static PEEK: LazyLock<Script> = script!("peek");
 static INSPECT: LazyLock<Script> =
     script!("inspect", "integer", "decimal", "server", "owned", "counter");
+static SCAN: LazyLock<Script> = script!("scan", "server");
+static REVEAL: LazyLock<Script> = script!("reveal");
+static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,9 @@ pub(super) enum Verb {
     Survey,
     Peek,
     Inspect,
+    Scan,
+    Reveal,
+    Seal,
 }
 
 impl Verb {
@@ -73,6 +79,9 @@ impl Verb {
             Verb::Probe => "server",
             Verb::Survey => "surveyed",
             Verb::Inspect => "inspected",
+            Verb::Scan => "scanned",
+            Verb::Reveal => "revealed",
+            Verb::Seal => "sealed",
         }
     }
 
@@ -92,6 +101,9 @@ impl Verb {
             Verb::Survey => &SURVEY,
             Verb::Peek => &PEEK,
             Verb::Inspect => &INSPECT,
+            Verb::Scan => &SCAN,
+            Verb::Reveal => &REVEAL,
+            Verb::Seal => &SEAL,
         }
     }
 }

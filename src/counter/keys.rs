@@ -24,6 +24,26 @@ impl Keys {
         &self.prefix
     }
 
+    /// What every key of a partition begins with.
+    #[must_use]
+    pub fn of_partition(&self, partition: u32) -> String {
+        format!("{}:{{{partition}}}:", self.prefix)
+    }
+
+    /// The pattern by which Redis finds a partition's keys: the prefix may hold what patterns read
+    /// otherwise.
+    #[must_use]
+    pub fn pattern(&self, partition: u32) -> String {
+        let mut pattern = String::new();
+        for c in self.of_partition(partition).chars() {
+            if "*?[]\\^".contains(c) {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        pattern + "*"
+    }
+
     /// Hash: who owns the partition, and each node's guard fields.
     #[must_use]
     pub fn owner(&self, partition: u32) -> String {

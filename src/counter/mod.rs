@@ -12,6 +12,7 @@ mod link;
 mod masters;
 mod redis;
 mod reply;
+mod rescue;
 mod scripts;
 mod settle;
 mod shape;
@@ -23,6 +24,7 @@ pub use flight::{
 };
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
+pub use rescue::{HeldKey, Revealed, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
 pub use survey::{CounterState, Inspection, OwnerRecord, Survey};

@@ -21,6 +21,10 @@ pub(super) struct Health {
 pub(super) struct Ready {
     /// Always true here; otherwise the answer is a problem.
     ready: bool,
+    /// Records handed out and not journaled yet.
+    journal_lag_records: usize,
+    /// How long the oldest of them has waited, about, in milliseconds.
+    journal_lag_ms: u64,
     /// State of each partition in words.
     partitions: Vec<String>,
 }
@@ -44,7 +48,12 @@ pub(super) async fn show_health() -> axum::Json<Health> {
 pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<Ready>, Problem> {
     let readiness = app.service.readiness();
     if readiness.ready {
-        return Ok(axum::Json(Ready { ready: true, partitions: readiness.partitions }));
+        return Ok(axum::Json(Ready {
+            ready: true,
+            journal_lag_records: readiness.journal_lag_records,
+            journal_lag_ms: readiness.journal_lag_ms,
+            partitions: readiness.partitions,
+        }));
     }
     let states = readiness.partitions.join(", ");
     Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())

@@ -36,9 +36,13 @@ pub enum LedgerError {
         /// The caller's epoch.
         epoch: u64,
     },
-    /// The node's row is missing or has left.
+    /// The node has left or was adopted.
     #[error("node {0} is not registered (any more)")]
     NodeGone(crate::node::NodeId),
+    /// The ledger has forgotten what it confirmed to this node before: it went back (F9). Nothing
+    /// written; not worth a retry under this identity.
+    #[error("the ledger went back: it has forgotten what it confirmed to node {0}")]
+    WentBack(crate::node::NodeId),
     /// The ledger was set up with other settings.
     #[error("{setting} is {here} here but {there} in the ledger; use the ledger's value")]
     SettingsDiffer {

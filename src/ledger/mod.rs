@@ -14,6 +14,7 @@ mod patience;
 mod postgres;
 mod rows;
 mod sqlite;
+mod witness;
 
 pub use error::LedgerError;
 pub use rows::*;
@@ -72,8 +73,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// all partitions (F18: a heartbeat is a counter, never a time).
     ///
     /// # Errors
-    /// `NodeGone` when the row is missing or has left: the ledger went back, or the node was
-    /// removed.
+    /// `NodeGone` when the node has left or was adopted; `WentBack` when the ledger has forgotten
+    /// it, a beat or a batch of it.
     async fn heartbeat(
         &self,
         node: NodeId,
@@ -132,9 +133,40 @@ pub trait Ledger: Send + Sync + 'static {
     /// `opening` → `open` by the node that claimed it.
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
-    /// Puts the partition on `held` where the ledger itself went back (F9): compare-and-set, true
-    /// only while the ledger shows an epoch below the one that was `seen`. An operator ends it.
+    /// How many numbers an epoch closed at the ceiling leaves unaccounted at most, over all
+    /// counters last touched after `after_epoch`: what was closed at the ceiling before is not
+    /// counted again.
+    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError>;
+
+    // --- the ledger that went back -----------------------------------------------------------
+
+    /// Puts all partitions on `held` because one shows an epoch below the one that was `seen`: the
+    /// ledger went back (F9). Compare-and-set, true only while it does. An operator ends it.
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError>;
+
+    /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
+    /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
+    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
+
+    /// Whether the ledger knows any counter of a partition.
+    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError>;
+
+    /// Journals what a ledger that went back may have forgotten; like `append`, but finds the
+    /// counters by their names (an id may be another counter's now) and creates those that are
+    /// missing. Fenced by nothing: what was handed out is always journaled.
+    async fn journal_again(&self, node: NodeId, entries: &[Entry])
+    -> Result<Appended, LedgerError>;
+
+    /// Lifts ceilings of a held partition to what others know of its counters, creating those that
+    /// the ledger has forgotten; how many were below. Never lowers one.
+    ///
+    /// # Errors
+    /// `Refused` where the partition is not held.
+    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError>;
+
+    /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised
+    /// by `margin` numbers for each counter; the partition is open, and nobody owns it yet.
+    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError>;
 
     /// Says who should own a partition (or all of them) from its next epoch on; how many rows
     /// changed. The nodes see it with their next heartbeat.
@@ -189,10 +221,14 @@ pub trait Ledger: Send + Sync + 'static {
 
     // --- the journal -----------------------------------------------------------------------
 
-    /// Writes issued records: one row per range, in one transaction. Idempotent by allocation id.
+    /// Writes issued records: one row per range, in one transaction, which counts as one batch of
+    /// the node. Idempotent by allocation id.
     /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row
     /// fills. A record whose (counter, value) or number belongs to another allocation goes to the
     /// collisions instead; it counts as written.
+    ///
+    /// # Errors
+    /// `WentBack` where an earlier batch of the node is forgotten: use `journal_again`.
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
 
     /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a

@@ -58,6 +58,9 @@ pub(super) async fn adopt_outbox(
     if adopted.collided > 0 {
         let count = adopted.collided;
         tracing::error!(%dead, partition, count, "DUPLICATE numbers adopted");
+        let detail =
+            serde_json::json!({ "cause": "numbers came twice", "dead": dead, "count": count });
+        context.event("conflict", at, node, detail).await;
     }
     let detail = serde_json::json!({
         "cause": "node is silent", "dead": dead.to_string(), "complete": complete,

@@ -1,6 +1,7 @@
 //! Closing an epoch and opening the next one.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -69,7 +70,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// See [`Trouble`]: safe to call again with the row as it stands then.
 pub async fn recover(
-    context: &Context,
+    context: &Arc<Context>,
     row: &Partition,
     plan: Plan<'_>,
     settled: impl Future<Output = ()>,
@@ -94,8 +95,8 @@ pub async fn recover(
         PartitionState::Held => return Ok(Recovered::Held),
     };
     let at = At { partition, epoch };
-    let closing = match close(context, at, row, &owner, &plan.participations, settled).await? {
-        Closed::As(closing) => closing,
+    let closed = match close(context, at, row, &owner, &plan.participations, settled).await? {
+        Closed::As(closing, silent) => (closing, silent),
         Closed::Elsewhere => return Ok(Recovered::Elsewhere),
         Closed::Held => return Ok(Recovered::Held),
     };
@@ -107,13 +108,14 @@ pub async fn recover(
             Recovered::Held => return Ok(Recovered::Held),
         }
     }
-    report(context, at, (row, &owner), plan.cause, closing, started.elapsed()).await;
+    report(context, at, (row, &owner), plan.cause, closed, started.elapsed()).await;
     Ok(Recovered::Opened)
 }
 
 /// How a claim to close an epoch ended.
 enum Closed {
-    As(Closing),
+    /// How, and which nodes had not acknowledged when the wait was over.
+    As(Closing, Vec<NodeId>),
     Elsewhere,
     Held,
 }
@@ -145,7 +147,7 @@ async fn close(
     let mut wait = Backoff::new(BARRIER_LOOK.0, BARRIER_LOOK.1);
     let silent = loop {
         match ledger.claim_open(at, node, false, owner).await? {
-            Claim::Closed(closing) => return Ok(Closed::As(closing)),
+            Claim::Closed(closing) => return Ok(Closed::As(closing, Vec::new())),
             Claim::Elsewhere => return Ok(Closed::Elsewhere),
             Claim::Waiting(_) if Instant::now() < deadline => wait.wait().await,
             Claim::Waiting(silent) => break silent,
@@ -153,7 +155,7 @@ async fn close(
     };
     adopt(context, at, row, &silent).await;
     match ledger.claim_open(at, node, true, owner).await? {
-        Claim::Closed(closing) => Ok(Closed::As(closing)),
+        Claim::Closed(closing) => Ok(Closed::As(closing, silent)),
         Claim::Waiting(_) | Claim::Elsewhere => Ok(Closed::Elsewhere),
     }
 }
@@ -214,11 +216,11 @@ async fn open(
 
 /// Says what was done, in log, metrics and ledger (R5.2).
 async fn report(
-    context: &Context,
+    context: &Arc<Context>,
     at: At,
     (before, owner): (&Partition, &Owner),
     cause: &str,
-    closing: Closing,
+    (closing, silent): (Closing, Vec<NodeId>),
     took: Duration,
 ) {
     let kind = match (&before.owner, owner) {
@@ -232,11 +234,33 @@ async fn report(
         let partition = at.partition;
         tracing::warn!(kind, partition, epoch = at.epoch, cause, ?closing, ?took, "recovered");
     }
-    let detail = serde_json::json!({
+    let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+    let mut detail = serde_json::json!({
         "cause": cause,
         "closing": match closing { Closing::Exact => "exact", Closing::Ceiling => "ceiling" },
         "owner": match owner { Owner::Redis { .. } => "redis", _ => "database" },
         "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "waited_for": silent,
     });
-    context.event(kind, at, context.membership.node(), detail).await;
+    let (context, node) = (Arc::clone(context), context.membership.node());
+    if closing == Closing::Exact {
+        return context.event(kind, at, node, detail).await;
+    }
+    let closed = At { epoch: at.epoch - 1, ..at };
+    let after_epoch = before.last_ceiling_epoch;
+    let is_service = context.eager;
+    let tell = async move {
+        match context.ledger.lost_at_most(closed, after_epoch).await {
+            Ok(numbers) => detail["numbers_at_most"] = numbers.into(),
+            Err(error) => tracing::warn!(%error, "cannot tell how many numbers are affected"),
+        }
+        context.event(kind, at, node, detail).await;
+    };
+    // The sum takes as long as there are counters: requests do not wait for it. A command does, or
+    // it would end before the event is on record.
+    if is_service {
+        tokio::spawn(tell);
+    } else {
+        tell.await;
+    }
 }

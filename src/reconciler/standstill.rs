@@ -3,6 +3,7 @@
 //! Uses the same steps as every node (`recovery`), so it is safe beside running services: each step
 //! is a compare-and-set, and whoever comes second sees that another was first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -75,7 +76,7 @@ pub async fn stalled(
 /// # Errors
 /// See [`Standstill`]; safe to repeat.
 pub async fn carry_on(
-    context: &Context,
+    context: &Arc<Context>,
     stalled: &Partition,
     patience: Duration,
 ) -> Result<Partition, Standstill> {
@@ -88,7 +89,7 @@ pub async fn carry_on(
 /// # Errors
 /// See [`Standstill`]; a repeat brings about one more epoch.
 pub async fn renew(
-    context: &Context,
+    context: &Arc<Context>,
     before: &Partition,
     cause: &str,
     patience: Duration,
@@ -124,7 +125,7 @@ impl Effort {
     /// Takes the partition on to an open epoch. Another node that leads is given its time.
     async fn finish(
         &mut self,
-        context: &Context,
+        context: &Arc<Context>,
         has_stalled: bool,
     ) -> Result<Partition, Standstill> {
         let (stalled, limit) = (self.seen.0.clone(), stalls_after(&context.settings));
@@ -148,7 +149,7 @@ impl Effort {
     /// One try; a store that does not answer is tried again until the deadline.
     async fn step(
         &self,
-        context: &Context,
+        context: &Arc<Context>,
         row: &Partition,
         cause: &str,
     ) -> Result<(), Standstill> {

@@ -9,6 +9,7 @@ mod journal;
 mod lookups;
 mod opening;
 mod partitions;
+mod restored;
 mod seeds;
 mod setup;
 mod takes;
@@ -129,6 +130,15 @@ ledger_contract! {
         entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled
         only_a_complete_outbox_accounts_for_its_node
         an_adopted_entry_that_its_node_journaled_too_is_known
+    }
+    restored {
+        a_ledger_that_forgot_a_beat_says_so
+        a_ledger_that_forgot_a_batch_says_so
+        a_ledger_that_forgot_a_node_says_so
+        a_ledger_that_went_back_is_held_as_a_whole
+        a_release_goes_on_above_all_that_was_seen
+        what_is_journaled_again_finds_its_counter_by_name
+        numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
     }
     takes {
         numbers_follow_each_other_across_calls

@@ -8,6 +8,7 @@ mod issue;
 mod open;
 mod outbox;
 mod records;
+mod rescue;
 mod seed_raise;
 mod settle;
 mod survey;

@@ -16,6 +16,7 @@ mod policies;
 mod redis_client;
 mod redis_faults;
 mod reference_numbers;
+mod restored;
 mod retries;
 mod shapes;
 mod stage;

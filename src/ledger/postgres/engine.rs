@@ -15,6 +15,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use super::Store;
 use crate::clock::SharedClock;
 use crate::ledger::patience::{Patience, SEARCH_TIME};
+use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings};
 
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
@@ -35,7 +36,8 @@ impl Engine {
         settings: LedgerSettings,
         clock: SharedClock,
     ) -> Self {
-        let current = Mutex::new(Arc::new(connections(&options, settings, &clock)));
+        let witness = Arc::default();
+        let current = Mutex::new(Arc::new(connections(&options, settings, &clock, witness)));
         Engine { current, options, settings, clock }
     }
 
@@ -82,7 +84,8 @@ impl Engine {
         if Arc::ptr_eq(&current, store) {
             let limit = self.settings.call_limit;
             tracing::error!(?limit, "the ledger does not answer; giving its connections up");
-            *current = Arc::new(connections(&self.options, self.settings, &self.clock));
+            let witness = Arc::clone(&store.witness);
+            *current = Arc::new(connections(&self.options, self.settings, &self.clock, witness));
         }
         let pool = store.writer.clone();
         // The call marks the pool as closed at once; the future waits for connections to come back.
@@ -93,7 +96,12 @@ impl Engine {
 }
 
 /// Connections that are made when they are needed.
-fn connections(options: &PgConnectOptions, settings: LedgerSettings, clock: &SharedClock) -> Store {
+fn connections(
+    options: &PgConnectOptions,
+    settings: LedgerSettings,
+    clock: &SharedClock,
+    witness: Arc<Witness>,
+) -> Store {
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections_max.max(2))
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -102,6 +110,28 @@ fn connections(options: &PgConnectOptions, settings: LedgerSettings, clock: &Sha
         writer: pool.clone(),
         reader: pool,
         clock: Arc::clone(clock),
+        witness,
         lock_timeout: settings.lock_timeout,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::ledger::witness::Marks;
+    use crate::node::NodeId;
+
+    #[tokio::test]
+    async fn what_the_ledger_confirmed_is_remembered_over_new_connections() {
+        let clock: SharedClock = Arc::new(ManualClock::at(0));
+        let engine = Engine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
+        let (before, node) = (engine.store(), NodeId::random());
+        let confirmed = Marks { beat: 7, batches: 3 };
+        before.witness.confirm(node, confirmed);
+        engine.give_up(&before);
+        let after = engine.store();
+        assert!(!Arc::ptr_eq(&before, &after));
+        assert_eq!(after.witness.of(node), Some(confirmed));
     }
 }

@@ -23,10 +23,12 @@ macro_rules! for_share {
 #[expect(clippy::duplicate_mod, reason = "the statements are compiled once per engine")]
 mod statements;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
+use crate::ledger::witness::Witness;
 
 use engine::Engine;
 pub(super) use open::open;
@@ -46,6 +48,8 @@ struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,
     clock: SharedClock,
+    /// Outlives the connections.
+    witness: Arc<Witness>,
     lock_timeout: Duration,
 }
 

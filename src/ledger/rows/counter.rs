@@ -70,6 +70,19 @@ pub struct Raise {
     pub ceiling: i64,
 }
 
+/// A counter that may not go on below a value that others know of (F9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lift {
+    /// Its series.
+    pub series_id: i64,
+    /// Index of the serial within the series.
+    pub serial: u16,
+    /// The counter key's text.
+    pub key: String,
+    /// The value.
+    pub value: i64,
+}
+
 /// A counter's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {

@@ -109,6 +109,17 @@ pub enum Claim {
     Elsewhere,
 }
 
+/// What became of a release from `held`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The partition is open at the epoch.
+    Released,
+    /// A higher epoch was seen since: release it above that one.
+    Behind,
+    /// It was not held.
+    NotHeld,
+}
+
 /// A partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
@@ -130,6 +141,8 @@ pub struct Partition {
     pub cause: String,
     /// Who should own it, by an operator's word.
     pub wanted: Wanted,
+    /// While `held`: the highest epoch that nodes or Redis have shown; 0: none (F9).
+    pub seen_epoch: u64,
     /// When the state last changed.
     pub changed_at_us: i64,
 }

@@ -32,6 +32,7 @@ use std::time::Duration;
 use crate::clock::SharedClock;
 use crate::ledger::LedgerError;
 use crate::ledger::patience::Patience;
+use crate::ledger::witness::Witness;
 
 pub(super) use open::open;
 
@@ -53,6 +54,7 @@ struct Store {
     writer: sqlx::SqlitePool,
     reader: sqlx::SqlitePool,
     clock: SharedClock,
+    witness: Witness,
 }
 
 impl Engine {

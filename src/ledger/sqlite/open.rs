@@ -11,6 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 use super::{Engine, Store};
 use crate::clock::SharedClock;
+use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -51,7 +52,7 @@ pub(in crate::ledger) async fn open(
         .max_connections(settings.connections_max.max(1))
         .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock }))))
+    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock, witness: Witness::default() }))))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

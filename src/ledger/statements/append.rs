@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Judged, Verdict};
-use super::{Conn, Store, bulk, commit, gaps};
+use super::{Conn, Store, bulk, commit, gaps, nodes};
 use crate::ledger::batch::Advance;
 use crate::ledger::columns::{raw, signed};
 use crate::ledger::line::{Extent, Line};
@@ -18,10 +18,19 @@ pub(super) async fn append(
     node: NodeId,
     entries: &[Entry],
 ) -> Result<Appended, LedgerError> {
+    if entries.is_empty() {
+        return Ok(Appended::default());
+    }
     let entries: Vec<&Entry> = entries.iter().collect();
     let mut tx = store.begin().await?;
+    nodes::must_be_remembered(store, &mut tx, node).await?;
     let appended = journal(&mut tx, node, &entries, store.clock.now_us()).await?;
+    // Last, so that the node's heartbeat does not wait for the rows.
+    let counted = nodes::count_batch(&mut tx, node).await?;
     commit(tx).await?;
+    if let Some(counted) = counted.filter(|_| store.witness.of(node).is_some()) {
+        store.witness.confirm(node, counted);
+    }
     Ok(appended)
 }
 

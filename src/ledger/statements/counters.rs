@@ -76,6 +76,16 @@ pub(super) async fn page(
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
+/// See [`crate::ledger::Ledger::has_counters`].
+pub(super) async fn any_of(store: &Store, partition: u32) -> Result<bool, LedgerError> {
+    let first: Option<i64> =
+        sqlx::query_scalar("select counter_id from counter where partition_id = $1 limit 1")
+            .bind(small(partition, "partition")?)
+            .fetch_optional(&store.reader)
+            .await?;
+    Ok(first.is_some())
+}
+
 /// See [`crate::ledger::Ledger::tightest`].
 pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, LedgerError> {
     let mut tx = store.reader.begin().await?;

@@ -14,6 +14,7 @@ mod nodes;
 mod partitions;
 mod records;
 mod recovery;
+mod restored;
 mod seed;
 mod setup;
 mod take;
@@ -30,8 +31,8 @@ use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
     Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
-    LedgerError, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Seed,
-    SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Released,
+    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
 use crate::number::TakenRange;
@@ -49,7 +50,7 @@ macro_rules! call {
     }};
 }
 
-/// The same for work that may search through all values of a counter.
+/// The same for work that may search through all values of a counter, or write to all counters.
 macro_rules! search {
     ($engine:ident, $store:ident => $work:expr) => {{
         let $store = $engine.store();
@@ -147,8 +148,36 @@ impl Ledger for Engine {
         call!(self, store => recovery::opened(&store, at, node))
     }
 
+    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError> {
+        search!(self, store => recovery::lost_at_most(&store, closed, after_epoch))
+    }
+
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        call!(self, store => recovery::hold(&store, seen, cause))
+        call!(self, store => restored::hold(&store, seen, cause))
+    }
+
+    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        call!(self, store => restored::hold_all(&store, seen, cause))
+    }
+
+    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
+        call!(self, store => counters::any_of(&store, partition))
+    }
+
+    async fn journal_again(
+        &self,
+        node: NodeId,
+        entries: &[Entry],
+    ) -> Result<Appended, LedgerError> {
+        search!(self, store => restored::journal_again(&store, node, entries))
+    }
+
+    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
+        search!(self, store => restored::lift(&store, partition, node, lifts))
+    }
+
+    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
+        search!(self, store => restored::release(&store, to, margin))
     }
 
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use sqlx::Row as _;
 
-use super::{Store, bytes, commit, partitions};
+use super::{Conn, Store, bytes, commit, partitions};
 use crate::ledger::columns::{from_json, read_node, to_json, unsigned_small};
+use crate::ledger::witness::Marks;
 use crate::ledger::{LedgerError, NewNode, Node, Partition, Sight};
 use crate::node::NodeId;
 
@@ -23,7 +24,45 @@ pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), Ledger
     .execute(&store.writer)
     .await
     .map_err(LedgerError::at_commit)?;
+    store.witness.confirm(node.node_id, Marks::default());
     Ok(())
+}
+
+/// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9).
+pub(super) async fn must_be_remembered(
+    store: &Store,
+    conn: &mut Conn,
+    node: NodeId,
+) -> Result<(), LedgerError> {
+    let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
+    match marks(conn, node).await? {
+        Some(marks) if marks.reach(confirmed) => Ok(()),
+        _ => Err(LedgerError::WentBack(node)),
+    }
+}
+
+async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
+    let row = sqlx::query("select beat, batches from node where node_id = $1")
+        .bind(bytes(&node))
+        .fetch_optional(conn)
+        .await?;
+    let marks =
+        row.map(|row| Ok(Marks { beat: row.try_get("beat")?, batches: row.try_get("batches")? }));
+    marks.transpose()
+}
+
+/// Counts a batch that the node journals in this transaction; `None` where it has no row.
+pub(super) async fn count_batch(
+    conn: &mut Conn,
+    node: NodeId,
+) -> Result<Option<Marks>, LedgerError> {
+    let batches: Option<i64> = sqlx::query_scalar(
+        "update node set batches = batches + 1 where node_id = $1 returning batches",
+    )
+    .bind(bytes(&node))
+    .fetch_optional(conn)
+    .await?;
+    Ok(batches.map(|batches| Marks { beat: 0, batches }))
 }
 
 /// See [`crate::ledger::Ledger::heartbeat`].
@@ -33,17 +72,27 @@ pub(super) async fn heartbeat(
     sight: Option<&Sight>,
 ) -> Result<Vec<Partition>, LedgerError> {
     let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
-    let beaten = sqlx::query(
+    let confirmed = store.witness.of(node);
+    let Marks { beat, batches } = confirmed.unwrap_or_default();
+    // A ledger that went back must not catch up beat by beat with what it has forgotten.
+    let beaten: Option<i64> = sqlx::query_scalar(
         "update node set beat = beat + 1, sight = $2 \
-         where node_id = $1 and left_at_us is null and adopted_at_us is null",
+         where node_id = $1 and left_at_us is null and adopted_at_us is null \
+         and beat >= $3 and batches >= $4 returning beat",
     )
     .bind(bytes(&node))
     .bind(sight)
-    .execute(&store.writer)
+    .bind(beat)
+    .bind(batches)
+    .fetch_optional(&store.writer)
     .await
     .map_err(LedgerError::at_commit)?;
-    if beaten.rows_affected() == 0 {
+    let Some(beat) = beaten else {
+        must_be_remembered(store, &mut *store.writer.acquire().await?, node).await?;
         return Err(LedgerError::NodeGone(node));
+    };
+    if confirmed.is_some() {
+        store.witness.confirm(node, Marks { beat, batches });
     }
     partitions::list(store).await
 }

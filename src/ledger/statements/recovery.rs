@@ -4,8 +4,8 @@
 use sqlx::Row as _;
 
 use super::partitions::columns;
-use super::{Conn, Row, Store, bytes, commit};
-use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
+use super::{Conn, Row, Store, allow_long_search, bytes, commit, nodes};
+use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
 use crate::ledger::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
 };
@@ -44,14 +44,19 @@ pub(super) async fn bump(
 pub(super) async fn acknowledge(
     store: &Store,
     at: At,
-    nodes: &[NodeId],
+    acknowledging: &[NodeId],
 ) -> Result<Acknowledged, LedgerError> {
     let (partition, epoch) = columns(at)?;
     let mut tx = store.begin().await?;
     if lock_recovering(&mut tx, at).await?.is_none() {
         return Ok(Acknowledged::TooLate);
     }
-    for node in nodes {
+    for node in acknowledging {
+        // What was committed and forgotten is not in the journal: nobody may say that it is.
+        match nodes::must_be_remembered(store, &mut tx, *node).await {
+            Err(LedgerError::WentBack(_)) => return Ok(Acknowledged::Forgotten),
+            remembered => remembered?,
+        }
         let known = sqlx::query(
             "update participant set \
              state = case when state = 'joined' then 'acknowledged' else state end, \
@@ -91,6 +96,7 @@ pub(super) async fn claim_open(
     let (partition, epoch) = columns(at)?;
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
+    nodes::must_be_remembered(store, &mut tx, node).await?;
     let Some(before) = lock_recovering(&mut tx, at).await? else { return Ok(Claim::Elsewhere) };
     // What the ledger owned was journaled in the transaction that took it (F4).
     let unaccounted = match before {
@@ -178,23 +184,6 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
     Ok(done.rows_affected() == 1)
 }
 
-/// See [`crate::ledger::Ledger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(seen)?;
-    let held = sqlx::query(
-        "update partition set state = 'held', actor = null, cause = $3, changed_at_us = $4 \
-         where partition_id = $1 and epoch < $2",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(cause)
-    .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    Ok(held.rows_affected() == 1)
-}
-
 /// See [`crate::ledger::Ledger::want`].
 pub(super) async fn want(
     store: &Store,
@@ -269,4 +258,32 @@ pub(super) async fn closings(
     .fetch_one(&store.reader)
     .await?;
     unsigned(count, "closings")
+}
+
+/// See [`crate::ledger::Ledger::lost_at_most`].
+pub(super) async fn lost_at_most(
+    store: &Store,
+    closed: At,
+    after_epoch: u64,
+) -> Result<u64, LedgerError> {
+    let (partition, epoch) = columns(closed)?;
+    let mut tx = store.reader.begin().await?;
+    allow_long_search(&mut tx).await?;
+    // Counters that were touched since have left the epoch; their loss is in the gap register.
+    let numbers: i64 = sqlx::query_scalar(
+        "select cast(coalesce(sum(numbers), 0) as bigint) from ( \
+           select (ceiling - taken) / step as numbers from counter \
+             where partition_id = $1 and epoch > $2 and epoch <= $3 \
+           union all select (g.last_value - g.first_value) / g.step + 1 from gap g \
+             join counter c on c.counter_id = g.counter_id \
+             where c.partition_id = $1 and g.epoch > $2 and g.epoch <= $3 \
+             and c.epoch > $3 and g.reason = 'unaccounted') as lost",
+    )
+    .bind(partition)
+    .bind(signed(after_epoch, "epoch")?)
+    .bind(epoch)
+    .fetch_one(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    unsigned(numbers, "lost_at_most")
 }

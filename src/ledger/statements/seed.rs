@@ -2,7 +2,7 @@
 
 use super::counters::{Resolved, lock_all, lock_or_create};
 use super::gaps::{self, Loss};
-use super::{Conn, Store, allow_long_search, bytes, commit, partitions};
+use super::{Conn, Store, allow_long_search, bytes, commit, nodes, partitions};
 use crate::ledger::columns::{self, read_node, signed};
 use crate::ledger::{
     At, Counter, GapReason, LedgerError, Owner, Partition, PartitionState, Seed, SeedOutcome, grid,
@@ -21,6 +21,7 @@ pub(super) async fn seed(
     order.sort_by_key(|index| name(&seeds[*index]));
     let mut outcomes = vec![None; seeds.len()];
     let mut tx = store.begin().await?;
+    nodes::must_be_remembered(store, &mut tx, node).await?;
     for index in order {
         let seed = &seeds[index];
         let resolved = lock_or_create(&mut tx, at, node, seed, now_us).await?;

@@ -12,7 +12,7 @@ use super::counters::lock_or_create;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::seed::{Toucher, fenced, name};
-use super::{Conn, Store, bulk, commit, lookup, partitions};
+use super::{Conn, Store, bulk, commit, lookup, nodes, partitions};
 use crate::ledger::columns::{self, hash64, signed, unsigned};
 use crate::ledger::{
     At, Counter, Entry, Found, GapReason, IssuePath, LedgerError, Owner, Seed, TakeOrder,
@@ -37,6 +37,8 @@ pub(super) async fn take(
     }
     let now_us = store.clock.now_us();
     let mut tx = store.begin_impatient(lock_wait).await?;
+    // A number taken from a ledger that went back may have been issued before.
+    nodes::must_be_remembered(store, &mut tx, node).await?;
     let toucher = Toucher { at, node, now_us, owner: Some(Owner::Database) };
     let counters = lock_counters(&mut tx, &toucher, orders).await?;
     bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;

@@ -1,0 +1,15 @@
+-- scan: who a server says owns a partition, and a page of the keys that it holds of it. Checks no
+-- ownership: for the rescue of a held partition only (F9).
+-- KEYS[1] owner record
+-- ARGV[1] echo                  ARGV[2] cursor, "0" first   ARGV[3] pattern of the partition's keys
+-- ARGV[4] keys at most, about
+-- Returns {"scanned", echo, role, deployment, epoch, sealed epoch, next cursor, keys}; '' stands
+--   for a field that is missing
+local owner_key = KEYS[1]
+local echo, cursor, pattern, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local role = server()
+local owner = redis.pcall('HMGET', owner_key, 'deployment', 'epoch', 'sealed_epoch')
+if owner.err then owner = {} end
+local page = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', limit)
+return {'scanned', echo, role, owner[1] or '', owner[2] or '', owner[3] or '', page[1], page[2]}

@@ -1,0 +1,20 @@
+-- seal: end every epoch that this server carries of a held partition, so that nobody takes another
+-- number of it while its counters are read (F9). Only `open` of a higher epoch ends it.
+-- KEYS[1] owner record
+-- ARGV[1] echo                  ARGV[2] deployment          ARGV[3] epoch above all others
+-- Returns {"sealed", echo} | {"foreign", echo, deployment} | {"unfit", echo, reason}
+local owner_key, echo, deployment, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+
+local role = server()
+if role ~= 'master' then return {'unfit', echo, 'role is ' .. role} end
+local owner = redis.pcall('HMGET', owner_key, 'deployment', 'epoch', 'sealed_epoch')
+-- Without an owner record every script is fenced already.
+if owner.err or not owner[2] then return {'sealed', echo} end
+if owner[1] ~= deployment then return {'foreign', echo, owner[1] or ''} end
+local before = integer(owner[2])
+if before and before >= tonumber(epoch) then
+  return {'unfit', echo, 'the owner record shows epoch ' .. owner[2]}
+end
+-- Which epoch took the numbers stays known, however often this is repeated.
+redis.call('HSET', owner_key, 'epoch', epoch, 'sealed_epoch', owner[3] or owner[2])
+return {'sealed', echo}

@@ -1,0 +1,164 @@
+//! A ledger that went back: who notices, what is held, how it is released (F9). The going back is
+//! done with plain SQL, as a backup put in place would.
+
+use numerator::ledger::{
+    Acknowledged, At, Closing, LedgerError, Lift, Owner, PartitionState, Released,
+};
+use numerator::node::NodeId;
+
+use super::world::{LOCK_WAIT, World, at, entry, order, redis, seed, with};
+
+impl World {
+    /// Changes the database behind the ledger's back.
+    async fn sql(&self, sql: &'static str) {
+        if self.ledger.engine() == "sqlite" {
+            let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+        } else {
+            let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+        }
+    }
+}
+
+fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
+    matches!(result, Err(LedgerError::WentBack(_)))
+}
+
+/// Every call by which a node takes, joins or closes, once the ledger has forgotten it.
+async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
+    let (ledger, node) = (&world.ledger, world.node);
+    assert!(went_back(&ledger.heartbeat(node, None).await));
+    assert!(went_back(&ledger.heartbeat(node, None).await), "it does not catch up");
+    assert!(went_back(&ledger.participate(open, node).await));
+    assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
+    assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
+    assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
+    let from = PartitionState::Open;
+    let next = ledger.bump(open, from, node, "c").await.unwrap().map(at).unwrap();
+    let acknowledged = ledger.acknowledge(next, &[node]).await.unwrap();
+    assert_eq!(acknowledged, Acknowledged::Forgotten);
+    assert!(went_back(&ledger.claim_open(next, node, true, &redis()).await));
+}
+
+/// A node that took part, beat three times and journaled two batches.
+async fn busy(world: &World) -> (At, i64) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    assert!(world.ledger.participate(open, world.node).await.unwrap());
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    for value in [1, 2] {
+        world.append(&[entry(open, counter_id, value)]).await;
+    }
+    for _ in 0..3 {
+        world.ledger.heartbeat(world.node, None).await.unwrap();
+    }
+    (open, counter_id)
+}
+
+pub(super) async fn a_ledger_that_forgot_a_beat_says_so(world: World) {
+    let (open, counter_id) = busy(&world).await;
+    world.sql("update node set beat = beat - 1").await;
+    assert_forgotten(&world, open, counter_id).await;
+}
+
+pub(super) async fn a_ledger_that_forgot_a_batch_says_so(world: World) {
+    let (open, counter_id) = busy(&world).await;
+    world.sql("update node set batches = batches - 1, beat = beat + 10").await;
+    assert_forgotten(&world, open, counter_id).await;
+}
+
+pub(super) async fn a_ledger_that_forgot_a_node_says_so(world: World) {
+    let (open, counter_id) = busy(&world).await;
+    world.sql("delete from node").await;
+    assert_forgotten(&world, open, counter_id).await;
+    // Whoever it never knew through this handle has nothing to compare.
+    let stranger = NodeId::random();
+    let beaten = world.ledger.heartbeat(stranger, None).await;
+    assert!(matches!(beaten, Err(LedgerError::NodeGone(_))), "{beaten:?}");
+}
+
+pub(super) async fn a_ledger_that_went_back_is_held_as_a_whole(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (ledger, seen) = (&world.ledger, At { epoch: open.epoch + 3, ..open });
+    assert!(ledger.hold(seen, "first").await.unwrap());
+    let held = async || {
+        let rows = ledger.partitions().await.unwrap();
+        assert!(rows.iter().all(|row| row.state == PartitionState::Held), "{rows:?}");
+        rows.iter().map(|row| (row.cause.clone(), row.seen_epoch)).collect::<Vec<_>>()
+    };
+    let none = || ("first".to_owned(), 0);
+    let mut rows = vec![none(); 5];
+    rows[2].1 = 4;
+    assert_eq!(held().await, rows);
+    let more = [At { partition: 0, epoch: 7 }, At { epoch: 2, ..seen }];
+    assert_eq!(ledger.hold_all(&more, "second").await.unwrap(), 0, "nothing is held anew");
+    rows[0].1 = 7;
+    assert_eq!(held().await, rows, "the first cause and the highest epochs stay");
+}
+
+pub(super) async fn a_release_goes_on_above_all_that_was_seen(world: World) {
+    let (open, counter_id) = busy(&world).await;
+    let (ledger, node) = (&world.ledger, world.node);
+    assert_eq!(ledger.release(at(9), 0).await.unwrap(), Released::NotHeld);
+    let lift = |key: &str, value| Lift { series_id: 7, serial: 0, key: key.into(), value };
+    assert!(ledger.lift(open.partition, node, &[lift("k", 50)]).await.is_err(), "not held");
+
+    ledger.hold_all(&[at(8)], "c").await.unwrap();
+    assert_eq!(ledger.release(at(8), 0).await.unwrap(), Released::Behind);
+    let lifts = [lift("k", 20), lift("forgotten", 4)];
+    assert_eq!(ledger.lift(open.partition, node, &lifts).await.unwrap(), 2);
+    let lower = [lift("k", 19)];
+    assert_eq!(ledger.lift(open.partition, node, &lower).await.unwrap(), 0, "never lower");
+    assert_eq!(ledger.release(at(9), 5).await.unwrap(), Released::Released);
+    assert_eq!(ledger.release(at(10), 5).await.unwrap(), Released::NotHeld, "once");
+    let row = world.partition().await;
+    assert_eq!((row.epoch, row.state, row.owner), (9, PartitionState::Open, Owner::None));
+
+    let next = world.redis_epoch(Closing::Exact).await;
+    assert_eq!(next, at(10));
+    let (_, value, _) = world.seed(next, &seed("k")).await;
+    assert_eq!(value, 25, "above Redis's ceiling and the margin");
+    assert_eq!(world.gaps(counter_id).await, [(3, 25, "Unaccounted".to_owned())]);
+    let (forgotten, value, _) = world.seed(next, &seed("forgotten")).await;
+    assert_eq!(value, 9);
+    assert_eq!(world.gaps(forgotten).await, [(1, 9, "Unaccounted".to_owned())]);
+    // A record that turns up late still finds its place.
+    let late = with(entry(at(8), counter_id, 4), |record| record.counter_keys = vec!["k".into()]);
+    ledger.journal_again(node, &[late]).await.unwrap();
+    world.verify().await;
+}
+
+pub(super) async fn what_is_journaled_again_finds_its_counter_by_name(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (first, ..) = world.seed(open, &seed("first")).await;
+    let named = |counter_id, value, key: &str| {
+        with(entry(open, counter_id, value), |record| record.counter_keys = vec![key.into()])
+    };
+    // The ledger has given the id of a counter that it forgot to another one.
+    let other = named(first, 3, "other");
+    let batch = [named(first, 1, "first"), other.clone(), named(777, 2, "gone")];
+    for known in [0, 3] {
+        let appended = world.ledger.journal_again(world.node, &batch).await.unwrap();
+        assert_eq!((appended.known, appended.collisions.len()), (known, 0), "{appended:?}");
+    }
+    let taken = async |key| world.ledger.counter(7, 0, key).await.unwrap().unwrap().taken;
+    assert_eq!((taken("first").await, taken("other").await, taken("gone").await), (1, 3, 2));
+    let nameless = with(other, |record| record.counter_keys.clear());
+    let refused = world.ledger.journal_again(world.node, &[nameless]).await;
+    assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
+}
+
+pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_counters(
+    world: World,
+) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (touched, ..) = world.seed(open, &seed("touched")).await;
+    world.seed(open, &seed("untouched")).await;
+    world.append(&[entry(open, touched, 1)]).await;
+    let next = world.redis_epoch(Closing::Ceiling).await;
+    let lost = async |after| world.ledger.lost_at_most(open, after).await.unwrap();
+    assert_eq!(lost(0).await, 9 + 10);
+    world.seed(next, &seed("touched")).await;
+    assert_eq!(lost(0).await, 9 + 10, "what was resolved meanwhile is in the gap register");
+    assert_eq!(lost(open.epoch).await, 0, "an earlier closing has it already");
+}

@@ -1,0 +1,204 @@
+//! A ledger that went back (F9): noticed, held, released by an operator, and never a number twice.
+
+use std::time::Duration;
+
+use harness::load::{self, Running, Seen};
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service;
+use numerator::ledger::JournalFilter;
+
+use crate::deployment::Deployment;
+use crate::load::open;
+
+const CONNECTIONS: usize = 16;
+
+/// How soon a running service notices.
+const NOTICE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Waits until a service refuses because the partition is held.
+async fn assert_held(service: &Service) {
+    let client = reqwest::Client::new();
+    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let document = format!("while-held-{attempt}");
+        let (status, body) = load::take(&client, &service.url, &document).await;
+        let kind = body["type"].as_str().unwrap_or_default();
+        if status == 503 && kind.ends_with("partition-held") {
+            assert_eq!(body["number_taken"], "no", "{body}");
+            return;
+        }
+        let log = service.log();
+        assert!(tokio::time::Instant::now() < deadline, "not held: {status} {body} {log}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until so many rows are in the journal.
+async fn reach_journal(deployment: &Deployment, rows: u64) {
+    let ledger = open(deployment).await;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while ledger.totals().await.unwrap().journal < rows {
+        assert!(tokio::time::Instant::now() < deadline, "the journal does not get to {rows}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The partition that has counters, as `reconcile --json` shows it.
+fn used(output: &str) -> serde_json::Value {
+    let answer: serde_json::Value = serde_json::from_str(output).unwrap();
+    let partitions = answer["partitions"].as_array().unwrap();
+    assert_eq!(partitions.len(), 9, "the ledger is held as a whole: {answer}");
+    let used = |row: &&serde_json::Value| row["epoch"].as_u64() > Some(0);
+    let of_load = |row: &&serde_json::Value| row["records"].as_u64() > Some(0);
+    let found = partitions.iter().find(of_load).or_else(|| partitions.iter().find(used));
+    found.expect("a partition that was used").clone()
+}
+
+/// Every number that a client received stands in the journal, under its document, once.
+async fn assert_all_journaled(deployment: &Deployment, seen: &Seen) {
+    let ledger = open(deployment).await;
+    for (document, number) in &seen.numbers {
+        let filter =
+            JournalFilter { number: Some(number.clone()), limit: 10, ..JournalFilter::default() };
+        let rows = ledger.find(&filter).await.unwrap();
+        let documents: Vec<_> =
+            rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
+        assert_eq!(documents, std::slice::from_ref(document), "rows of {number}");
+    }
+}
+
+fn assert_clean(deployment: &Deployment) -> serde_json::Value {
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    report
+}
+
+/// The gap is not blamed on a node.
+fn assert_explained(deployment: &Deployment) {
+    let gaps = deployment.ok(&["gaps", "--explain"]);
+    assert!(gaps.contains("released after its ledger had gone back"), "{gaps}");
+    assert!(!gaps.contains("outbox"), "{gaps}");
+}
+
+/// Load, a copy, more load, the copy put back under the running service; what holds afterwards.
+async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, options: &[&str]) {
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    reach_journal(deployment, 200).await;
+    postgres.back_up();
+    let copied = open(deployment).await.totals().await.unwrap().journal;
+    // Redis goes on while the ledger starts: only what it has confirmed since can be forgotten.
+    reach_journal(deployment, copied + 500).await;
+    postgres.restore();
+    assert_held(&service).await;
+    let mut seen = load.finish().await;
+    assert_held(&service).await;
+
+    let looked = deployment.ok(&["reconcile", "--ledger-restored", "--json"]);
+    assert!(used(&looked)["released"].is_null(), "{looked}");
+    assert_held(&service).await;
+    let arguments = [&["reconcile", "--ledger-restored", "--apply", "--json"], options].concat();
+    let released = deployment.ok(&arguments);
+    println!("{}", used(&released));
+    assert!(used(&released)["released"].is_u64(), "{released}");
+    let again = deployment.ok(&arguments);
+    assert!(again.contains("\"partitions\": []"), "nothing is left to do: {again}");
+
+    let load = Running::start_as(&service.url, CONNECTIONS, "after");
+    load.reach(500).await;
+    let after = load.finish().await;
+    assert!(after.numbers.len() > 400, "issuing goes on: {:?} {}", after.failures, service.log());
+    seen.numbers.extend(after.numbers);
+    seen.assert_no_duplicate();
+    // The client that asks again gets the number that the ledger had forgotten.
+    let client = reqwest::Client::new();
+    for (document, number) in seen.numbers.iter().step_by(seen.numbers.len() / 50) {
+        let (status, body) = load::take(&client, &service.url, document).await;
+        assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
+    }
+    service.terminate();
+    assert_all_journaled(deployment, &seen).await;
+    println!("{} numbers, {}", seen.numbers.len(), assert_clean(deployment));
+    let events = open(deployment).await.events(100).await.unwrap();
+    for kind in ["ledger-went-back", "ledger-restored"] {
+        assert!(events.iter().any(|event| event.kind == kind), "{kind} is on record: {events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_put_back_under_redis_is_noticed_held_and_released_without_a_duplicate() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("back"), Some(&redis.url()));
+    the_ledger_goes_back(&mut postgres, &deployment, &[]).await;
+}
+
+#[tokio::test]
+async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_remembers() {
+    let mut postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("back"), None);
+    the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
+}
+
+/// Goal: nobody is left to notice, so the operator says it. Method: a copy of the SQLite file is
+/// put back while no service runs; Redis alone remembers.
+#[tokio::test]
+async fn a_ledger_restored_while_nothing_ran_is_held_by_hand_and_learns_from_redis() {
+    let redis = Redis::start();
+    let deployment = Deployment::sqlite(Some(&redis.url()));
+    deployment.apply_load_series();
+    let (file, copy) = (deployment.path("numerator.db"), deployment.path("copy.db"));
+    let service = deployment.serve();
+    let mut seen = load::documents(&service.url, 4, 100).await;
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let copied = format!("vacuum into '{}'", copy.display());
+    sqlx::query(sqlx::AssertSqlSafe(copied)).execute(&pool).await.unwrap();
+    pool.close().await;
+    seen.numbers.extend(load::documents(&service.url, 4, 400).await.numbers);
+    assert!(service.terminate());
+    for end in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", file.display()));
+    }
+    std::fs::rename(copy, file).unwrap();
+
+    let nothing = deployment.ok(&["reconcile", "--ledger-restored", "--apply"]);
+    assert!(nothing.contains("no partition is held"), "{nothing}");
+    let released =
+        deployment.ok(&["reconcile", "--ledger-restored", "--hold", "--apply", "--json"]);
+    let used = used(&released);
+    println!("{used}");
+    assert_eq!(used["records"], 400, "{used}");
+    // The copy may lack some of the first hundred, which were not journaled yet.
+    assert!(used["journaled"].as_u64() >= Some(300), "{used}");
+    assert_all_journaled(&deployment, &seen).await;
+
+    let service = deployment.serve();
+    let load = Running::start_as(&service.url, 4, "after");
+    load.reach(100).await;
+    seen.numbers.extend(load.finish().await.numbers);
+    seen.assert_no_duplicate();
+    assert!(service.terminate());
+    assert_all_journaled(&deployment, &seen).await;
+    let report = assert_clean(&deployment);
+    assert_eq!(report["totals"]["gaps"], 1, "the rest of the old ceiling: {report}");
+    assert_explained(&deployment);
+}
+
+#[tokio::test]
+async fn where_redis_cannot_tell_a_release_needs_a_margin() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    deployment.ok(&["next", "LOAD"]);
+    let release = ["reconcile", "--ledger-restored", "--hold", "--apply"];
+    let output = deployment.run(&release);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--margin"), "{output:?}");
+    deployment.ok(&[&release[..], &["--margin", "100"]].concat());
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000102\n");
+    let report = assert_clean(&deployment);
+    assert_eq!(report["totals"]["gaps"], 1, "{report}");
+    assert_explained(&deployment);
+}
