@@ -307,8 +307,8 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
         ),
         GapReason::Unaccounted if ending.is_restored => format!(
             "{what} {was} left out when partition {} was released after its ledger had gone back \
-             to an earlier state, epoch {epoch}: nobody remembers any of the numbers, some may have \
-             been handed out and their records lost, and none of them is issued again.",
+             to an earlier state, epoch {epoch}: nobody remembers any of the numbers, some may \
+             have been handed out and their records lost, and none of them is issued again.",
             gap.at.partition
         ),
         GapReason::Unaccounted => {
