@@ -214,7 +214,7 @@ impl Lane {
             Standing::Database(at) => self.epoch_is_over(*at) || self.return_is_due(*at),
             // Others may wait for this lane's acknowledgement even if nobody here asks for numbers.
             Standing::Nowhere | Standing::Away(_) => {
-                (self.context.eager || !self.owed.is_empty()) && !self.stopping
+                (self.context.eager && !self.stopping) || !self.owed.is_empty()
             }
             Standing::Held => self.row().is_some_and(|row| row.state != PartitionState::Held),
         };

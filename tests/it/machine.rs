@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use harness::load::Running;
 use harness::redis::Redis;
@@ -93,10 +94,12 @@ async fn faults_the_ledgers_disk_is_full_and_everything_is_journaled_once_there_
     load.reach(500).await;
     disk.fill();
     let asked = load.asked();
-    load.reach(asked + 300).await;
+    let goes_on = tokio::time::timeout(Duration::from_secs(30), load.reach(asked + 300)).await;
+    assert!(goes_on.is_ok(), "a full disk stops issuing: {}", service.log());
     std::fs::remove_file(disk.filler()).unwrap();
     let asked = load.asked();
-    load.reach(asked + 500).await;
+    let goes_on = tokio::time::timeout(Duration::from_secs(30), load.reach(asked + 500)).await;
+    assert!(goes_on.is_ok(), "issuing does not go on: {}", service.log());
     let seen = load.finish().await;
     seen.assert_no_duplicate();
     let log = service.log();

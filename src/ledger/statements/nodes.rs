@@ -74,6 +74,9 @@ pub(super) async fn heartbeat(
     let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
     let confirmed = store.witness.of(node);
     let Marks { beat, batches } = confirmed.unwrap_or_default();
+    // What a statement returns by itself may not be committed yet: SQLite gives the row first, and
+    // a full disk then takes it back. Only what was committed is confirmed.
+    let mut tx = store.begin().await?;
     // A ledger that went back must not catch up beat by beat with what it has forgotten.
     let beaten: Option<i64> = sqlx::query_scalar(
         "update node set beat = beat + 1, sight = $2 \
@@ -84,13 +87,13 @@ pub(super) async fn heartbeat(
     .bind(sight)
     .bind(beat)
     .bind(batches)
-    .fetch_optional(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .fetch_optional(&mut *tx)
+    .await?;
     let Some(beat) = beaten else {
-        must_be_remembered(store, &mut *store.writer.acquire().await?, node).await?;
+        must_be_remembered(store, &mut tx, node).await?;
         return Err(LedgerError::NodeGone(node));
     };
+    commit(tx).await?;
     if confirmed.is_some() {
         store.witness.confirm(node, Marks { beat, batches });
     }

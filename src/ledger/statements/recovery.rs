@@ -24,6 +24,7 @@ pub(super) async fn bump(
         return Ok(None);
     }
     let (partition, epoch) = columns(at)?;
+    let mut tx = store.begin().await?;
     let next: Option<i64> = sqlx::query_scalar(
         "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause = $5, \
          changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 returning epoch",
@@ -34,9 +35,9 @@ pub(super) async fn bump(
     .bind(bytes(&node))
     .bind(cause)
     .bind(store.clock.now_us())
-    .fetch_optional(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .fetch_optional(&mut *tx)
+    .await?;
+    commit(tx).await?;
     next.map(|epoch| unsigned(epoch, "partition.epoch")).transpose()
 }
 
