@@ -83,10 +83,13 @@ impl Contended {
                         let [left, right] = part.halve();
                         parts.extend([right, left]);
                     }
-                    Err(LedgerError::Fenced { .. } | LedgerError::NodeGone(_)) => {
+                    Err(error @ (LedgerError::Fenced { .. } | LedgerError::NodeGone(_))) => {
                         parts.push(part);
-                        let back = parts.into_iter().rev().flat_map(|part| part.tickets);
-                        return back.chain(self.end(counter)).collect();
+                        parts.push(Batch::new(self.end(counter).collect()));
+                        // The last part came first.
+                        let ended = parts.pop();
+                        let back = parts.into_iter().rev().chain(ended);
+                        return back.flat_map(|part| part.give_back(&error)).collect();
                     }
                     Err(error) => part.refuse(at, &error),
                 }

@@ -38,10 +38,10 @@ impl Lane {
                     let [left, right] = part.halve();
                     parts.extend([right, left]);
                 }
-                Err(LedgerError::Fenced { .. } | LedgerError::NodeGone(_)) => {
+                Err(error @ (LedgerError::Fenced { .. } | LedgerError::NodeGone(_))) => {
                     parts.push(part);
                     for part in parts {
-                        self.wait_again(part.tickets);
+                        self.wait_again(part.give_back(&error));
                     }
                     return Standing::Nowhere;
                 }
