@@ -29,15 +29,13 @@ pub(super) enum Runner {
 /// The requests.
 pub(super) struct Batch {
     pub(super) tickets: Vec<Ticket>,
-    /// Whether an earlier try may have committed.
-    maybe_taken: bool,
 }
 
 impl Batch {
     /// Requests that wait.
     #[must_use]
     pub(super) fn new(tickets: Vec<Ticket>) -> Self {
-        Batch { tickets, maybe_taken: false }
+        Batch { tickets }
     }
 
     /// Runs the transaction; again after a failure, as often as its kind allows (R6.2-R6.4), saying
@@ -58,7 +56,7 @@ impl Batch {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => error,
             };
-            self.maybe_taken |= error.maybe_written();
+            self.tickets.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
             let is_named = matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
             if is_named && runner == Runner::Lane {
                 return Err(error);
@@ -86,7 +84,7 @@ impl Batch {
                 (self.lock_wait(context), Some(place.expect("it is never closed")))
             }
         };
-        self.board();
+        self.tickets.retain_mut(Ticket::board);
         if self.tickets.is_empty() {
             return Ok(Vec::new());
         }
@@ -115,29 +113,18 @@ impl Batch {
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
 
-    fn board(&mut self) {
-        if self.maybe_taken {
-            self.tickets.iter_mut().for_each(|ticket| ticket.attempts += 1);
-        } else {
-            self.tickets.retain_mut(Ticket::board);
-        }
-    }
-
     fn disembark(&self) {
-        if !self.maybe_taken {
-            self.tickets.iter().for_each(|ticket| ticket.stage.disembark());
-        }
+        self.tickets.iter().for_each(Ticket::disembark);
     }
 
     /// Splits the batch in two; it holds two requests at least.
     #[must_use]
     pub(super) fn halve(mut self) -> [Self; 2] {
         let right = self.tickets.split_off(self.tickets.len() / 2);
-        let maybe_taken = self.maybe_taken;
-        [self, Batch { tickets: right, maybe_taken }]
+        [self, Batch::new(right)]
     }
 
-    /// Takes those requests out that need a counter; nothing was taken for them.
+    /// Takes those requests out that need a counter.
     #[must_use]
     pub(super) fn split_off(&mut self, counter: &str) -> Vec<Ticket> {
         self.disembark();
@@ -159,11 +146,26 @@ impl Batch {
     /// were taken; their records are journaled then, and a retry finds them.
     pub(super) fn refuse(self, at: At, error: &LedgerError) {
         tracing::error!(partition = at.partition, %error, "giving up on the ledger");
-        let taken = if self.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
         for ticket in self.tickets {
-            ticket.answer(Err(AllocError::of_ledger(error, taken)));
+            refuse(ticket, error);
         }
     }
+
+    /// The requests, for another epoch. One that may have its number is refused instead: Redis does
+    /// not look for allocation ids and would take another one for it (F10).
+    pub(super) fn give_back(self, error: &LedgerError) -> Vec<Ticket> {
+        let (unclear, back): (Vec<_>, Vec<_>) =
+            self.tickets.into_iter().partition(|ticket| ticket.maybe_taken);
+        for ticket in unclear {
+            refuse(ticket, error);
+        }
+        back
+    }
+}
+
+fn refuse(ticket: Ticket, error: &LedgerError) {
+    let taken = if ticket.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
+    ticket.answer(Err(AllocError::of_ledger(error, taken)));
 }
 
 fn taken(outcome: &TakeOutcome) -> Option<&Entry> {

@@ -84,13 +84,16 @@ impl Contended {
                         parts.extend([right, left]);
                     }
                     Err(
-                        LedgerError::Fenced { .. }
+                        error @ (LedgerError::Fenced { .. }
                         | LedgerError::NodeGone(_)
-                        | LedgerError::WentBack(_),
+                        | LedgerError::WentBack(_)),
                     ) => {
                         parts.push(part);
-                        let back = parts.into_iter().rev().flat_map(|part| part.tickets);
-                        return back.chain(self.end(counter)).collect();
+                        parts.push(Batch::new(self.end(counter).collect()));
+                        // The last part came first.
+                        let ended = parts.pop();
+                        let back = parts.into_iter().rev().chain(ended);
+                        return back.flat_map(|part| part.give_back(&error)).collect();
                     }
                     Err(error) => part.refuse(at, &error),
                 }

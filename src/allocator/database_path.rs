@@ -45,11 +45,7 @@ impl Lane {
                 ) => {
                     parts.push(part);
                     for part in parts {
-                        self.wait_again(part.tickets);
-                    }
-                    // The heartbeat sees it too; until then this would go round and round.
-                    if matches!(error, LedgerError::WentBack(_)) {
-                        self.trouble(Unavailable::Held, &error).await;
+                        self.wait_again(part.give_back(&error));
                     }
                     // The heartbeat sees it too; until then this would go round and round.
                     if matches!(error, LedgerError::WentBack(_)) {

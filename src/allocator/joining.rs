@@ -38,7 +38,12 @@ impl Lane {
             }
         };
         let redis_epoch = suspicion.as_ref().and_then(|suspicion| suspicion.redis_epoch);
-        let highest = self.highest.max(redis_epoch.unwrap_or(0));
+        let highest = match redis_epoch {
+            Some(epoch) if epoch > row.epoch && !self.has_strayed(row.epoch).await => {
+                self.highest.max(epoch)
+            }
+            _ => self.highest,
+        };
         self.context.membership.see(At { partition: self.partition, epoch: highest });
         if row.state != PartitionState::Held && row.epoch < highest {
             let cause = suspicion.as_ref().map_or("an epoch is forgotten", |seen| &seen.cause);
@@ -234,6 +239,17 @@ impl Lane {
                 Standing::Nowhere
             }
         }
+    }
+
+    /// Whether an epoch above the ledger's was another ledger's: Redis still counts for that one,
+    /// or for this one in an epoch that the ledger knows. An owner record that cannot be read or is
+    /// gone proves nothing (F8, F9).
+    async fn has_strayed(&self, known: u64) -> bool {
+        let Some(redis) = self.context.redis_of(self.partition) else { return false };
+        let survey = redis.survey(&self.context.keys, self.partition, &[]).await;
+        let Some(owner) = survey.ok().and_then(|survey| survey.owner) else { return false };
+        let mine = self.context.deployment.deployment_id.to_string();
+        owner.deployment != mine || owner.epoch <= known
     }
 
     /// The ledger's row of this partition, read now.

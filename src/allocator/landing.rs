@@ -84,7 +84,10 @@ impl Lane {
     fn start_seeds(&mut self, seat: &mut Seat, cold: Vec<(Ticket, usize)>) -> Option<String> {
         let mut needs: HashMap<String, (Seed, u64)> = HashMap::new();
         let mut lost = None;
-        for (ticket, take) in cold {
+        for (mut ticket, take) in cold {
+            // Until the counter is seeded, a late transaction of the database's epoch may take from
+            // it, under the same keys: the journal is asked again (F1, F4).
+            ticket.asked_in = None;
             let counter = ticket.order.counters[take].clone();
             if seat.notes.get(&counter).is_some_and(|note| note.warm) {
                 lost = Some(format!("counter {counter} was lost"));

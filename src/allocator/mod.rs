@@ -105,7 +105,15 @@ impl Allocator {
         let (reply, answer) = oneshot::channel();
         let stage = Arc::new(Stage::default());
         let waiter = Waiter(Arc::clone(&stage));
-        let ticket = Ticket { order, reply, stage, attempts: 0, asked_in: None, _place: place };
+        let ticket = Ticket {
+            order,
+            reply,
+            stage,
+            attempts: 0,
+            maybe_taken: false,
+            asked_in: None,
+            _place: place,
+        };
         if lane.inbox.send(ticket).is_err() {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }

@@ -171,6 +171,9 @@ pub(super) struct Ticket {
     pub stage: Arc<Stage>,
     /// Flights and transactions it was part of.
     pub attempts: u32,
+    /// Whether a transaction that took a number for it may have committed. Then only another one,
+    /// which looks for its allocation id, tells what became of it (F10).
+    pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
     /// Its place among the requests that may wait; given back when the ticket is gone.
@@ -185,9 +188,17 @@ impl Ticket {
 
     /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
     pub(crate) fn board(&mut self) -> bool {
-        let boards = !self.reply.is_closed() && self.stage.board();
+        let boards = self.maybe_taken || !self.reply.is_closed() && self.stage.board();
         self.attempts += u32::from(boards);
         boards
+    }
+
+    /// Puts the ticket back on the ground, unless it may have taken a number: then its caller is
+    /// told so whenever it gives up.
+    pub(super) fn disembark(&self) {
+        if !self.maybe_taken {
+            self.stage.disembark();
+        }
     }
 
     /// How often it was tried before the attempt that answered it.

@@ -16,8 +16,8 @@ use crate::ledger::{Adopted, At, LedgerError, Node, Owner, PartitionState, Sight
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
-/// A node's sight counts while its heartbeat has moved within so many periods.
-const FRESH_BEATS: u32 = 4;
+/// Whoever has watched for fewer periods cannot tell who is alive.
+const LOOK_BEATS: u32 = 4;
 
 /// Watches the nodes and, in a service, adopts the silent ones.
 pub struct Reconciler {
@@ -170,14 +170,16 @@ impl Reconciler {
     /// Notes what the other live nodes see of Redis, those that have an opinion.
     fn tell_peers(&self, nodes: &[Node]) {
         let (myself, settings) = (self.context.membership.node(), &self.context.settings);
-        let limit = settings.node_heartbeat * FRESH_BEATS;
-        if self.watching_since.is_none_or(|since| since.elapsed() < limit) {
+        let look_min = settings.node_heartbeat * LOOK_BEATS;
+        if self.watching_since.is_none_or(|since| since.elapsed() < look_min) {
             return self.context.peers.forget();
         }
+        // A node that pauses for a moment still sees what it saw: until it counts as silent, nobody
+        // moves a partition behind its back (F22).
         let is_fresh = |node: &&Node| {
             let seen = self.observed.get(&node.node_id);
-            node.node_id != myself
-                && seen.is_some_and(|seen| seen.moved && seen.since.elapsed() < limit)
+            let is_alive = |seen: &Observed| seen.moved && seen.since.elapsed() < settings.node_ttl;
+            node.node_id != myself && seen.is_some_and(is_alive)
         };
         let sights: Vec<Sight> =
             nodes.iter().filter(is_fresh).filter_map(|node| node.sight.clone()).collect();

@@ -330,3 +330,43 @@ async fn faults_a_second_ledger_on_the_same_redis_is_refused_and_takes_nothing()
     let more = load::documents(&service.url, 4, 80).await;
     more.assert_contiguous(80);
 }
+
+#[tokio::test]
+async fn faults_another_ledgers_redis_answers_for_a_while_and_nothing_is_held_for_it() {
+    let (redis, foreign) = (Redis::start(), Redis::start());
+    let other = Deployment::sqlite(Some(&foreign.url()));
+    other.apply_load_series();
+    let service = other.serve();
+    load::documents(&service.url, 4, 40).await;
+    // Its epochs are ahead of those of the ledger that strays there.
+    foreign.flushall();
+    load::documents(&service.url, 4, 80).await;
+    assert!(service.terminate());
+
+    let proxy = Proxy::start(redis.port());
+    let deployment = Deployment::sqlite(Some(&proxy.redis_url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    load.reach(500).await;
+    let ledger = open(&deployment).await;
+    let epochs = async || {
+        let rows = ledger.partitions().await.unwrap();
+        rows.iter().map(|row| (row.epoch, row.state)).collect::<Vec<_>>()
+    };
+    let before = epochs().await;
+    proxy.retarget(foreign.port());
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    let client = reqwest::Client::new();
+    while !service.log().contains("use another one in redis.url") {
+        assert!(tokio::time::Instant::now() < deadline, "{:?}", epochs().await);
+        load::take(&client, &service.url, "stray").await;
+    }
+    assert_eq!(epochs().await, before, "nothing ends for a foreign Redis, and nothing is held");
+    proxy.retarget(redis.port());
+    load.reach(load.asked() + 500).await;
+    let seen = load.finish().await;
+    seen.assert_no_duplicate();
+    assert_all_journaled(&ledger, &seen).await;
+    assert!(service.terminate());
+}

@@ -90,6 +90,7 @@ ledger_contract! {
         a_second_seed_in_one_epoch_names_the_first_seeder
         of_many_seeders_of_a_new_counter_one_seeds_it
         a_seed_is_fenced_once_the_epoch_is_over
+        a_counter_of_another_partition_is_refused_and_fences_nobody
         a_raise_lifts_and_never_lowers
         a_raise_is_fenced_once_the_counter_went_on
         a_counter_goes_on_from_taken_after_an_exact_close

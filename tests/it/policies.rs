@@ -175,3 +175,29 @@ fn policies_a_used_series_is_not_made_gapless_and_the_remedy_is_named() {
     deployment.apply(&[file]);
     assert!(deployment.ok(&["series", "show", "LOAD"]).contains("policy = \"durable\""));
 }
+
+#[tokio::test]
+async fn policies_a_request_of_before_a_change_of_policy_keeps_nobody_else_waiting() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("moved"), None);
+    let files = [("MOVED", "M-{SEQ:4}"), ("STAYS", "S-{SEQ:4}")]
+        .map(|(code, template)| deployment.series_file(code, template, "policy = \"gapless\""));
+    deployment.apply(&files);
+    let service = deployment.serve();
+    // What a node leaves that has heard of the change before this one.
+    postgres.sql(
+        "insert into moved.counter (series_id, serial, key, partition_id, epoch, origin, \
+         start_value, taken, ceiling, step, seeded_by, seeded_at_us) \
+         select series_id, 0, 'type=MOVED', 0, 0, 0, 0, 0, 0, 1, '\\x00', 0 \
+         from moved.series where code = 'MOVED'",
+    );
+    let late = taking(&service.url, "MOVED", "one");
+    for document in ["one", "two", "three"] {
+        let answer = tokio::time::timeout(ANSWER_LIMIT, take(&service.url, "STAYS", document));
+        let (status, body) = answer.await.expect("kept waiting");
+        assert_eq!(status, 201, "{body}");
+    }
+    let (status, body) = late.await.unwrap();
+    assert!((400..500).contains(&status), "{status} {body}");
+    assert!(service.terminate());
+}

@@ -237,3 +237,40 @@ async fn retries_a_locked_sqlite_file_is_tried_six_times_and_told_as_503() {
     assert_next(&service, 2).await;
     assert!(service.terminate());
 }
+
+#[tokio::test]
+async fn retries_a_request_whose_commit_was_lost_waits_for_a_held_counter_like_any_other() {
+    let postgres = Postgres::start();
+    let url = postgres.url("unclear");
+    let mut deployment = Deployment::new(&url, None);
+    deployment.extra = "[retry]\nconnection_delay = \"2s\"\n".into();
+    let service = two_counters(&deployment).await;
+    // The next commit loses its connection: whether it wrote is not known.
+    postgres.sql(
+        "set search_path = unclear; create sequence commits; \
+         create function lose() returns trigger language plpgsql as $$ begin \
+         if nextval('unclear.commits') = 1 then \
+         perform pg_terminate_backend(pg_backend_pid()); end if; \
+         return new; end $$; \
+         create constraint trigger lose after insert on journal deferrable initially deferred \
+         for each row execute function lose()",
+    );
+    let request = service.url.clone();
+    let waiting = tokio::spawn(async move { take(&request, "HELD", "two").await });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while retries(&service, "connection").await < 1 {
+        assert!(Instant::now() < deadline, "the commit was not lost");
+    }
+    // As the server would hold it for a client that it has not missed yet.
+    let holder = hold_counter(&url).await;
+    while !service.log().contains("somebody else holds a counter") {
+        assert!(Instant::now() < deadline, "not set aside");
+    }
+    drop(holder);
+    let answer = waiting.await.unwrap();
+    assert_eq!(answer.body["document_number"], "H-0002", "{}", answer.body);
+    assert_next(&service, 3).await;
+    assert!(service.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}

@@ -130,7 +130,7 @@ pub(super) async fn lock_or_create(
 ) -> Result<Resolved, LedgerError> {
     let step = columns::step(seed.step)?;
     if let Some(resolved) = lock(conn, seed).await? {
-        return Ok(resolved);
+        return of_partition(resolved, at.partition);
     }
     must_live_here(conn, at.partition, seed.series_id).await?;
     let origin = signed(seed.start, "start")? - step;
@@ -150,7 +150,19 @@ pub(super) async fn lock_or_create(
     .bind(now_us)
     .execute(&mut *conn)
     .await?;
-    lock(conn, seed).await?.ok_or_else(|| LedgerError::Conflict("counter: created and gone".into()))
+    let gone = || LedgerError::Conflict("counter: created and gone".into());
+    of_partition(lock(conn, seed).await?.ok_or_else(gone)?, at.partition)
+}
+
+/// Refuses a counter of another partition: its series moved before it had any (F8). Its epoch says
+/// nothing of this partition's, so the caller is not fenced, and no epoch has to end for it.
+fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerError> {
+    if resolved.counter.partition == partition { Ok(resolved) } else { Err(moved()) }
+}
+
+fn moved() -> LedgerError {
+    let why = "the policy of the series has just changed; send the request again";
+    LedgerError::Refused(why.into())
 }
 
 /// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series
@@ -166,8 +178,7 @@ async fn must_live_here(
             .fetch_optional(conn)
             .await?;
     if home.is_some_and(|home| u32::try_from(home) != Ok(partition)) {
-        let why = "the policy of the series has just changed; send the request again";
-        return Err(LedgerError::Refused(why.into()));
+        return Err(moved());
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(super) async fn seed(
         let seed = &seeds[index];
         let resolved = lock_or_create(&mut tx, at, node, seed, now_us).await?;
         outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
-            already(&resolved, at)?
+            already(&resolved)?
         } else {
             let toucher = Toucher { at, node, now_us, owner: None };
             let touched = toucher.touch(&mut tx, &resolved.counter, seed).await?;
@@ -48,11 +48,8 @@ pub(super) fn name(seed: &Seed) -> (i64, u16, &str) {
     (seed.series_id, seed.serial, &seed.key)
 }
 
-fn already(resolved: &Resolved, at: At) -> Result<SeedOutcome, LedgerError> {
+fn already(resolved: &Resolved) -> Result<SeedOutcome, LedgerError> {
     let counter = &resolved.counter;
-    if counter.partition != at.partition {
-        return Err(fenced(at));
-    }
     Ok(SeedOutcome::Already {
         counter_id: counter.counter_id,
         seeder: read_node(&resolved.seeded_by, "counter.seeded_by")?,

@@ -111,9 +111,6 @@ async fn lock_counters(
             // No room beyond what is taken: the epoch closes without a gap.
             toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
         };
-        if counter.partition != toucher.at.partition {
-            return Err(fenced(toucher.at));
-        }
         let working = Working { value: counter.taken, journaled: 0, counter };
         counters.insert((seed.series_id, seed.serial, seed.key.clone()), working);
     }

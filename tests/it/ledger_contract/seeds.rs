@@ -1,9 +1,11 @@
 //! First touches, raises, and what a closed epoch leaves behind.
 
-use numerator::ledger::{Closing, Counter, LedgerError, PartitionState, Raise, Seed, SeedOutcome};
+use numerator::ledger::{
+    At, Closing, Counter, LedgerError, Owner, PartitionState, Raise, Seed, SeedOutcome,
+};
 use numerator::node::NodeId;
 
-use super::world::{World, at, entry, range, seed, stepped};
+use super::world::{LOCK_WAIT, World, at, entry, order, range, seed, stepped};
 
 pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
@@ -118,7 +120,7 @@ pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     assert_eq!(world.ledger.raise(old, &raise).await.unwrap(), [None]);
     assert_eq!(world.ledger.counter(7, 0, "k").await.unwrap().unwrap().ceiling, 10);
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [Some(99)]);
-    let elsewhere = numerator::ledger::At { partition: 0, epoch: new.epoch };
+    let elsewhere = At { partition: 0, epoch: new.epoch };
     assert_eq!(world.ledger.raise(elsewhere, &raise).await.unwrap(), [None]);
 }
 
@@ -221,4 +223,27 @@ pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: W
     assert_eq!(world.seed(new, &wide).await.1, 4_999);
     assert_eq!(world.ledger.totals().await.unwrap().gaps, 2_499);
     world.verify().await;
+}
+
+pub(super) async fn a_counter_of_another_partition_is_refused_and_fences_nobody(world: World) {
+    let home = world.database_epoch().await;
+    world.take(home, order("a")).await;
+    let open = async |partition, owner: Owner| {
+        let at = At { partition, epoch: 0 };
+        let from = PartitionState::Open;
+        let epoch = world.ledger.bump(at, from, world.node, "test").await.unwrap().unwrap();
+        let at = At { epoch, ..at };
+        world.ledger.claim_open(at, world.node, false, &owner).await.unwrap();
+        if owner != Owner::Database {
+            assert!(world.ledger.opened(at, world.node).await.unwrap());
+        }
+        at
+    };
+    let database = open(0, Owner::Database).await;
+    let taken = world.ledger.take(database, world.node, &[order("b")], LOCK_WAIT).await;
+    assert!(matches!(taken, Err(LedgerError::Refused(_))), "{taken:?}");
+    let redis = open(1, super::world::redis()).await;
+    let seeded = world.ledger.seed(redis, world.node, &[seed("k")]).await;
+    assert!(matches!(seeded, Err(LedgerError::Refused(_))), "{seeded:?}");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
 }

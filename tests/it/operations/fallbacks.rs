@@ -99,3 +99,54 @@ async fn fallback_without_a_service_takes_effect_with_the_next_one() {
     let gapless = deployment.run(&["fallback", "on", "--partition", "8"]);
     assert!(String::from_utf8_lossy(&gapless.stderr).contains("gapless"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fallback_a_document_that_the_database_numbers_late_gets_no_second_number_from_redis() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let url = postgres.url("late");
+    let mut deployment = Deployment::new(&url, Some(&redis.url()));
+    deployment.extra = "return_after = \"500ms\"\n".into();
+    deployment.apply_load_series();
+    let (slow, other) = (deployment.serve(), deployment.serve());
+    ok(&deployment, &["fallback", "on"]);
+    let client = reqwest::Client::new();
+    assert_eq!(harness::load::take(&client, &slow.url, "first").await.0, 201);
+    // A transaction that has its counter, and takes its time.
+    postgres.sql(
+        "set search_path = late; \
+         create function linger() returns trigger language plpgsql as $$ begin \
+         if new.document_id = 'twice' then perform pg_advisory_xact_lock(42); end if; \
+         return new; end $$; \
+         create trigger linger before insert on journal for each row execute function linger()",
+    );
+    let pool = sqlx::PgPool::connect(&url).await.unwrap();
+    let mut holder = pool.begin().await.unwrap();
+    sqlx::query("select pg_advisory_xact_lock(42)").execute(&mut *holder).await.unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let until = |question: &str, wanted: &str| {
+        while postgres.sql(question) != wanted {
+            assert!(std::time::Instant::now() < deadline, "{question}: not {wanted}");
+        }
+    };
+    let taking = |url: &str| {
+        let (client, url) = (client.clone(), url.to_owned());
+        tokio::spawn(async move { harness::load::take(&client, &url, "twice").await })
+    };
+    let waiting = "select count(*) from pg_locks where not granted";
+    let late = taking(&slow.url);
+    tokio::task::block_in_place(|| until(waiting, "1"));
+    ok(&deployment, &["fallback", "off"]);
+    let home = "select count(*) from late.partition p join late.series s \
+                on s.partition = p.partition_id where p.owner = 'redis' and p.state = 'open'";
+    tokio::task::block_in_place(|| until(home, "1"));
+    let again = taking(&other.url);
+    // Its counter is cold: the seed waits for the transaction.
+    tokio::task::block_in_place(|| until(waiting, "2"));
+    drop(holder);
+    let (late, again) = (late.await.unwrap(), again.await.unwrap());
+    assert_eq!(late.1["document_number"], "L-00000002", "{late:?}");
+    assert_eq!(again.1["document_number"], "L-00000002", "{again:?}");
+    assert!(slow.terminate() && other.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
