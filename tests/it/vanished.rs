@@ -70,7 +70,8 @@ async fn vanished_connections_leave_no_duplicate_on_the_database_path() {
     for _ in 0..2 {
         proxy.forget_present();
         let asked = load.asked();
-        load.reach(asked + 300).await;
+        let goes_on = tokio::time::timeout(Duration::from_secs(40), load.reach(asked + 300)).await;
+        assert!(goes_on.is_ok(), "issuing does not go on: {}", service.log());
     }
     let seen = load.finish().await;
     println!("failures {:?}, longest stall {:?}", seen.failures, seen.longest_stall);

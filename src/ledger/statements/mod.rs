@@ -245,7 +245,9 @@ impl Ledger for Engine {
         orders: &[TakeOrder],
         lock_wait: Duration,
     ) -> Result<Taken, LedgerError> {
-        search!(self, store => take::take(&store, at, node, orders, lock_wait))
+        // Not a search, although a first touch may have to: on the database path nothing else may
+        // be asking often enough to notice a dead peer, and requests wait for it.
+        call!(self, store => take::take(&store, at, node, orders, lock_wait))
     }
 
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
