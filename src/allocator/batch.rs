@@ -26,6 +26,16 @@ pub(super) enum Runner {
     Aside,
 }
 
+/// What becomes of a batch whose transaction failed for good.
+pub(super) enum Failed {
+    /// One bad row must not keep the others: each half goes on by itself, the first one first (F13).
+    Halved([Batch; 2]),
+    /// Its epoch is over, or its node is not known any more: all of it, for `give_back`.
+    EpochOver(Batch),
+    /// Its requests are refused.
+    Refused,
+}
+
 /// The requests.
 pub(super) struct Batch {
     pub(super) tickets: Vec<Ticket>,
@@ -117,11 +127,22 @@ impl Batch {
         self.tickets.iter().for_each(Ticket::disembark);
     }
 
-    /// Splits the batch in two; it holds two requests at least.
+    /// Sorts the batch by the last failure of its transaction.
     #[must_use]
-    pub(super) fn halve(mut self) -> [Self; 2] {
-        let right = self.tickets.split_off(self.tickets.len() / 2);
-        [self, Batch::new(right)]
+    pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
+        match error {
+            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
+                let right = self.tickets.split_off(self.tickets.len() / 2);
+                Failed::Halved([self, Batch::new(right)])
+            }
+            LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
+                Failed::EpochOver(self)
+            }
+            _ => {
+                self.refuse(at, error);
+                Failed::Refused
+            }
+        }
     }
 
     /// Takes those requests out that need a counter.
@@ -144,7 +165,7 @@ impl Batch {
 
     /// Refuses every request after the last try. Only a lost commit leaves it open whether numbers
     /// were taken; their records are journaled then, and a retry finds them.
-    pub(super) fn refuse(self, at: At, error: &LedgerError) {
+    fn refuse(self, at: At, error: &LedgerError) {
         tracing::error!(partition = at.partition, %error, "giving up on the ledger");
         for ticket in self.tickets {
             refuse(ticket, error);

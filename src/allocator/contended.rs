@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::batch::{Batch, Runner};
+use super::batch::{Batch, Failed, Runner};
 use super::context::Context;
 use super::lane::Lane;
 use super::ticket::Ticket;
@@ -75,27 +75,23 @@ impl Contended {
                 let say = |error: &LedgerError| {
                     tracing::warn!(partition, counter, %error, "requests wait for a counter");
                 };
-                match part.take(context, at, Runner::Aside, say).await {
-                    Ok(outcomes) => part.answer(context, at, outcomes),
-                    Err(LedgerError::Refused(_) | LedgerError::Conflict(_))
-                        if part.tickets.len() > 1 =>
-                    {
-                        let [left, right] = part.halve();
-                        parts.extend([right, left]);
+                let error = match part.take(context, at, Runner::Aside, say).await {
+                    Ok(outcomes) => {
+                        part.answer(context, at, outcomes);
+                        continue;
                     }
-                    Err(
-                        error @ (LedgerError::Fenced { .. }
-                        | LedgerError::NodeGone(_)
-                        | LedgerError::WentBack(_)),
-                    ) => {
+                    Err(error) => error,
+                };
+                match part.fail(at, &error) {
+                    Failed::Halved([left, right]) => parts.extend([right, left]),
+                    Failed::EpochOver(part) => {
                         parts.push(part);
-                        parts.push(Batch::new(self.end(counter).collect()));
-                        // The last part came first.
-                        let ended = parts.pop();
-                        let back = parts.into_iter().rev().chain(ended);
+                        let queue = Batch::new(self.end(counter).collect());
+                        // The last part came first; behind all of them, who still queues.
+                        let back = parts.into_iter().rev().chain([queue]);
                         return back.flat_map(|part| part.give_back(&error)).collect();
                     }
-                    Err(error) => part.refuse(at, &error),
+                    Failed::Refused => {}
                 }
             }
         }

@@ -94,6 +94,19 @@ impl Context {
         self.redis.as_ref().filter(|_| partition != self.deployment.gapless_partition())
     }
 
+    /// Puts a partition on `held` because the ledger shows less than was seen (F9); false where it
+    /// shows that by now.
+    ///
+    /// # Errors
+    /// When the ledger cannot take it.
+    pub async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
+        let held = self.ledger.hold(seen, cause).await?;
+        if held {
+            tracing::error!(partition = seen.partition, cause, "partition held");
+        }
+        Ok(held)
+    }
+
     /// Where the idempotency window begins, in microseconds of UTC.
     #[must_use]
     pub fn window_start_us(&self) -> i64 {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::Unavailable;
-use super::batch::{Batch, Runner};
+use super::batch::{Batch, Failed, Runner};
 use super::lane::{Lane, Standing};
 use super::ticket::Ticket;
 use crate::ledger::{At, LedgerError, TakeOutcome};
@@ -24,25 +24,22 @@ impl Lane {
         }
         let mut parts = vec![Batch::new(self.next_tickets())];
         while let Some(mut part) = parts.pop() {
-            match self.transact(at, &mut part).await {
-                Ok(outcomes) => part.answer(&self.context, at, outcomes),
+            let error = match self.transact(at, &mut part).await {
+                Ok(outcomes) => {
+                    part.answer(&self.context, at, outcomes);
+                    continue;
+                }
                 Err(LedgerError::LockTimeout { counter: Some(counter), .. }) => {
                     let needing = part.split_off(&counter);
                     self.set_aside(at, counter, needing);
                     parts.push(part);
+                    continue;
                 }
-                Err(LedgerError::Refused(_) | LedgerError::Conflict(_))
-                    if part.tickets.len() > 1 =>
-                {
-                    // One bad row must not keep the others: halve until it is alone (F13).
-                    let [left, right] = part.halve();
-                    parts.extend([right, left]);
-                }
-                Err(
-                    error @ (LedgerError::Fenced { .. }
-                    | LedgerError::NodeGone(_)
-                    | LedgerError::WentBack(_)),
-                ) => {
+                Err(error) => error,
+            };
+            match part.fail(at, &error) {
+                Failed::Halved([left, right]) => parts.extend([right, left]),
+                Failed::EpochOver(part) => {
                     parts.push(part);
                     for part in parts {
                         self.wait_again(part.give_back(&error));
@@ -53,10 +50,7 @@ impl Lane {
                     }
                     return Standing::Nowhere;
                 }
-                Err(error) => {
-                    part.refuse(at, &error);
-                    self.backoff.reset();
-                }
+                Failed::Refused => self.backoff.reset(),
             }
         }
         Standing::Database(at)

@@ -228,11 +228,8 @@ impl Lane {
     async fn hold(&mut self, seen: u64, cause: &str) -> Standing {
         let seen = At { partition: self.partition, epoch: seen };
         let cause = format!("the ledger went back: {cause}");
-        match self.context.ledger.hold(seen, &cause).await {
-            Ok(true) => {
-                tracing::error!(partition = self.partition, cause, "partition held");
-                Standing::Held
-            }
+        match self.context.hold(seen, &cause).await {
+            Ok(true) => Standing::Held,
             Ok(false) => Standing::Nowhere,
             Err(error) => {
                 self.trouble(Unavailable::Ledger, &error).await;

@@ -139,7 +139,7 @@ async fn close(
             Acknowledged::TooLate => return Ok(Closed::Elsewhere),
             Acknowledged::Forgotten => {
                 let cause = "the ledger went back: this node's participation is forgotten";
-                let held = ledger.hold(At { epoch: at.epoch + 1, ..at }, cause).await?;
+                let held = context.hold(At { epoch: at.epoch + 1, ..at }, cause).await?;
                 return Ok(if held { Closed::Held } else { Closed::Elsewhere });
             }
         }
@@ -207,11 +207,8 @@ async fn open(
         }
     };
     // Another node may be ahead while this one was slow: then the ledger shows that epoch too.
-    if !context.ledger.hold(At { epoch: newer, ..at }, &cause).await? {
-        return Ok(Recovered::Elsewhere);
-    }
-    tracing::error!(partition = at.partition, cause, "partition held");
-    Ok(Recovered::Held)
+    let held = context.hold(At { epoch: newer, ..at }, &cause).await?;
+    Ok(if held { Recovered::Held } else { Recovered::Elsewhere })
 }
 
 /// Says what was done, in log, metrics and ledger (R5.2).

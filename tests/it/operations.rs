@@ -7,6 +7,8 @@ mod gaps;
 mod looks;
 mod reconciles;
 
+use harness::load::Running;
+use harness::service::Service;
 use numerator::ledger::{Partition, SharedLedger};
 use serde_json::Value;
 
@@ -35,4 +37,20 @@ async fn load_partition(ledger: &SharedLedger) -> Partition {
     let series = ledger.series().await.unwrap();
     let partition = series.iter().find(|v| v.definition.code == "LOAD").unwrap().partition;
     ledger.partitions().await.unwrap().remove(partition as usize)
+}
+
+/// Ends two loads and their services: no request failed, and there is not even a gap.
+async fn end_without_a_gap(
+    deployment: &Deployment,
+    [first, second]: [Running; 2],
+    [one, other]: [Service; 2],
+) {
+    let (mut seen, more) = (first.finish().await, second.finish().await);
+    assert_eq!((seen.failures.len(), more.failures.len()), (0, 0), "{:?}", seen.failures);
+    println!("longest stall {:?}", seen.longest_stall.max(more.longest_stall));
+    seen.numbers.extend(more.numbers);
+    seen.assert_contiguous(seen.numbers.len());
+    assert!(one.terminate() && other.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean && report["totals"]["gaps"] == 0, "{report}");
 }

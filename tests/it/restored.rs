@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use harness::load::{self, Running, Seen};
+use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
-use numerator::ledger::JournalFilter;
 
 use crate::deployment::Deployment;
+use crate::faults::assert_all_journaled;
 use crate::load::open;
 
 const CONNECTIONS: usize = 16;
@@ -55,19 +55,6 @@ fn used(output: &str) -> serde_json::Value {
     let of_load = |row: &&serde_json::Value| row["records"].as_u64() > Some(0);
     let found = partitions.iter().find(of_load).or_else(|| partitions.iter().find(used));
     found.expect("a partition that was used").clone()
-}
-
-/// Every number that a client received stands in the journal, under its document, once.
-async fn assert_all_journaled(deployment: &Deployment, seen: &Seen) {
-    let ledger = open(deployment).await;
-    for (document, number) in &seen.numbers {
-        let filter =
-            JournalFilter { number: Some(number.clone()), limit: 10, ..JournalFilter::default() };
-        let rows = ledger.find(&filter).await.unwrap();
-        let documents: Vec<_> =
-            rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
-        assert_eq!(documents, std::slice::from_ref(document), "rows of {number}");
-    }
 }
 
 fn assert_clean(deployment: &Deployment) -> serde_json::Value {
@@ -121,7 +108,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
         assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
     }
     service.terminate();
-    assert_all_journaled(deployment, &seen).await;
+    assert_all_journaled(&open(deployment).await, &seen).await;
     println!("{} numbers, {}", seen.numbers.len(), assert_clean(deployment));
     let events = open(deployment).await.events(100).await.unwrap();
     for kind in ["ledger-went-back", "ledger-restored"] {
@@ -173,7 +160,7 @@ async fn a_ledger_restored_while_nothing_ran_is_held_by_hand_and_learns_from_red
     assert_eq!(used["records"], 400, "{used}");
     // The copy may lack some of the first hundred, which were not journaled yet.
     assert!(used["journaled"].as_u64() >= Some(300), "{used}");
-    assert_all_journaled(&deployment, &seen).await;
+    assert_all_journaled(&open(&deployment).await, &seen).await;
 
     let service = deployment.serve();
     let load = Running::start_as(&service.url, 4, "after");
@@ -181,7 +168,7 @@ async fn a_ledger_restored_while_nothing_ran_is_held_by_hand_and_learns_from_red
     seen.numbers.extend(load.finish().await.numbers);
     seen.assert_no_duplicate();
     assert!(service.terminate());
-    assert_all_journaled(&deployment, &seen).await;
+    assert_all_journaled(&open(&deployment).await, &seen).await;
     let report = assert_clean(&deployment);
     assert_eq!(report["totals"]["gaps"], 1, "the rest of the old ceiling: {report}");
     assert_explained(&deployment);

@@ -13,78 +13,52 @@ pub(super) const NODES: usize = 3;
 /// One step in so many injects two faults at once, once every kind has come alone.
 const DOUBLE_IN: u32 = 4;
 
-/// A kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    NodeKilled,
-    NodePaused,
-    NodeRestarted,
-    Flushed,
-    RedisRestarted,
-    RedisRestartedEmpty,
-    RedisAway,
-    RedisPaused,
-    RedisFull,
-    RedisEvicts,
-    FailOver,
-    StaleFailOver,
-    ReplicaAttached,
-    CounterDeleted,
-    CounterLowered,
-    OutboxDeleted,
-    RedisLinkCut,
-    RedisLinkDown,
-    RedisLinkSlow,
-    RedisAnswersLost,
-    RedisUnreachable,
-    LedgerLinkCut,
-    LedgerLinkDown,
-    LedgerLinkSlow,
-    LedgerAnswersLost,
-    LedgerRestarted,
-    EverythingKilled,
-    EverythingKilledEmpty,
+/// Writes the kinds and the list of them all at once.
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Kind {
+            $($kind),*
+        }
+
+        use Kind::{$($kind),*};
+
+        /// Every kind.
+        pub(super) const KINDS: [Kind; [$($kind),*].len()] = [$($kind),*];
+    };
 }
 
-use Kind::{
-    CounterDeleted, CounterLowered, EverythingKilled, EverythingKilledEmpty, FailOver, Flushed,
-    LedgerAnswersLost, LedgerLinkCut, LedgerLinkDown, LedgerLinkSlow, LedgerRestarted, NodeKilled,
-    NodePaused, NodeRestarted, OutboxDeleted, RedisAnswersLost, RedisAway, RedisEvicts, RedisFull,
-    RedisLinkCut, RedisLinkDown, RedisLinkSlow, RedisPaused, RedisRestarted, RedisRestartedEmpty,
-    RedisUnreachable, ReplicaAttached, StaleFailOver,
-};
-
-/// Every kind.
-pub(super) const KINDS: [Kind; 28] = [
-    NodeKilled,
-    NodePaused,
-    NodeRestarted,
-    Flushed,
-    RedisRestarted,
-    RedisRestartedEmpty,
-    RedisAway,
-    RedisPaused,
-    RedisFull,
-    RedisEvicts,
-    FailOver,
-    StaleFailOver,
-    ReplicaAttached,
-    CounterDeleted,
-    CounterLowered,
-    OutboxDeleted,
-    RedisLinkCut,
-    RedisLinkDown,
-    RedisLinkSlow,
-    RedisAnswersLost,
-    RedisUnreachable,
-    LedgerLinkCut,
-    LedgerLinkDown,
-    LedgerLinkSlow,
-    LedgerAnswersLost,
-    LedgerRestarted,
-    EverythingKilled,
-    EverythingKilledEmpty,
-];
+kinds! {
+    NodeKilled
+    NodePaused
+    NodeRestarted
+    Flushed
+    RedisRestarted
+    RedisRestartedEmpty
+    RedisAway
+    RedisPaused
+    RedisFull
+    RedisEvicts
+    FailOver
+    StaleFailOver
+    ReplicaAttached
+    CounterDeleted
+    CounterLowered
+    OutboxDeleted
+    RedisLinkCut
+    RedisLinkDown
+    RedisLinkSlow
+    RedisAnswersLost
+    RedisUnreachable
+    LedgerLinkCut
+    LedgerLinkDown
+    LedgerLinkSlow
+    LedgerAnswersLost
+    LedgerRestarted
+    EverythingKilled
+    EverythingKilledEmpty
+}
 
 /// What a fault works on: two faults at once never work on the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

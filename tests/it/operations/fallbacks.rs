@@ -5,7 +5,7 @@ use harness::postgres::Postgres;
 use harness::redis::Redis;
 use numerator::ledger::{Owner, Wanted};
 
-use super::{json, load_partition, ok};
+use super::{end_without_a_gap, json, load_partition, ok};
 use crate::deployment::Deployment;
 use crate::load::open;
 
@@ -48,15 +48,7 @@ async fn fallback_under_load_on_two_services_fails_no_request_and_leaves_no_gap(
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     go_on().await;
-    let [first, second] = loads;
-    let (mut seen, more) = (first.finish().await, second.finish().await);
-    assert_eq!((seen.failures.len(), more.failures.len()), (0, 0), "{:?}", seen.failures);
-    println!("longest stall {:?}", seen.longest_stall.max(more.longest_stall));
-    seen.numbers.extend(more.numbers);
-    seen.assert_contiguous(seen.numbers.len());
-    assert!(one.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean && report["totals"]["gaps"] == 0, "{report}");
+    end_without_a_gap(&deployment, loads, [one, other]).await;
 }
 
 #[tokio::test]

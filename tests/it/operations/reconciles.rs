@@ -6,7 +6,7 @@ use harness::redis::Redis;
 use numerator::ledger::{At, Closing, PartitionState};
 use numerator::node::NodeId;
 
-use super::{json, load_partition, ok};
+use super::{end_without_a_gap, json, load_partition, ok};
 use crate::deployment::Deployment;
 use crate::load::open;
 
@@ -66,14 +66,7 @@ async fn a_new_epoch_under_load_closes_exact_without_a_failed_request() {
     for load in &loads {
         load.reach(load.asked() + 200).await;
     }
-    let [first, second] = loads;
-    let (mut seen, more) = (first.finish().await, second.finish().await);
-    assert_eq!((seen.failures.len(), more.failures.len()), (0, 0), "{:?}", seen.failures);
-    seen.numbers.extend(more.numbers);
-    seen.assert_contiguous(seen.numbers.len());
-    assert!(one.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean && report["totals"]["gaps"] == 0, "{report}");
+    end_without_a_gap(&deployment, loads, [one, other]).await;
 }
 
 #[tokio::test]
