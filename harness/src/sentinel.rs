@@ -80,17 +80,22 @@ impl Sentinels {
     /// Waits until all of them name this server as the master.
     pub fn wait_for_master(&self, server: &Redis) {
         let wanted = server.port().to_string();
-        let names = |port: &u16| {
-            let address = cli(*port, &["sentinel", "get-master-addr-by-name", SERVICE]);
-            address.lines().nth(1) == Some(&wanted)
-        };
-        self.wait("they name another master", || self.ports.iter().all(names));
+        let is_named = |port: &u16| master(*port).as_deref() == Some(&wanted);
+        self.wait("they name another master", || self.ports.iter().all(is_named));
     }
 
-    /// Has the replica promoted although the master is well; waits until it is good enough.
-    pub fn fail_over(&self) {
-        let begun = || cli(self.ports[0], &["sentinel", "failover", SERVICE]) == "OK";
-        self.wait("they do not fail over", begun);
+    /// Has a replica promoted although the master is well; waits until all name it the master. On a
+    /// busy machine sentinels give a fail-over up half way: it is asked for again.
+    pub fn fail_over_to(&self, replica: &Redis) {
+        let wanted = replica.port().to_string();
+        self.wait("they do not fail over", || {
+            let is_named = |port: &u16| master(*port).as_deref() == Some(&wanted);
+            // One that has begun is refused as in progress, one that is over is not begun anew.
+            if !is_named(&self.ports[0]) {
+                cli(self.ports[0], &["sentinel", "failover", SERVICE]);
+            }
+            self.ports.iter().all(is_named)
+        });
     }
 
     fn wait(&self, complaint: &str, done: impl Fn() -> bool) {
@@ -101,6 +106,12 @@ impl Sentinels {
             std::thread::park_timeout(Duration::from_millis(20));
         }
     }
+}
+
+/// The port of the master that a sentinel names.
+fn master(port: u16) -> Option<String> {
+    let address = cli(port, &["sentinel", "get-master-addr-by-name", SERVICE]);
+    address.lines().nth(1).map(str::to_owned)
 }
 
 /// Whether a sentinel came up on a port; tells it to look and talk often.

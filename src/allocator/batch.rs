@@ -28,7 +28,8 @@ pub(super) enum Runner {
 
 /// What becomes of a batch whose transaction failed for good.
 pub(super) enum Failed {
-    /// One bad row must not keep the others: each half goes on by itself, the first one first (F13).
+    /// One bad row must not keep the others: each half goes on by itself, the first one first
+    /// (F13).
     Halved([Batch; 2]),
     /// Its epoch is over, or its node is not known any more: all of it, for `give_back`.
     EpochOver(Batch),

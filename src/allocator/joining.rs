@@ -8,7 +8,6 @@ use super::Unavailable;
 use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState, Wanted};
-use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
 
 /// What an operator does about a held partition.
@@ -52,7 +51,7 @@ impl Lane {
         self.highest = row.epoch;
         // A closed epoch asks for no acknowledgement any more.
         let closing = u64::from(row.state == PartitionState::Recovering);
-        self.owed.retain(|owed| owed.0 + closing >= row.epoch);
+        self.owed.forget_before(row.epoch - closing);
         let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
@@ -92,9 +91,7 @@ impl Lane {
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
-                if !self.owed.contains(&(at.epoch, node)) {
-                    self.owed.push((at.epoch, node));
-                }
+                self.owed.join(at.epoch, node);
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
             }
             Ok(false) => {
@@ -102,6 +99,8 @@ impl Lane {
                 Standing::Nowhere
             }
             Err(error) => {
+                // It may be entered all the same, and the next recovery would wait for it.
+                self.owed.may_join(at.epoch, node);
                 self.trouble(Unavailable::Ledger, &error).await;
                 Standing::Nowhere
             }
@@ -140,14 +139,22 @@ impl Lane {
     /// Tells the ledger that this process has left the epoch before `epoch`, once all that it
     /// handed out there is committed.
     async fn acknowledge(&mut self, epoch: u64) -> Option<Standing> {
-        let nodes = self.owed_in(epoch - 1);
+        let at = At { partition: self.partition, epoch };
+        if let Some(unsure) = self.owed.unsure_in(epoch - 1) {
+            // It never flew, so there is nothing to wait for, and nothing to find amiss.
+            if let Err(error) = self.context.ledger.acknowledge(at, &[unsure]).await {
+                self.trouble(Unavailable::Ledger, &error).await;
+                return None;
+            }
+            self.owed.settle_unsure();
+        }
+        let nodes = self.owed.joined_in(epoch - 1);
         if nodes.is_empty() || *self.progress.borrow() < self.handed {
             return None;
         }
-        let at = At { partition: self.partition, epoch };
         match self.context.ledger.acknowledge(at, &nodes).await {
             Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
-                self.owed.retain(|owed| owed.0 >= epoch);
+                self.owed.forget_before(epoch);
                 None
             }
             Ok(Acknowledged::Forgotten) => {
@@ -158,11 +165,6 @@ impl Lane {
                 None
             }
         }
-    }
-
-    /// Under which identities this process took part in an epoch that it has not acknowledged.
-    fn owed_in(&self, epoch: u64) -> Vec<NodeId> {
-        self.owed.iter().filter(|owed| owed.0 == epoch).map(|owed| owed.1).collect()
     }
 
     /// Redis has been healthy for long enough: it may take over from the database.
@@ -193,7 +195,8 @@ impl Lane {
             PartitionState::Recovering => row.epoch - 1,
             _ => row.epoch,
         };
-        let plan = Plan { cause, lost_data, participations: self.owed_in(closing) };
+        let (participations, unsure) = (self.owed.joined_in(closing), self.owed.unsure_in(closing));
+        let plan = Plan { cause, lost_data, participations, unsure };
         let settled = self.settled();
         match reconciler::recover(&self.context, row, plan, settled).await {
             Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,

@@ -24,6 +24,7 @@ use super::contended::Contended;
 use super::context::Context;
 use super::joining::HELD;
 use super::membership::News;
+use super::owed::Owed;
 use super::seat::Seat;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
@@ -109,9 +110,8 @@ pub(super) struct Lane {
     pub(super) handed: u64,
     pub(super) progress: watch::Receiver<u64>,
     pub(super) backoff: Backoff,
-    /// Epochs of Redis in which this process took part, and as whom: each waits for this lane's
-    /// acknowledgement when it ends.
-    pub(super) owed: Vec<(u64, NodeId)>,
+    /// Acknowledgements that epochs wait for when they end.
+    pub(super) owed: Owed,
     /// An identity under which this lane must not fly again; it is replaced before the next join,
     /// however long the ledger is away.
     pub(super) spent: Option<NodeId>,
@@ -149,7 +149,7 @@ impl Lane {
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-            owed: Vec::new(),
+            owed: Owed::default(),
             spent: None,
             highest: 0,
             return_tried: None,

@@ -20,6 +20,7 @@ mod lane;
 mod membership;
 mod notes;
 mod order;
+mod owed;
 mod ownership;
 mod peers;
 mod redis_path;

@@ -1,6 +1,8 @@
 //! When a lane's partition should change its owner: Redis has gone, is back, or an operator says
 //! so; and leaving a seat so that nothing that was taken is given up without need.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::Unavailable;
@@ -9,6 +11,9 @@ use super::redis_path::Course;
 use super::seat::{Cargo, InAir, Seat};
 use crate::counter::{CounterError, Flight, Settled};
 use crate::ledger::{At, Wanted};
+
+/// Wait between two looks at what the other nodes see, while this one does not see Redis.
+const PEERS_LOOK: Duration = Duration::from_millis(20);
 
 impl Lane {
     /// Whether an operator wants the partition on the database while this lane serves it in Redis.
@@ -35,16 +40,26 @@ impl Lane {
     /// Redis did not answer. Either the database takes over, or only this node is cut off: then it
     /// refuses what waits, for other nodes serve (F22).
     pub(super) async fn without_redis(&mut self, seat: &Seat, error: &CounterError) -> Course {
-        if self.context.redis_is_gone(self.partition) {
-            let cause = format!("redis is unavailable: {error}");
-            return Course::Leave(Suspicion::of_epoch(seat.at, cause));
+        let after = self.context.settings.fallback_after;
+        loop {
+            if self.context.redis_is_gone(self.partition) {
+                let cause = format!("redis is unavailable: {error}");
+                return Course::Leave(Suspicion::of_epoch(seat.at, cause));
+            }
+            if self.context.is_cut_off(self.partition) {
+                self.refuse(Unavailable::Redis, &error.to_string()).await;
+                return Course::Stay;
+            }
+            let away = self.context.sights.away_for(self.partition);
+            if away.is_none_or(|away| away < after) || self.epoch_is_over(seat.at) {
+                self.trouble(Unavailable::Redis, error).await;
+                return Course::Stay;
+            }
+            // A flight would find nobody for another `redis.command_timeout`; the others' word
+            // comes with a heartbeat. They have as long again to speak, then this node is cut off.
+            self.say_trouble(Unavailable::Redis, error);
+            tokio::time::sleep(PEERS_LOOK).await;
         }
-        if self.context.is_cut_off(self.partition) {
-            self.refuse(Unavailable::Redis, &error.to_string()).await;
-        } else {
-            self.trouble(Unavailable::Redis, error).await;
-        }
-        Course::Stay
     }
 
     /// Gives up a seat. A flight of unknown outcome is settled first, if Redis tells in time: what

@@ -20,6 +20,10 @@ use crate::node::NodeId;
 /// First and longest wait between two looks at who has acknowledged.
 const BARRIER_LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
+/// How many times `recovery.barrier_max` a leader waits for its own journal: what it handed out is
+/// known for sure, and an impatient close would give it up as unaccounted (F17).
+const OWN_PATIENCE: u32 = 5;
+
 /// How a recovery ended, as far as this node is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
@@ -58,13 +62,15 @@ pub struct Plan<'a> {
     pub lost_data: bool,
     /// Identities under which this process took part in the epoch that ends.
     pub participations: Vec<NodeId>,
+    /// An identity that may have been entered in it and never flew: its joining had no answer.
+    pub unsure: Option<NodeId>,
 }
 
 /// Takes a partition from where its row stands to an open epoch, if nobody else does.
 ///
 /// `settled` ends when everything that this process handed out in the partition is committed; the
-/// process must have left the epoch for good before. The other participants are waited for at most
-/// `recovery.barrier_max`; who has not acknowledged by then is barred and adopted where Redis still
+/// process must have left the epoch for good before, and waits for that a while longer than for the
+/// other participants. They are waited for at most `recovery.barrier_max`; who has not acknowledged by then is barred and adopted where Redis still
 /// has a whole outbox of it, else the epoch closes at the ceiling.
 ///
 /// # Errors
@@ -95,7 +101,7 @@ pub async fn recover(
         PartitionState::Held => return Ok(Recovered::Held),
     };
     let at = At { partition, epoch };
-    let closed = match close(context, at, row, &owner, &plan.participations, settled).await? {
+    let closed = match close(context, at, row, &owner, &plan, settled).await? {
         Closed::As(closing, silent) => (closing, silent),
         Closed::Elsewhere => return Ok(Recovered::Elsewhere),
         Closed::Held => return Ok(Recovered::Held),
@@ -126,15 +132,20 @@ async fn close(
     at: At,
     row: &Partition,
     owner: &Owner,
-    participations: &[NodeId],
+    plan: &Plan<'_>,
     settled: impl Future<Output = ()>,
 ) -> Result<Closed, Trouble> {
     let (ledger, node) = (&context.ledger, context.membership.node());
-    let deadline = Instant::now() + context.settings.recovery_barrier_max;
+    let limit = context.settings.recovery_barrier_max;
+    let deadline = Instant::now() + limit;
     // The bound is a wait, not a cancellation: `settled` only watches the journal's progress.
-    let is_settled = tokio::time::timeout_at(deadline, settled).await.is_ok();
-    if is_settled && !participations.is_empty() {
-        match ledger.acknowledge(at, participations).await? {
+    let is_settled = tokio::time::timeout(limit * OWN_PATIENCE, settled).await.is_ok();
+    if let Some(unsure) = plan.unsure {
+        // Whether it was entered or not: it has nothing to journal.
+        ledger.acknowledge(at, &[unsure]).await?;
+    }
+    if is_settled && !plan.participations.is_empty() {
+        match ledger.acknowledge(at, &plan.participations).await? {
             Acknowledged::Taken => {}
             Acknowledged::TooLate => return Ok(Closed::Elsewhere),
             Acknowledged::Forgotten => {

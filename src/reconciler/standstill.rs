@@ -159,7 +159,7 @@ impl Effort {
         // What another node saw is not known here: only a planned recovery trusts the data (F1).
         // This process has taken part in nothing and owes nothing.
         let lost_data = row.state != PartitionState::Open;
-        let plan = Plan { cause, lost_data, participations: Vec::new() };
+        let plan = Plan { cause, lost_data, participations: Vec::new(), unsure: None };
         match recover(context, row, plan, async {}).await {
             Ok(Recovered::Held) => Err(Standstill::Held),
             Ok(Recovered::Opened | Recovered::Elsewhere) => Ok(()),

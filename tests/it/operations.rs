@@ -33,7 +33,7 @@ fn ok(deployment: &Deployment, arguments: &[&str]) -> Value {
 }
 
 /// The partition of series LOAD.
-async fn load_partition(ledger: &SharedLedger) -> Partition {
+pub(crate) async fn load_partition(ledger: &SharedLedger) -> Partition {
     let series = ledger.series().await.unwrap();
     let partition = series.iter().find(|v| v.definition.code == "LOAD").unwrap().partition;
     ledger.partitions().await.unwrap().remove(partition as usize)

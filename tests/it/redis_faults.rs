@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use harness::load::Running;
+use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
+use numerator::ledger::PartitionState;
 
 use crate::deployment::Deployment;
 use crate::load::open;
+use crate::operations::load_partition;
 use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,4 +93,43 @@ async fn faults_redis_is_flushed_again_and_again_and_the_database_takes_over() {
     crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
+}
+
+#[tokio::test]
+async fn faults_redis_is_flushed_while_the_journal_waits_for_a_lock_and_there_is_not_even_a_gap() {
+    let barrier = Duration::from_millis(500);
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("late"), Some(&redis.url()));
+    deployment.extra = "[recovery]\nbarrier_max = \"500ms\"\n".into();
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    load::documents(&service.url, 4, 20).await.assert_contiguous(20);
+    let pool = sqlx::PgPool::connect(&postgres.url("late")).await.unwrap();
+    let mut holder = pool.begin().await.unwrap();
+    let hold = "select taken from counter where key = 'type=LOAD' for update";
+    sqlx::query(hold).fetch_one(&mut *holder).await.unwrap();
+
+    // These are handed out, and stand in Redis and in the process only.
+    let client = reqwest::Client::new();
+    for document in ["late-1", "late-2"] {
+        assert_eq!(load::take(&client, &service.url, document).await.0, 201);
+    }
+    redis.flushall();
+    let (url, asking) = (service.url.clone(), client.clone());
+    let asked = tokio::spawn(async move { load::take(&asking, &url, "afterwards").await });
+    let ledger = open(&deployment).await;
+    let partition = load_partition(&ledger).await.partition as usize;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    while ledger.partitions().await.unwrap()[partition].state != PartitionState::Recovering {
+        assert!(tokio::time::Instant::now() < deadline, "no recovery: {}", service.log());
+    }
+    // Longer than others would be waited for.
+    tokio::time::sleep(barrier * 2).await;
+    holder.rollback().await.unwrap();
+
+    let (status, body) = asked.await.unwrap();
+    assert_eq!((status, &body["document_number"]), (201, &"L-00000023".into()), "{body}");
+    assert!(service.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean && report["totals"]["gaps"] == 0, "{report}");
 }

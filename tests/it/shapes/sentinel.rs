@@ -29,12 +29,10 @@ async fn shapes_sentinels_fail_over_and_back_while_both_servers_live() {
     let second = first.start_replica(&[]);
     let sentinels = Sentinels::start(&first, 1);
     let stage = Stage::start(&sentinels.url()).await;
-    sentinels.fail_over();
-    sentinels.wait_for_master(&second);
+    sentinels.fail_over_to(&second);
     stage.advance().await;
     first.wait_until_follower();
-    sentinels.fail_over();
-    sentinels.wait_for_master(&first);
+    sentinels.fail_over_to(&first);
     stage.advance().await;
     stage.close("sentinel, there and back").await;
 }

@@ -1,0 +1,81 @@
+//! The acknowledgements that a lane owes: one for each epoch of Redis in which its process took part
+//! (F5). Knows no ledger; the lane asks it what to say there.
+
+use crate::node::NodeId;
+
+/// Epochs in which this process took part, and as whom: each waits for an acknowledgement when it
+/// ends.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    joined: Vec<(u64, NodeId)>,
+    /// Joining had no answer: the ledger may have entered it, and it did not fly there.
+    unsure: Option<(u64, NodeId)>,
+}
+
+impl Owed {
+    /// Takes part in an epoch.
+    pub(super) fn join(&mut self, epoch: u64, node: NodeId) {
+        self.unsure = None;
+        if !self.joined.contains(&(epoch, node)) {
+            self.joined.push((epoch, node));
+        }
+    }
+
+    /// May have been entered in an epoch.
+    pub(super) fn may_join(&mut self, epoch: u64, node: NodeId) {
+        // Who took part before answers for what it handed out, not as one who never flew.
+        if !self.joined.contains(&(epoch, node)) {
+            self.unsure = Some((epoch, node));
+        }
+    }
+
+    /// Nobody asks about epochs before this one any more.
+    pub(super) fn forget_before(&mut self, epoch: u64) {
+        self.joined.retain(|joined| joined.0 >= epoch);
+        self.unsure.take_if(|unsure| unsure.0 < epoch);
+    }
+
+    /// The ledger knows that who was unsure never flew.
+    pub(super) fn settle_unsure(&mut self) {
+        self.unsure = None;
+    }
+
+    /// Under which identities this process took part in an epoch.
+    #[must_use]
+    pub(super) fn joined_in(&self, epoch: u64) -> Vec<NodeId> {
+        let of_epoch = self.joined.iter().filter(|joined| joined.0 == epoch);
+        of_epoch.map(|joined| joined.1).collect()
+    }
+
+    /// Under which identity it may have been entered in an epoch in which it never flew.
+    #[must_use]
+    pub(super) fn unsure_in(&self, epoch: u64) -> Option<NodeId> {
+        self.unsure.filter(|unsure| unsure.0 == epoch).map(|unsure| unsure.1)
+    }
+
+    /// Whether no epoch in which it took part waits for it.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_took_part_is_not_unsure_of_it_and_who_learns_that_it_joined_neither() {
+        let (mut owed, node, other) = (Owed::default(), NodeId::random(), NodeId::random());
+        owed.may_join(3, node);
+        assert_eq!((owed.unsure_in(3), owed.unsure_in(2)), (Some(node), None));
+        owed.join(3, node);
+        owed.may_join(3, node);
+        assert_eq!((owed.unsure_in(3), owed.joined_in(3)), (None, vec![node]));
+        owed.may_join(4, other);
+        owed.forget_before(4);
+        assert!(owed.is_empty() && owed.unsure_in(4) == Some(other));
+        owed.forget_before(5);
+        assert_eq!(owed.unsure_in(4), None);
+    }
+}
