@@ -69,9 +69,9 @@ pub struct Plan<'a> {
 /// Takes a partition from where its row stands to an open epoch, if nobody else does.
 ///
 /// `settled` ends when everything that this process handed out in the partition is committed; the
-/// process must have left the epoch for good before, and waits for that a while longer than for the
-/// other participants. They are waited for at most `recovery.barrier_max`; who has not acknowledged by then is barred and adopted where Redis still
-/// has a whole outbox of it, else the epoch closes at the ceiling.
+/// process must have left the epoch for good before, and is waited for a while longer than others.
+/// Those are waited for at most `recovery.barrier_max`; who has not acknowledged by then is barred
+/// and adopted where Redis still has a whole outbox of it, else the epoch closes at the ceiling.
 ///
 /// # Errors
 /// See [`Trouble`]: safe to call again with the row as it stands then.
