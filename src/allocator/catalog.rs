@@ -105,14 +105,16 @@ impl Catalog {
         let mut probes = 0;
         for served in &self.series {
             let Ok(parsed) = served.series.parse(number) else { continue };
-            let Some(value) = parsed.serials.first().map(|serial| serial.value) else { continue };
+            let Some(first) = parsed.serials.first() else { continue };
+            let value = first.value;
             for key in served.series.origins(&parsed) {
                 if probes == PROBES_MAX {
                     return Ok(None);
                 }
                 probes += 1;
                 let series_id = served.version.series_id;
-                let Some(counter) = ledger.counter(series_id, 0, &key.to_string()).await? else {
+                let key = key.to_string();
+                let Some(counter) = ledger.counter(series_id, &first.name, &key).await? else {
                     continue;
                 };
                 let row = ledger.row_of(counter.counter_id, value).await?;

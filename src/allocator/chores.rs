@@ -165,7 +165,7 @@ async fn raise(
         let id = match wish.counter_id {
             Some(id) => Some(id),
             None => {
-                let row = context.ledger.counter(*series_id, *serial, key).await?;
+                let row = context.ledger.counter(*series_id, serial, key).await?;
                 row.map(|counter| counter.counter_id)
             }
         };

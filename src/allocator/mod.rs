@@ -135,7 +135,7 @@ impl Allocator {
         let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
         let mut values = Vec::new();
         for (index, serial) in order.serials.iter().enumerate() {
-            let row = context.ledger.counter(serial.series_id, serial.serial, &serial.key).await;
+            let row = context.ledger.counter(serial.series_id, &serial.serial, &serial.key).await;
             let row = row.map_err(|error| {
                 tracing::warn!(%error, "preview");
                 unavailable(Unavailable::Ledger, NumberTaken::No)

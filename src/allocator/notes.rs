@@ -147,7 +147,15 @@ mod tests {
     use super::*;
 
     fn serial(max: u64) -> Seed {
-        Seed { series_id: 1, serial: 0, key: "k".into(), start: 1, step: 1, max, room: 0 }
+        Seed {
+            series_id: 1,
+            serial: "SEQ".into(),
+            key: "k".into(),
+            start: 1,
+            step: 1,
+            max,
+            room: 0,
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! What a caller asks for and what it gets.
 
 use crate::ledger::Entry;
-use crate::number::{Inputs, Serial};
+use crate::number::Inputs;
 
 /// Most numbers in one range (R1.9).
 pub const COUNT_MAX: u64 = 1_000_000;
@@ -53,8 +53,8 @@ pub struct Issued {
     pub last_number: Option<String>,
     /// Code of the series.
     pub series_code: String,
-    /// The serials of the series, in the order of `entry.taken`.
-    pub serials: Vec<Serial>,
+    /// Names of the serials, in the order of `entry.taken`.
+    pub serials: Vec<String>,
     /// Whether an earlier allocation answered.
     pub replayed: bool,
 }

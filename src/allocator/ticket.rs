@@ -62,10 +62,9 @@ impl Order {
             .serials()
             .iter()
             .zip(&draft.keys)
-            .enumerate()
-            .map(|(index, (serial, key))| Seed {
+            .map(|(serial, key)| Seed {
                 series_id,
-                serial: u16::try_from(index).expect("a template of 128 characters has few serials"),
+                serial: serial.name.clone(),
                 key: key.to_string(),
                 start: serial.start,
                 step: serial.step,
@@ -85,6 +84,7 @@ impl Order {
             document_id: request.document_id,
             document_date: draft.document_date,
             context: request.inputs.context,
+            serials: serials.iter().map(|seed| seed.serial.clone()).collect(),
             counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
             user_id: request.user_id,
             ip_address: request.ip_address,
@@ -141,11 +141,19 @@ impl Order {
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(mask.fill(&lasts)?)
         };
+        let declared = self.served.series.serials();
+        // The record first: its version may have listed the serials in another order.
+        let name = |place: usize| {
+            let recorded = entry.record.serials.get(place).filter(|name| !name.is_empty());
+            let name = recorded.or_else(|| declared.get(place).map(|serial| &serial.name));
+            name.cloned().unwrap_or_default()
+        };
+        let serials = (0..entry.taken.len()).map(name).collect();
         Ok(Issued {
             entry,
             last_number,
             series_code: self.served.version.definition.code.clone(),
-            serials: self.served.series.serials().to_vec(),
+            serials,
             replayed,
         })
     }

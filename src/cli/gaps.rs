@@ -183,10 +183,6 @@ async fn describe(
 
 /// How the numbers next to a gap are written, if all in the same way.
 async fn mask(ledger: &SharedLedger, gap: &Gap) -> Result<Option<Mask>, LedgerError> {
-    // Only a first serial's rows carry the text.
-    if gap.serial > 0 {
-        return Ok(None);
-    }
     let mut masks = ledger.masks_beside(gap.counter_id, gap.span.first).await?;
     masks.dedup();
     Ok(match &masks[..] {

@@ -224,11 +224,11 @@ mod tests {
         let keys = Keys::new("nbr");
         let node = NodeId::random();
         let of = |key: &str| held_key(&keys, 7, key);
-        let counter = HeldKey::Counter("3:0:type=A:B".into());
-        assert_eq!(of(&keys.counter(7, "3:0:type=A:B")), Some(counter));
+        let counter = HeldKey::Counter("3:SEQ:type=A:B".into());
+        assert_eq!(of(&keys.counter(7, "3:SEQ:type=A:B")), Some(counter));
         assert_eq!(of(&keys.record(7, "d:3:x")), Some(HeldKey::Record("d:3:x".into())));
         assert_eq!(of(&keys.outbox(7, node)), Some(HeldKey::Outbox(node)));
-        for other in [keys.owner(7), keys.probe(7), keys.counter(8, "3:0:x"), "c:x".into()] {
+        for other in [keys.owner(7), keys.probe(7), keys.counter(8, "3:SEQ:x"), "c:x".into()] {
             assert_eq!(of(&other), None, "{other}");
         }
     }

@@ -198,8 +198,8 @@ impl AllocationAnswer {
             counter_key,
             counter_keys,
             serials: named
-                .map(|(serial, taken)| SerialAnswer {
-                    name: serial.name.clone(),
+                .map(|(name, taken)| SerialAnswer {
+                    name: name.clone(),
                     first: taken.range.first.to_string(),
                     last: taken.range.last.to_string(),
                     step: taken.range.step.to_string(),

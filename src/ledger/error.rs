@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_was_not_granted_names_its_counter() {
-        let at = |code| of_code(code, None, "m").at_counter("1:0:k".into());
+        let at = |code| of_code(code, None, "m").at_counter("1:SEQ:k".into());
         let named = |error| matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
         assert!(named(at("55P03")));
         assert!(matches!(at("40001"), LedgerError::Conflict(_)));

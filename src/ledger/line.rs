@@ -98,13 +98,13 @@ impl<'a> Line<'a> {
 impl<'a> Head<'a> {
     fn of(entry: &'a Entry) -> Result<Self, LedgerError> {
         let record = &*entry.record;
-        let rest: Vec<FurtherSerial> = entry
-            .taken
-            .iter()
-            .zip(&record.counter_keys)
-            .skip(1)
-            .map(|(taken, key)| FurtherSerial { taken: *taken, key: key.clone() })
-            .collect();
+        let further = |(place, taken): (usize, &crate::number::TakenRange)| FurtherSerial {
+            serial: record.serials.get(place).cloned().unwrap_or_default(),
+            taken: *taken,
+            key: record.counter_keys[place].clone(),
+        };
+        let rest: Vec<FurtherSerial> =
+            entry.taken.iter().enumerate().skip(1).map(further).collect();
         Ok(Head {
             number: &entry.number,
             scope: &record.scope,

@@ -203,7 +203,7 @@ pub trait Ledger: Send + Sync + 'static {
     async fn counter(
         &self,
         series_id: i64,
-        serial: u16,
+        serial: &str,
         key: &str,
     ) -> Result<Option<Counter>, LedgerError>;
 

@@ -206,8 +206,9 @@ fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError
     for (index, SerialDefinition { name, .. }) in definition.serials.iter().enumerate() {
         let path = format!("serials[{index}].name");
         check_chars(&path, name, NAME_CHARS_MAX)?;
-        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return syntax(&path, name, "letters A-Z a-z, digits and `_`");
+        let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
+        if !begins || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return syntax(&path, name, "a letter A-Z a-z, then letters, digits and `_`");
         }
         if !seen.insert(name) {
             return at(&path, FieldFlaw::Repeated { value: name.clone() });

@@ -197,7 +197,7 @@ impl<'a> Comparison<'a> {
             }
             wait.wait().await;
             let Counter { series_id, serial, key, .. } = counter;
-            match self.stores.ledger.counter(*series_id, *serial, key).await? {
+            match self.stores.ledger.counter(*series_id, serial, key).await? {
                 Some(now) if now.epoch == counter.epoch => row = now,
                 // Its epoch has ended: what Redis showed does not count any more.
                 _ => return Ok(None),

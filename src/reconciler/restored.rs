@@ -271,7 +271,7 @@ impl Restore<'_> {
             return Ok(());
         }
         for Lift { series_id, serial, key, value } in lifts {
-            let row = self.ledger.counter(*series_id, *serial, key).await?;
+            let row = self.ledger.counter(*series_id, serial, key).await?;
             found.counters_behind += u64::from(row.is_none_or(|row| row.ceiling < *value));
         }
         Ok(())
@@ -322,6 +322,6 @@ pub fn is_held(row: &Partition) -> bool {
 /// The lift of a counter by its name in Redis, `<series id>:<serial>:<counter key>`.
 fn lift(name: &str, value: i64) -> Option<Lift> {
     let mut fields = name.splitn(3, ':');
-    let (series_id, serial) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let (series_id, serial) = (fields.next()?.parse().ok()?, fields.next()?.to_owned());
     Some(Lift { series_id, serial, key: fields.next()?.to_owned(), value })
 }

@@ -155,7 +155,7 @@ async fn inspect(
 ) -> Result<(), LedgerError> {
     ledger.settle(counter.counter_id).await?;
     let id = counter.counter_id;
-    let settled = ledger.counter(counter.series_id, counter.serial, &counter.key).await?;
+    let settled = ledger.counter(counter.series_id, &counter.serial, &counter.key).await?;
     let highest = settled.map_or(counter.taken, |row| row.taken);
     let mut wait = Backoff::new(Duration::from_millis(50), Duration::from_millis(500));
     // Late counters too get their time: batches of several nodes commit in any order.

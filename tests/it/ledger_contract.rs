@@ -139,12 +139,14 @@ ledger_contract! {
         a_ledger_that_went_back_is_held_as_a_whole
         a_release_goes_on_above_all_that_was_seen
         what_is_journaled_again_finds_its_counter_by_name
+        a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name
         numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
     }
     takes {
         numbers_follow_each_other_across_calls
         a_range_is_taken_whole
         several_serials_are_taken_together_or_not_at_all
+        serials_in_another_order_keep_their_counters
         a_document_is_numbered_once
         orders_of_one_batch_under_one_key_get_one_number
         again_gives_a_document_another_number
@@ -168,6 +170,7 @@ ledger_contract! {
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed
         a_schema_newer_than_the_binary_is_refused
+        counters_of_an_older_schema_get_the_names_of_their_serials
     }
 }
 

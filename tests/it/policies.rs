@@ -188,7 +188,7 @@ async fn policies_a_request_of_before_a_change_of_policy_keeps_nobody_else_waiti
     postgres.sql(
         "insert into moved.counter (series_id, serial, key, partition_id, epoch, origin, \
          start_value, taken, ceiling, step, seeded_by, seeded_at_us) \
-         select series_id, 0, 'type=MOVED', 0, 0, 0, 0, 0, 0, 1, '\\x00', 0 \
+         select series_id, 'SEQ', 'type=MOVED', 0, 0, 0, 0, 0, 0, 1, '\\x00', 0 \
          from moved.series where code = 'MOVED'",
     );
     let late = taking(&service.url, "MOVED", "one");

@@ -8,11 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::http::Texts;
 use crate::ledger::{At, Entry, Record};
-use crate::number::{Serial, TakenRange};
-
-fn serial(name: &str, step: u64) -> Serial {
-    Serial { name: name.into(), start: 1, step, max: 999 }
-}
+use crate::number::TakenRange;
 
 /// So many numbers of a series with two serials.
 fn issued(count: u64) -> Issued {
@@ -28,6 +24,7 @@ fn issued(count: u64) -> Issued {
         document_id: Some("D1".into()),
         document_date: "2024-01-22".into(),
         context: [("REV".to_owned(), "A".to_owned())].into(),
+        serials: vec!["SEQ".into(), "LINE".into()],
         counter_keys: vec!["project=P1;day=2024-01-22".into(), "type=BOX".into()],
         user_id: "ci".into(),
         ip_address: None,
@@ -50,7 +47,7 @@ fn issued(count: u64) -> Issued {
         entry,
         last_number: (count > 1).then(|| "BOX-009/20".into()),
         series_code: "BOX".into(),
-        serials: vec![serial("SEQ", 1), serial("LINE", 5)],
+        serials: vec!["SEQ".into(), "LINE".into()],
         replayed: false,
     }
 }

@@ -74,7 +74,7 @@ pub(super) async fn newest(
 ) -> Result<Vec<Option<Row>>, LedgerError> {
     let statement = match wanted {
         Wanted::CallerKey => {
-            "select q.place, j.*, c.key \
+            "select q.place, j.*, c.serial, c.key \
              from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
              with ordinality as q (series_id, user_id, value, since_us, place) \
              cross join lateral (select * from journal where idempotency_key = q.value \
@@ -84,7 +84,7 @@ pub(super) async fn newest(
         }
         // A document is numbered once, whoever asks.
         Wanted::Document => {
-            "select q.place, j.*, c.key \
+            "select q.place, j.*, c.serial, c.key \
              from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
              with ordinality as q (series_id, user_id, value, since_us, place) \
              cross join lateral (select * from journal where document_id = q.value \

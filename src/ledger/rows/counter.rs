@@ -10,8 +10,8 @@ use crate::node::NodeId;
 pub struct Seed {
     /// Series of the counter.
     pub series_id: i64,
-    /// Index of the serial within the series.
-    pub serial: u16,
+    /// Name of its serial (R3.3).
+    pub serial: String,
     /// The counter key's text.
     pub key: String,
     /// First value of a new counter.
@@ -28,11 +28,11 @@ impl Seed {
     /// Name of the counter within its partition: its identity as one text.
     #[must_use]
     pub fn name(&self) -> String {
-        name(self.series_id, self.serial, &self.key)
+        name(self.series_id, &self.serial, &self.key)
     }
 }
 
-fn name(series_id: i64, serial: u16, key: &str) -> String {
+fn name(series_id: i64, serial: &str, key: &str) -> String {
     format!("{series_id}:{serial}:{key}")
 }
 
@@ -75,8 +75,8 @@ pub struct Raise {
 pub struct Lift {
     /// Its series.
     pub series_id: i64,
-    /// Index of the serial within the series.
-    pub serial: u16,
+    /// Name of its serial (R3.3).
+    pub serial: String,
     /// The counter key's text.
     pub key: String,
     /// The value.
@@ -90,8 +90,8 @@ pub struct Counter {
     pub counter_id: i64,
     /// Its series.
     pub series_id: i64,
-    /// Index of the serial within the series.
-    pub serial: u16,
+    /// Name of its serial (R3.3).
+    pub serial: String,
     /// The counter key's text.
     pub key: String,
     /// Its partition.
@@ -117,7 +117,7 @@ impl Counter {
     /// Its name within its partition.
     #[must_use]
     pub fn name(&self) -> String {
-        name(self.series_id, self.serial, &self.key)
+        name(self.series_id, &self.serial, &self.key)
     }
 
     /// How many values it may still take in its epoch, as far as the ledger knows.
@@ -162,8 +162,8 @@ pub struct Gap {
     pub counter_id: i64,
     /// Its series.
     pub series_id: i64,
-    /// Index of the serial within the series.
-    pub serial: u16,
+    /// Name of its serial (R3.3).
+    pub serial: String,
     /// The counter key's text.
     pub key: String,
     /// The partition and epoch in which the values were lost.

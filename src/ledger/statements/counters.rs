@@ -54,7 +54,7 @@ pub(super) async fn raise(
 pub(super) async fn by_name(
     store: &Store,
     series_id: i64,
-    serial: u16,
+    serial: &str,
     key: &str,
 ) -> Result<Option<Counter>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
@@ -141,7 +141,7 @@ pub(super) async fn lock_or_create(
          values ($1, $2, $3, $4, 0, $5, $5, $5, $5, $6, $7, $8) on conflict do nothing",
     )
     .bind(seed.series_id)
-    .bind(i32::from(seed.serial))
+    .bind(&seed.serial)
     .bind(&seed.key)
     .bind(small(at.partition, "partition")?)
     .bind(origin)
@@ -185,25 +185,23 @@ async fn must_live_here(
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    push_name(&mut query, seed.series_id, seed.serial, &seed.key);
+    push_name(&mut query, seed.series_id, &seed.serial, &seed.key);
     query.push(FOR_UPDATE);
     let row = query.build().fetch_optional(conn).await?;
     row.as_ref().map(resolved_of).transpose()
 }
 
-fn push_name(query: &mut QueryBuilder<Db>, series_id: i64, serial: u16, key: &str) {
+fn push_name(query: &mut QueryBuilder<Db>, series_id: i64, serial: &str, key: &str) {
     query.push("where series_id = ").push_bind(series_id);
-    query.push(" and serial = ").push_bind(i32::from(serial));
+    query.push(" and serial = ").push_bind(serial.to_owned());
     query.push(" and key = ").push_bind(key.to_owned());
 }
 
 fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
-    let serial = unsigned_small(row.try_get("serial")?, "counter.serial")?;
     let counter = Counter {
         counter_id: row.try_get("counter_id")?,
         series_id: row.try_get("series_id")?,
-        serial: u16::try_from(serial)
-            .map_err(|_| columns::unreadable("serial", &serial.to_string()))?,
+        serial: row.try_get("serial")?,
         key: row.try_get("key")?,
         partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,
         epoch: unsigned(row.try_get("epoch")?, "counter.epoch")?,

@@ -3,7 +3,7 @@
 use sqlx::{QueryBuilder, Row as _};
 
 use super::{Conn, Db, Row, Store, allow_long_search};
-use crate::ledger::columns::{Word, signed, unreadable, unsigned, unsigned_small};
+use crate::ledger::columns::{Word, signed, unsigned, unsigned_small};
 use crate::ledger::line::Extent;
 use crate::ledger::{At, Gap, GapFilter, GapReason, LedgerError, Span, grid};
 
@@ -234,12 +234,11 @@ pub(super) async fn list(store: &Store, filter: &GapFilter) -> Result<Vec<Gap>, 
 }
 
 fn gap_of(row: &Row) -> Result<Gap, LedgerError> {
-    let serial = unsigned_small(row.try_get("serial")?, "counter.serial")?;
     let step: i64 = row.try_get("step")?;
     Ok(Gap {
         counter_id: row.try_get("counter_id")?,
         series_id: row.try_get("series_id")?,
-        serial: u16::try_from(serial).map_err(|_| unreadable("serial", &serial.to_string()))?,
+        serial: row.try_get("serial")?,
         key: row.try_get("key")?,
         at: At {
             partition: unsigned_small(row.try_get("partition_id")?, "counter.partition_id")?,

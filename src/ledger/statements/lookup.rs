@@ -28,7 +28,8 @@ const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_0
 const ENTRY: &str = "j.counter_id, j.first_value, j.last_value, j.step, j.allocation_id, \
      j.number, j.scope, j.mask, j.rest, j.context, j.document_id, j.idempotency_key, j.series_id, \
      j.version, j.type_code, j.project, j.document_date, j.user_id, j.ip_address, \
-     j.payload_digest, j.issued_at_us, j.retry_count, j.path, j.partition_id, j.epoch, c.key";
+     j.payload_digest, j.issued_at_us, j.retry_count, j.path, j.partition_id, j.epoch, \
+     c.serial, c.key";
 
 /// See [`crate::ledger::Ledger::replays`].
 pub(super) async fn replays(
@@ -248,7 +249,9 @@ fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
         },
     };
     let (mut taken, mut counter_keys) = (vec![first], vec![row.try_get("key")?]);
+    let mut serials = vec![row.try_get("serial")?];
     for further in rest {
+        serials.push(further.serial);
         taken.push(further.taken);
         counter_keys.push(further.key);
     }
@@ -266,6 +269,7 @@ fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
             Some(text) => from_json(&text, "journal.context")?,
             None => std::collections::BTreeMap::new(),
         },
+        serials,
         counter_keys,
         user_id: row.try_get("user_id")?,
         ip_address: row.try_get("ip_address")?,

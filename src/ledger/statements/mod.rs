@@ -212,7 +212,7 @@ impl Ledger for Engine {
     async fn counter(
         &self,
         series_id: i64,
-        serial: u16,
+        serial: &str,
         key: &str,
     ) -> Result<Option<Counter>, LedgerError> {
         call!(self, store => counters::by_name(&store, series_id, serial, key))

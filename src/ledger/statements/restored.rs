@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, HashMap, hash_map};
 use sqlx::Row as _;
 
 use super::counters::lock_or_create;
-use super::{Conn, Store, allow_long_search, append, commit, partitions};
+use super::{Conn, Store, allow_long_search, append, commit, partitions, seed};
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
 use crate::ledger::{
-    Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Released, Seed,
+    Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Record, Released, Seed,
 };
 use crate::node::NodeId;
-use crate::number::SeriesDefinition;
+use crate::number::{SerialDefinition, SeriesDefinition};
 
 /// See [`crate::ledger::Ledger::hold`].
 pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
@@ -107,26 +107,26 @@ pub(super) async fn journal_again(
     entries: &[Entry],
 ) -> Result<Appended, LedgerError> {
     let now_us = store.clock.now_us();
-    let mut names = BTreeMap::new();
-    for entry in entries {
-        for (serial, taken) in entry.taken.iter().enumerate() {
-            names.entry(name(entry, serial)?).or_insert((entry.at, taken.range));
+    let mut tx = store.begin().await?;
+    let mut known = Definitions::default();
+    // By name: every caller locks counters in the same order.
+    let mut seeds = BTreeMap::new();
+    let mut renamed = entries.to_vec();
+    for (index, entry) in entries.iter().enumerate() {
+        for (place, taken) in entry.taken.iter().enumerate() {
+            let (series_id, serial, key) = name(entry, place)?;
+            let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
+            let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
+            let seed = Seed { series_id, serial, key, start, step, max: start, room: 0 };
+            let name = (series_id, seed.serial.clone(), seed.key.clone());
+            let (_, _, places) = seeds.entry(name).or_insert((entry.at, seed, Vec::new()));
+            places.push((index, place));
         }
     }
-    let mut tx = store.begin().await?;
-    let mut origins = Origins::default();
-    let mut ids = HashMap::new();
-    for ((series_id, serial, key), (at, range)) in names {
-        let origin = origins.of(&mut tx, series_id, serial).await?;
-        let (start, step) = origin.unwrap_or((range.first, range.step));
-        let seed = Seed { series_id, serial, key, start, step, max: start, room: 0 };
-        let resolved = lock_or_create(&mut tx, at, node, &seed, now_us).await?;
-        ids.insert((series_id, serial, seed.key), resolved.counter.counter_id);
-    }
-    let mut renamed = entries.to_vec();
-    for entry in &mut renamed {
-        for serial in 0..entry.taken.len() {
-            entry.taken[serial].counter_id = ids[&name(entry, serial)?];
+    for (at, seed, places) in seeds.into_values() {
+        let counter = lock_or_create(&mut tx, at, node, &seed, now_us).await?.counter;
+        for (index, place) in places {
+            renamed[index].taken[place].counter_id = counter.counter_id;
         }
     }
     let renamed: Vec<&Entry> = renamed.iter().collect();
@@ -135,36 +135,48 @@ pub(super) async fn journal_again(
     Ok(appended)
 }
 
-/// The name of the counter of an entry's serial.
-fn name(entry: &Entry, serial: usize) -> Result<(i64, u16, String), LedgerError> {
-    let key = entry.record.counter_keys.get(serial).cloned();
-    let named = u16::try_from(serial).ok().zip(key);
-    let (serial, key) =
-        named.ok_or_else(|| LedgerError::Refused(format!("serial {serial} has no counter key")))?;
-    Ok((entry.record.series_id, serial, key))
+/// The name of the counter of an entry's serial: its series, its serial, its key.
+fn name(entry: &Entry, place: usize) -> Result<(i64, String, String), LedgerError> {
+    let Record { series_id, serials, counter_keys, .. } = &*entry.record;
+    let nameless = || LedgerError::Refused(format!("serial {place} has no counter key"));
+    let key = counter_keys.get(place).ok_or_else(nameless)?;
+    let serial = serials.get(place).filter(|name| !name.is_empty());
+    let serial = serial.cloned().unwrap_or_else(|| place.to_string());
+    Ok((*series_id, serial, key.clone()))
 }
 
-/// First value and step of serials, by the newest version of their series.
+/// The serials of series by their newest versions.
 #[derive(Default)]
-struct Origins(HashMap<i64, Vec<(u64, u64)>>);
+struct Definitions(HashMap<i64, Vec<SerialDefinition>>);
 
-impl Origins {
-    /// `None` where the ledger has forgotten the series.
-    async fn of(
+impl Definitions {
+    /// Name, first value and step of a serial. An older version knew it by its place only, which
+    /// is a number and so no name. No first value and step where the ledger has forgotten it.
+    async fn serial(
         &mut self,
         conn: &mut Conn,
         series_id: i64,
-        serial: u16,
-    ) -> Result<Option<(u64, u64)>, LedgerError> {
-        let origins = match self.0.entry(series_id) {
+        serial: String,
+    ) -> Result<(String, Option<(u64, u64)>), LedgerError> {
+        let serials = match self.0.entry(series_id) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(empty) => empty.insert(read_origins(conn, series_id).await?),
+            hash_map::Entry::Vacant(empty) => empty.insert(read_serials(conn, series_id).await?),
         };
-        Ok(origins.get(usize::from(serial)).copied())
+        let declared = match serial.parse::<usize>() {
+            Ok(place) => serials.get(place),
+            Err(_) => serials.iter().find(|declared| declared.name == serial),
+        };
+        Ok(match declared {
+            Some(declared) => (declared.name.clone(), Some((declared.start, declared.step))),
+            None => (serial, None),
+        })
     }
 }
 
-async fn read_origins(conn: &mut Conn, series_id: i64) -> Result<Vec<(u64, u64)>, LedgerError> {
+async fn read_serials(
+    conn: &mut Conn,
+    series_id: i64,
+) -> Result<Vec<SerialDefinition>, LedgerError> {
     let text: Option<String> = sqlx::query_scalar(
         "select definition from series_version where series_id = $1 order by version desc limit 1",
     )
@@ -173,8 +185,7 @@ async fn read_origins(conn: &mut Conn, series_id: i64) -> Result<Vec<(u64, u64)>
     .await?;
     let definition: Option<SeriesDefinition> =
         text.map(|text| from_json(&text, "series_version.definition")).transpose()?;
-    let serials = definition.map(|definition| definition.serials).unwrap_or_default();
-    Ok(serials.iter().map(|serial| (serial.start, serial.step)).collect())
+    Ok(definition.map(|definition| definition.serials).unwrap_or_default())
 }
 
 /// See [`crate::ledger::Ledger::lift`].
@@ -185,22 +196,23 @@ pub(super) async fn lift(
     lifts: &[Lift],
 ) -> Result<u64, LedgerError> {
     let (now_us, at) = (store.clock.now_us(), At { partition, epoch: 0 });
-    let mut order: Vec<&Lift> = lifts.iter().collect();
-    order.sort_by_key(|lift| (lift.series_id, lift.serial, &lift.key));
     let mut tx = store.begin().await?;
     must_be_held(&partitions::share(&mut tx, partition).await?.state, partition)?;
-    let mut origins = Origins::default();
-    let mut lifted = 0;
-    for Lift { series_id, serial, key, value } in order {
-        let (series_id, serial, key) = (*series_id, *serial, key.clone());
-        let origin = origins.of(&mut tx, series_id, serial).await?;
+    let mut known = Definitions::default();
+    let mut order = Vec::with_capacity(lifts.len());
+    for Lift { series_id, serial, key, value } in lifts.iter().cloned() {
+        let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
         let (start, step) = origin.unwrap_or((1, 1));
-        let seed = Seed { series_id, serial, key, start, step, max: start, room: 0 };
+        order.push((Seed { series_id, serial, key, start, step, max: start, room: 0 }, value));
+    }
+    order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
+    let mut lifted = 0;
+    for (seed, value) in order {
         let counter = lock_or_create(&mut tx, at, node, &seed, now_us).await?.counter;
         let done =
             sqlx::query("update counter set ceiling = $2 where counter_id = $1 and ceiling < $2")
                 .bind(counter.counter_id)
-                .bind(*value)
+                .bind(value)
                 .execute(&mut *tx)
                 .await?;
         lifted += done.rows_affected();

@@ -44,8 +44,8 @@ pub(super) async fn seed(
 }
 
 /// What orders counters for locking, the same for every caller.
-pub(super) fn name(seed: &Seed) -> (i64, u16, &str) {
-    (seed.series_id, seed.serial, &seed.key)
+pub(super) fn name(seed: &Seed) -> (i64, &str, &str) {
+    (seed.series_id, &seed.serial, &seed.key)
 }
 
 fn already(resolved: &Resolved) -> Result<SeedOutcome, LedgerError> {

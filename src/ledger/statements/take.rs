@@ -22,7 +22,7 @@ use crate::node::NodeId;
 use crate::number::{InputError, Mask, Range, TakenRange, first_values};
 
 /// What orders counters for locking.
-type Name = (i64, u16, String);
+type Name = (i64, String, String);
 
 /// See [`crate::ledger::Ledger::take`].
 pub(super) async fn take(
@@ -88,7 +88,7 @@ async fn lock_counters(
     toucher: &Toucher,
     orders: &[TakeOrder],
 ) -> Result<BTreeMap<Name, Working>, LedgerError> {
-    let mut seeds: BTreeMap<(i64, u16, &str), &Seed> = BTreeMap::new();
+    let mut seeds: BTreeMap<(i64, &str, &str), &Seed> = BTreeMap::new();
     for seed in orders.iter().flat_map(|order| &order.serials) {
         seeds.insert(name(seed), seed);
     }
@@ -112,7 +112,7 @@ async fn lock_counters(
             toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
         };
         let working = Working { value: counter.taken, journaled: 0, counter };
-        counters.insert((seed.series_id, seed.serial, seed.key.clone()), working);
+        counters.insert((seed.series_id, seed.serial.clone(), seed.key.clone()), working);
     }
     Ok(counters)
 }
@@ -241,7 +241,7 @@ impl Plan {
             return Err(LedgerError::Refused(format!("order: {why}")));
         }
         let mut taken = Vec::with_capacity(order.serials.len());
-        let mut ahead: BTreeMap<(i64, u16, &str), i64> = BTreeMap::new();
+        let mut ahead: BTreeMap<(i64, &str, &str), i64> = BTreeMap::new();
         for (index, seed) in order.serials.iter().enumerate() {
             let working = self.working(seed)?;
             let value = match ahead.entry(name(seed)) {
@@ -264,7 +264,7 @@ impl Plan {
     }
 
     fn working(&mut self, seed: &Seed) -> Result<&mut Working, LedgerError> {
-        let name = (seed.series_id, seed.serial, seed.key.clone());
+        let name = (seed.series_id, seed.serial.clone(), seed.key.clone());
         self.counters.get_mut(&name).ok_or_else(|| fenced(self.at))
     }
 

@@ -62,7 +62,7 @@ type Edit = fn(&mut SeriesDefinition);
 
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 35] = [
+    let edits: [(&str, &str, Edit); 36] = [
         ("code", "empty", |d| d.code.clear()),
         ("code", "letters", |d| d.code = "a b".into()),
         ("code", "at most 64", |d| d.code = "x".repeat(65)),
@@ -111,6 +111,7 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         ("serials[1]", "{SEQ:4:LOT}", |d| d.serials.push(serial("LOT"))),
         ("serials[1].name", "twice", |d| d.serials.push(serial("SEQ"))),
         ("serials[0].name", "letters", |d| d.serials[0].name = "a-b".into()),
+        ("serials[0].name", "letter", |d| d.serials[0].name = "1".into()),
         ("serials[0].start", "1 to 999", |d| d.serials[0].start = 1000),
         ("serials[0].start", "1 to 999", |d| d.serials[0].start = 0),
         ("serials[0].step", "1 to", |d| d.serials[0].step = 0),

@@ -73,7 +73,7 @@ pub(super) async fn gaps_are_listed_by_counter_series_and_reason(world: World) {
     let all = list(GapFilter::default()).await;
     assert_eq!(all.iter().map(|gap| &*gap.key).collect::<Vec<_>>(), ["other", "k"]);
     let gap = &all[1];
-    assert_eq!((gap.counter_id, gap.series_id, gap.serial, gap.step), (id, 7, 0, 1));
+    assert_eq!((gap.counter_id, gap.series_id, &*gap.serial, gap.step), (id, 7, "SEQ", 1));
     assert_eq!((gap.at, gap.span.first, gap.span.last), (open, 1, 2));
     let of_series = list(GapFilter { series_id: Some(8), ..GapFilter::default() }).await;
     assert_eq!(of_series, all[..1]);

@@ -17,7 +17,7 @@ async fn counting(world: &World) -> (numerator::ledger::At, i64) {
 
 /// `taken`, ceiling and count of journaled values of the counter `k`.
 async fn marks(world: &World) -> (i64, i64, u64) {
-    let counter = world.ledger.counter(7, 0, "k").await.unwrap().unwrap();
+    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
     (counter.taken, counter.ceiling, counter.journaled)
 }
 
@@ -272,9 +272,12 @@ pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
 pub(super) async fn several_serials_are_written_together(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (a, ..) = world.seed(open, &seed("k")).await;
-    let (b, ..) = world.seed(open, &Seed { serial: 1, ..seed("second") }).await;
+    let (b, ..) = world.seed(open, &Seed { serial: "LOT".into(), ..seed("second") }).await;
     let both = |first: u64, second: u64| {
-        let mut entry = with(entry(open, a, first), |r| r.counter_keys.push("second".into()));
+        let mut entry = with(entry(open, a, first), |record| {
+            record.serials.push("LOT".into());
+            record.counter_keys.push("second".into());
+        });
         let range = Range { first: second, last: second, step: 1 };
         entry.taken.push(TakenRange { counter_id: b, range });
         entry

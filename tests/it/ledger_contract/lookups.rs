@@ -67,7 +67,7 @@ pub(super) async fn keys_are_compared_byte_for_byte(world: World) {
     let seeds: Vec<Seed> = keys.map(seed).into();
     world.ledger.seed(open, world.node, &seeds).await.unwrap();
     assert_eq!(world.ledger.counters(0, 100).await.unwrap().len(), keys.len());
-    let counter_id = world.ledger.counter(7, 0, "TEAM").await.unwrap().unwrap().counter_id;
+    let counter_id = world.ledger.counter(7, "SEQ", "TEAM").await.unwrap().unwrap().counter_id;
     let entries: Vec<_> = (1..)
         .zip(keys)
         .map(|(value, key)| {

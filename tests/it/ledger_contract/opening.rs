@@ -39,6 +39,70 @@ pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     assert_eq!(ids.len(), 1, "one deployment");
 }
 
+/// The statements that make a ledger of the schema before serials had names, with a series whose
+/// serials are `SEQ` and `LOT` and a counter of each, and of a third that the series has no more.
+const OLDER: [&str; 4] = [
+    "insert into series (code, partition, active_version) values ('S', 0, 1)",
+    "insert into series_version (series_id, version, definition, saved_by, reason, saved_at_us) \
+     values (1, 1, '{\"serials\":[{\"name\":\"SEQ\"},{\"name\":\"LOT\"}]}', 'me', 'because', 0)",
+    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken, \
+     ceiling, step, journaled, seeded_by, seeded_at_us) select 1, n.serial, 'k', 0, 3, 0, 1, \
+     5 + n.serial, 10, 1, 4, d.deployment_id, 0 from deployment d \
+     cross join (select 0 as serial union all select 1 union all select 2) n order by 2",
+    "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, taken, \
+     ceiling, step, journaled, seeded_by, seeded_at_us) select 2, 0, 'k', 0, 0, 0, 0, 0, 0, 1, 0, \
+     d.deployment_id, 0 from deployment d",
+];
+
+/// Makes the schema of version 6 and fills it.
+macro_rules! make_older {
+    ($pool:expr, $migrations:literal) => {{
+        let pool = $pool;
+        let mut before = sqlx::migrate!($migrations);
+        before.migrations = before.iter().filter(|step| step.version < 7).cloned().collect();
+        before.run(&pool).await.unwrap();
+        sqlx::query(
+            "insert into deployment (deployment_id, partitions, prefix, hash) \
+                     select $1, 4, 'nbr', 'sha256-64'",
+        )
+        .bind(vec![0_u8; 16])
+        .execute(&pool)
+        .await
+        .unwrap();
+        for statement in OLDER {
+            sqlx::query(statement).execute(&pool).await.unwrap();
+        }
+        pool.close().await;
+    }};
+}
+
+pub(super) async fn counters_of_an_older_schema_get_the_names_of_their_serials(world: World) {
+    let url = match world.ledger.engine() {
+        "sqlite" => format!("{}-older", world.url),
+        _ => {
+            let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+            sqlx::query("create schema older").execute(&pool).await.unwrap();
+            let (server, _) = world.url.rsplit_once("search_path=").unwrap();
+            format!("{server}search_path=older")
+        }
+    };
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let new = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        make_older!(sqlx::SqlitePool::connect_with(new).await.unwrap(), "migrations/sqlite");
+    } else {
+        make_older!(sqlx::PgPool::connect(&url).await.unwrap(), "migrations/postgres");
+    }
+    let ledger = open(&url, connections(1), world.clock.clone()).await.unwrap();
+    let counter = async |series_id, serial| ledger.counter(series_id, serial, "k").await.unwrap();
+    for (serial, taken) in [("SEQ", 5), ("LOT", 6), ("2", 7)] {
+        let row = counter(1, serial).await.unwrap();
+        assert_eq!((row.epoch, row.start, row.taken, row.ceiling), (3, 1, taken, 10), "{serial}");
+        assert_eq!((row.counter_id, row.journaled), (taken - 4, 4), "{serial}");
+    }
+    assert!(counter(2, "0").await.is_some(), "of a series that is not there");
+    assert_eq!(counter(1, "0").await, None);
+}
+
 pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
     let newer = "insert into _sqlx_migrations (version, description, success, checksum, \
                  execution_time) values (9999, 'later', true, ";

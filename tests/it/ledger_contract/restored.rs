@@ -2,11 +2,11 @@
 //! done with plain SQL, as a backup put in place would.
 
 use numerator::ledger::{
-    Acknowledged, At, Closing, LedgerError, Lift, Owner, PartitionState, Released,
+    Acknowledged, At, Closing, LedgerError, Lift, Owner, PartitionState, Released, SeriesChange,
 };
 use numerator::node::NodeId;
 
-use super::world::{LOCK_WAIT, World, at, entry, order, redis, seed, with};
+use super::world::{LOCK_WAIT, NOW_US, World, at, entry, order, redis, seed, with};
 
 impl World {
     /// Changes the database behind the ledger's back.
@@ -100,7 +100,8 @@ pub(super) async fn a_release_goes_on_above_all_that_was_seen(world: World) {
     let (open, counter_id) = busy(&world).await;
     let (ledger, node) = (&world.ledger, world.node);
     assert_eq!(ledger.release(at(9), 0).await.unwrap(), Released::NotHeld);
-    let lift = |key: &str, value| Lift { series_id: 7, serial: 0, key: key.into(), value };
+    let lift =
+        |key: &str, value| Lift { series_id: 7, serial: "SEQ".into(), key: key.into(), value };
     assert!(ledger.lift(open.partition, node, &[lift("k", 50)]).await.is_err(), "not held");
 
     ledger.hold_all(&[at(8)], "c").await.unwrap();
@@ -141,11 +142,42 @@ pub(super) async fn what_is_journaled_again_finds_its_counter_by_name(world: Wor
         let appended = world.ledger.journal_again(world.node, &batch).await.unwrap();
         assert_eq!((appended.known, appended.collisions.len()), (known, 0), "{appended:?}");
     }
-    let taken = async |key| world.ledger.counter(7, 0, key).await.unwrap().unwrap().taken;
+    let taken = async |key| world.ledger.counter(7, "SEQ", key).await.unwrap().unwrap().taken;
     assert_eq!((taken("first").await, taken("other").await, taken("gone").await), (1, 3, 2));
     let nameless = with(other, |record| record.counter_keys.clear());
     let refused = world.ledger.journal_again(world.node, &[nameless]).await;
     assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
+}
+
+pub(super) async fn a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name(
+    world: World,
+) {
+    let definition = serde_json::json!({
+        "code": "S", "name": "n", "serves": {"types": ["S"]}, "template": "{SEQ:3}-{SEQ:3:LOT}",
+        "serials": [{}, {"name": "LOT", "start": 5}],
+    });
+    let definition = serde_json::from_value(definition).unwrap();
+    let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
+    let change = SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US };
+    world.ledger.apply_series(&[change]).await.unwrap();
+    let version = world.ledger.series().await.unwrap().remove(0);
+    let (series_id, at) = (version.series_id, At { partition: version.partition, epoch: 0 });
+
+    let nameless = with(entry(at, 777, 9), |record| {
+        record.series_id = series_id;
+        record.serials.clear();
+    });
+    world.ledger.journal_again(world.node, &[nameless]).await.unwrap();
+    world.ledger.hold_all(&[], "c").await.unwrap();
+    let lift = |place: &str| Lift { series_id, serial: place.into(), key: "k".into(), value: 20 };
+    let lifts = ["1", "7"].map(lift);
+    assert_eq!(world.ledger.lift(at.partition, world.node, &lifts).await.unwrap(), 2);
+
+    let counter = async |serial| world.ledger.counter(series_id, serial, "k").await.unwrap();
+    assert_eq!(counter("SEQ").await.unwrap().taken, 9);
+    let lot = counter("LOT").await.unwrap();
+    assert_eq!((lot.origin, lot.ceiling), (4, 20));
+    assert_eq!(counter("7").await.unwrap().ceiling, 20, "no version has so many serials");
 }
 
 pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_counters(

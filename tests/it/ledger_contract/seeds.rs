@@ -12,14 +12,14 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
     let wanted = Seed { start: 1, step: 5, ..seed("k") };
     let (counter_id, value, ceiling) = world.seed(open, &wanted).await;
     assert_eq!((value, ceiling), (-4, 46));
-    let counter = world.ledger.counter(7, 0, "k").await.unwrap().unwrap();
+    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
     let partition = open.partition;
     assert_eq!(
         counter,
         Counter {
             counter_id,
             series_id: 7,
-            serial: 0,
+            serial: "SEQ".into(),
             key: "k".into(),
             partition,
             epoch: open.epoch,
@@ -31,8 +31,8 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
             journaled: 0,
         }
     );
-    assert_eq!(world.ledger.counter(7, 0, "K").await.unwrap(), None);
-    assert_eq!(world.ledger.counter(7, 1, "k").await.unwrap(), None);
+    assert_eq!(world.ledger.counter(7, "SEQ", "K").await.unwrap(), None);
+    assert_eq!(world.ledger.counter(7, "LOT", "k").await.unwrap(), None);
 }
 
 pub(super) async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
@@ -92,7 +92,7 @@ pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     fenced(old, "new").await;
     fenced(old, "k").await;
     fenced(at(old.epoch + 1), "new").await;
-    assert_eq!(ledger.counter(7, 0, "new").await.unwrap(), None, "nothing is left of it");
+    assert_eq!(ledger.counter(7, "SEQ", "new").await.unwrap(), None, "nothing is left of it");
     world.claim(at(2), Closing::Exact, &super::world::redis()).await;
     fenced(at(2), "new").await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
@@ -118,7 +118,7 @@ pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [None], "not seeded yet");
     world.seed(new, &seed("k")).await;
     assert_eq!(world.ledger.raise(old, &raise).await.unwrap(), [None]);
-    assert_eq!(world.ledger.counter(7, 0, "k").await.unwrap().unwrap().ceiling, 10);
+    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap().ceiling, 10);
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [Some(99)]);
     let elsewhere = At { partition: 0, epoch: new.epoch };
     assert_eq!(world.ledger.raise(elsewhere, &raise).await.unwrap(), [None]);

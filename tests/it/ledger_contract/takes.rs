@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use numerator::ledger::{
-    Closing, Entry, Found, LedgerError, PartitionState, Seed, TakeOrder, TakeOutcome,
+    Closing, Entry, Found, JournalFilter, LedgerError, PartitionState, Seed, TakeOrder, TakeOutcome,
 };
 
 use super::world::{LOCK_WAIT, World, entry, order, order_of, record, seed, with};
@@ -24,7 +24,7 @@ pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
     assert_eq!((&*third.number, first(&third)), ("c-003", 3));
     let rows = world.ledger.find(&Default::default()).await.unwrap();
     assert!(rows.iter().any(|row| row.entry == third), "{rows:?}");
-    let counter = world.ledger.counter(7, 0, "k").await.unwrap().unwrap();
+    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 3));
     assert_eq!(world.ledger.take(at, world.node, &[], LOCK_WAIT).await.unwrap().outcomes, []);
     world.verify().await;
@@ -44,13 +44,40 @@ pub(super) async fn a_range_is_taken_whole(world: World) {
     world.verify().await;
 }
 
+/// Two serials of one counter key, as two versions of a series list them.
+fn numbered(document: &str, serials: [&str; 2]) -> TakeOrder {
+    let start = |name: &str| if name == "SEQ" { 1 } else { 7 };
+    let seed = |name: &str| Seed { serial: name.into(), start: start(name), ..seed("k") };
+    let mut record = record(document);
+    record.mask = format!("{document}-{{0:3}}-{{1:3}}");
+    record.serials = serials.map(Into::into).into();
+    record.counter_keys = ["k", "k"].map(Into::into).into();
+    TakeOrder { serials: serials.map(seed).into(), ..order_of(record) }
+}
+
+pub(super) async fn serials_in_another_order_keep_their_counters(world: World) {
+    let at = world.database_epoch().await;
+    assert_eq!(world.take(at, numbered("a", ["SEQ", "LOT"])).await.number, "a-001-007");
+    let changed = world.take(at, numbered("b", ["LOT", "SEQ"])).await;
+    assert_eq!(changed.number, "b-008-002");
+    let filter = JournalFilter { number: Some("b-008-002".into()), ..JournalFilter::default() };
+    let found = world.ledger.find(&filter).await.unwrap();
+    assert_eq!(found[0].entry.record.serials, ["LOT", "SEQ"]);
+    let lot = world.ledger.counter(7, "LOT", "k").await.unwrap().unwrap();
+    assert_eq!((lot.taken, lot.origin), (8, 6));
+    let row = world.ledger.row_of(lot.counter_id, 7).await.unwrap();
+    assert_eq!(row, None, "its first number stands under the serial that was first then");
+    world.verify().await;
+}
+
 pub(super) async fn several_serials_are_taken_together_or_not_at_all(world: World) {
     let at = world.database_epoch().await;
     let both = |document: &str| {
         let mut record = record(document);
         record.mask = format!("{document}-{{0:3}}-{{1:2}}");
+        record.serials.push("LOT".into());
         record.counter_keys.push("second".into());
-        let second = Seed { serial: 1, start: 7, max: 8, ..seed("second") };
+        let second = Seed { serial: "LOT".into(), start: 7, max: 8, ..seed("second") };
         TakeOrder { serials: vec![seed("k"), second], ..order_of(record) }
     };
     assert_eq!(world.take(at, both("a")).await.number, "a-001-07");
@@ -248,7 +275,7 @@ pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: Wor
     let from = PartitionState::Open;
     world.ledger.bump(database, from, world.node, "c").await.unwrap().unwrap();
     refused(database).await;
-    assert_eq!(world.ledger.counter(7, 0, "k").await.unwrap(), None, "nothing is left of it");
+    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap(), None, "nothing is left of it");
     let error = world.ledger.take(super::world::at(99), world.node, &[order("a")], LOCK_WAIT).await;
     assert!(matches!(error, Err(LedgerError::Fenced { .. })), "{error:?}");
 }

@@ -167,7 +167,7 @@ pub(super) fn redis() -> Owner {
 /// A counter from 1 by 1 with room for 10.
 pub(super) fn seed(key: &str) -> Seed {
     let key = key.to_owned();
-    Seed { series_id: 7, serial: 0, key, start: 1, step: 1, max: NUMBER_MAX, room: 10 }
+    Seed { series_id: 7, serial: "SEQ".into(), key, start: 1, step: 1, max: NUMBER_MAX, room: 10 }
 }
 
 /// A record whose number is `<document>-<value>`.
@@ -183,6 +183,7 @@ pub(super) fn record(document: &str) -> Record {
         document_id: Some(document.into()),
         document_date: "2026-01-02".into(),
         context: [("REV".to_owned(), "A".to_owned())].into(),
+        serials: vec!["SEQ".into()],
         counter_keys: vec!["k".into()],
         user_id: "u".into(),
         ip_address: Some("::1".into()),

@@ -22,12 +22,12 @@ async fn scan(bench: &Bench) -> Vec<HeldKey> {
 async fn a_scan_finds_every_key_of_the_partition_and_no_other() {
     let mut bench = Bench::new().await;
     for index in 0..1_200 {
-        bench.seed(&format!("7:0:k={index}"), 0, 10).await;
+        bench.seed(&format!("7:SEQ:k={index}"), 0, 10).await;
     }
     bench.seed("c", 0, 100).await;
     bench.issue(&[keyed("one", None, "d1")]).await;
-    bench.server.cli(&["set", "nbr:{8}:c:7:0:other", "x"]);
-    bench.server.cli(&["set", "other:{7}:c:7:0:other", "x"]);
+    bench.server.cli(&["set", "nbr:{8}:c:7:SEQ:other", "x"]);
+    bench.server.cli(&["set", "other:{7}:c:7:SEQ:other", "x"]);
     let held = scan(&bench).await;
     let count = |is: fn(&HeldKey) -> bool| {
         let names: std::collections::BTreeSet<_> =
@@ -59,13 +59,13 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     assert_eq!(bench.redis.peek(&bench.keys, PARTITION, node, after, 10).await.unwrap(), []);
 
     let record = request.document_key.unwrap();
-    bench.server.cli(&["hset", "nbr:{7}:c:7:0:high", "value", "500", "ceiling", "x"]);
+    bench.server.cli(&["hset", "nbr:{7}:c:7:SEQ:high", "value", "500", "ceiling", "x"]);
     let held = [
         HeldKey::Counter("c".into()),
         HeldKey::Record(record),
         HeldKey::Outbox(node),
-        HeldKey::Counter("7:0:high".into()),
-        HeldKey::Counter("7:0:missing".into()),
+        HeldKey::Counter("7:SEQ:high".into()),
+        HeldKey::Counter("7:SEQ:missing".into()),
     ];
     let revealed = bench.redis.reveal(&bench.keys, PARTITION, &held).await.unwrap();
     let allocation = Revealed::Allocation { epoch: EPOCH, taken: values, record: request.record };
