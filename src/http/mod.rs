@@ -8,6 +8,7 @@ mod answer;
 mod batches;
 mod body;
 mod configs;
+mod documents;
 mod gate;
 mod generate;
 mod health;
@@ -94,6 +95,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(generate::generate_number).layer(Extension(single)))
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
         .routes(routes!(preview::preview_number).layer(Extension(single)))
+        .routes(routes!(documents::list_document_numbers))
         .routes(routes!(configs::list_configs))
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))

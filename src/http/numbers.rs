@@ -58,7 +58,7 @@ pub(super) struct NumberList {
 
 /// One allocation, with the names that auditors know.
 #[derive(Debug, Serialize, ToSchema)]
-struct NumberRow {
+pub(super) struct NumberRow {
     /// The allocation.
     #[schema(value_type = String)]
     allocation_id: Uuid,
@@ -119,7 +119,7 @@ struct TakenAnswer {
 }
 
 impl NumberRow {
-    fn of(row: JournalRow) -> Self {
+    pub(super) fn of(row: JournalRow) -> Self {
         let record = row.entry.record;
         let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
         let taken = row.entry.taken.iter().map(|taken| TakenAnswer {

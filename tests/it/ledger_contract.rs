@@ -5,6 +5,7 @@
 
 mod adoption;
 mod audits;
+mod documents;
 mod journal;
 mod lookups;
 mod opening;
@@ -164,6 +165,9 @@ ledger_contract! {
         gaps_are_listed_by_counter_series_and_reason
         the_masks_beside_a_value_are_those_of_its_neighbours
         events_of_an_epoch_are_its_own
+    }
+    documents {
+        the_numbers_of_a_document_are_paged_oldest_first
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed
