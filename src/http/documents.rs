@@ -1,4 +1,5 @@
-//! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first (R9.4).
+//! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first, each
+//! with its revisions (R9.4).
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -10,7 +11,8 @@ use super::body::QueryOf;
 use super::numbers::NumberRow;
 use super::order;
 use super::problem::{Problem, ProblemBody};
-use crate::ledger::Position;
+use super::revisions::with_revisions;
+use crate::ledger::{LedgerError, Position, ValueOf};
 
 /// Numbers of a page, at most and where the caller sets no limit.
 const PAGE_MAX: u32 = 100;
@@ -46,15 +48,16 @@ fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Positio
 
 /// The text of a position; callers are told to take it as it is.
 fn position_text(position: &Position) -> String {
-    let Position { issued_at_us, counter_id, value } = position;
-    format!("{issued_at_us}.{counter_id}.{value}")
+    let Position { issued_at_us, of } = position;
+    format!("{issued_at_us}.{}.{}", of.counter_id, of.value)
 }
 
 fn read_position(text: &str) -> Option<Position> {
     let mut parts = text.split('.').map(str::parse);
     let mut next = || parts.next()?.ok();
-    let position = Position { issued_at_us: next()?, counter_id: next()?, value: next()? };
-    parts.next().is_none().then_some(position)
+    let issued_at_us = next()?;
+    let of = ValueOf { counter_id: next()?, value: next()? };
+    parts.next().is_none().then_some(Position { issued_at_us, of })
 }
 
 /// A page of a document's numbers, oldest first.
@@ -91,16 +94,17 @@ pub(super) async fn list_document_numbers(
     let document_id = order::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     let (ledger, document) = (app.service.ledger.clone(), document_id.clone());
-    let rows = async move { ledger.numbers_of(&document, after, page + 1).await };
-    let mut rows = super::finish(rows).await?;
-    // One more than asked for tells whether there is another page.
-    let next = if rows.len() > page as usize {
-        rows.truncate(page as usize);
-        rows.last().and_then(Position::of).as_ref().map(position_text)
-    } else {
-        None
-    };
-    let numbers = rows.into_iter().map(NumberRow::of).collect();
+    let (numbers, next) = super::finish(async move {
+        // One more than asked for tells whether there is another page.
+        let mut rows = ledger.numbers_of(&document, after, page + 1).await?;
+        let mut next = None;
+        if rows.len() > page as usize {
+            rows.truncate(page as usize);
+            next = rows.last().and_then(Position::of).as_ref().map(position_text);
+        }
+        Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
+    })
+    .await?;
     Ok(axum::Json(DocumentNumbers { document_id, numbers, next }))
 }
 
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_position_survives_its_text_and_nothing_else_is_one() {
-        let position = Position { issued_at_us: 1_700_000_000_000_000, counter_id: 7, value: 42 };
+        let of = ValueOf { counter_id: 7, value: 42 };
+        let position = Position { issued_at_us: 1_700_000_000_000_000, of };
         assert_eq!(read_position(&position_text(&position)), Some(position));
         for text in ["", "1.2", "1.2.3.4", "1.2.x", "1..3", "1.2.99999999999999999999"] {
             assert_eq!(read_position(text), None, "{text}");

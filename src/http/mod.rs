@@ -17,6 +17,7 @@ mod numbers;
 mod order;
 mod preview;
 mod problem;
+mod revisions;
 mod routes;
 mod server;
 mod texts;
@@ -29,6 +30,8 @@ pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
+pub use revisions::RevisionAnswer;
+pub(crate) use revisions::check_texts;
 pub use server::serve;
 pub use texts::Texts;
 
@@ -96,6 +99,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
         .routes(routes!(preview::preview_number).layer(Extension(single)))
         .routes(routes!(documents::list_document_numbers))
+        .routes(routes!(revisions::create_revision).layer(Extension(single)))
         .routes(routes!(configs::list_configs))
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))

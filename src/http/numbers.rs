@@ -13,6 +13,7 @@ use super::App;
 use super::answer::{CounterKeyAnswer, instant};
 use super::body::QueryOf;
 use super::problem::{Problem, ProblemBody, Slug};
+use super::revisions::RevisionRow;
 use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError};
 
 /// Rows of an answer where the caller sets no limit.
@@ -105,6 +106,9 @@ pub(super) struct NumberRow {
     path: IssuePath,
     /// The caller's key.
     idempotency_key: Option<String>,
+    /// Its revisions, oldest first; left out in look-ups by other fields than the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revisions: Option<Vec<RevisionRow>>,
 }
 
 /// The values of one serial.
@@ -119,7 +123,7 @@ struct TakenAnswer {
 }
 
 impl NumberRow {
-    pub(super) fn of(row: JournalRow) -> Self {
+    fn of(row: JournalRow) -> Self {
         let record = row.entry.record;
         let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
         let taken = row.entry.taken.iter().map(|taken| TakenAnswer {
@@ -147,7 +151,12 @@ impl NumberRow {
             retry_count: row.entry.retry_count,
             path: row.entry.path,
             idempotency_key: record.idempotency_key.clone(),
+            revisions: None,
         }
+    }
+
+    pub(super) fn with_revisions(row: JournalRow, revisions: Vec<RevisionRow>) -> Self {
+        NumberRow { revisions: Some(revisions), ..NumberRow::of(row) }
     }
 }
 

@@ -9,9 +9,10 @@ const OTHER: &str = "other";
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// All patterns. A segment in braces stands for any one.
-const PATTERNS: [&str; 11] = [
+const PATTERNS: [&str; 12] = [
     "/api/v1/documents/{documentId}/generate-number",
     "/api/v1/documents/{documentId}/numbers",
+    "/api/v1/documents/{documentId}/revisions",
     "/api/v1/document-numbering/batches",
     "/api/v1/document-numbering/preview",
     "/api/v1/document-numbering/configs",

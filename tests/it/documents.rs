@@ -83,3 +83,94 @@ async fn all_numbers_of_a_document_are_listed_page_by_page() {
         }
     }
 }
+
+fn rfa(rev: &str) -> Value {
+    let context = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": rev });
+    json!({ "type": "RFA", "project": "LCBP3-C2", "date": "2025-12-02", "context": context })
+}
+
+#[tokio::test]
+async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
+    for (deployment, service, _redis) in services() {
+        let client = Client::new();
+        let generate = of_document(&service, "d1", "generate-number");
+        let (_, issued) = post(&client, &generate, &rfa("A")).await;
+        assert_eq!(issued["document_number"], "LCBP3-C2-RFA-TER-RPT-0001-A");
+        // At once, whether the journal has the number yet or not.
+        let revisions = of_document(&service, "d1", "revisions");
+        let wanted = json!({ "rev": "B", "reason": "reviewed" });
+        let (status, revised) = post(&client, &revisions, &wanted).await;
+        assert_eq!(status, 201, "{revised}");
+        assert_eq!(revised["document_number"], "LCBP3-C2-RFA-TER-RPT-0001-B");
+        assert_eq!(revised["revision_of"], issued["document_number"]);
+        assert_eq!(revised["serials"], issued["serials"]);
+        assert_eq!(revised["counter_key"], issued["counter_key"]);
+        let (status, again) = post(&client, &revisions, &json!({ "rev": "B" })).await;
+        assert_eq!((status, &again["replayed"]), (200, &json!(true)));
+        assert_eq!(again["revised_at"], revised["revised_at"]);
+        let (status, first) = post(&client, &revisions, &json!({ "rev": "A" })).await;
+        assert_eq!((status, &first["document_number"]), (200, &issued["document_number"]));
+        let printed = deployment.ok(&["revise", "d1", "C"]);
+        assert_eq!(printed, "LCBP3-C2-RFA-TER-RPT-0001-C\n");
+
+        // Nothing was taken, and the document still has one number.
+        let (status, replay) = post(&client, &generate, &rfa("A")).await;
+        assert_eq!((status, &replay["document_number"]), (200, &issued["document_number"]));
+        let (_, next) =
+            post(&client, &of_document(&service, "d2", "generate-number"), &rfa("A")).await;
+        assert_eq!(next["document_number"], "LCBP3-C2-RFA-TER-RPT-0002-A");
+        let numbers = numbers_of(&service, "d1", 1).await;
+        let labels: Vec<_> = numbers[0]["revisions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|revision| (revision["rev"].clone(), revision["reason"].clone()))
+            .collect();
+        assert_eq!(labels, [(json!("B"), json!("reviewed")), (json!("C"), Value::Null)]);
+        assert!(service.terminate());
+        let (clean, report) = deployment.verify();
+        assert!(clean, "{report}");
+        assert_eq!(
+            (&report["totals"]["journal"], &report["totals"]["revisions"]),
+            (&json!(2), &json!(2))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
+    for (_deployment, service, _redis) in services() {
+        let client = Client::new();
+        let generate = of_document(&service, "d1", "generate-number");
+        let revisions = of_document(&service, "d1", "revisions");
+        post(&client, &generate, &rfa("A")).await;
+        let spo = json!({ "type": "SPO", "date": "2024-01-22" });
+        post(&client, &generate, &spo).await;
+        numbers_of(&service, "d1", 2).await;
+        for (body, slug, field) in [
+            (json!({ "rev": "B" }), "invalid-field", "number"),
+            (json!({ "rev": "B", "series": "NONE" }), "invalid-field", "series"),
+            (json!({ "rev": "B", "series": "SPO" }), "invalid-field", "rev"),
+            (json!({ "rev": "", "series": "LCBP3-RFA" }), "missing-variable", "rev"),
+            (json!({ "rev": "B\u{1}", "series": "LCBP3-RFA" }), "wrong-alphabet", "rev"),
+            (json!({ "rev": "B", "number": "a\u{0}" }), "invalid-field", "number"),
+            (json!({ "series": "LCBP3-RFA" }), "invalid-field", "rev"),
+        ] {
+            let (status, problem) = post(&client, &revisions, &body).await;
+            assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{body}: {problem}");
+            assert_eq!(
+                (&problem["field"], &problem["number_taken"]),
+                (&json!(field), &json!("no"))
+            );
+        }
+        let by_number = json!({ "rev": "B", "number": "LCBP3-C2-RFA-TER-RPT-0001-A" });
+        let (status, revised) = post(&client, &revisions, &by_number).await;
+        assert_eq!(status, 201, "{revised}");
+        let by_series = json!({ "rev": "B", "series": "LCBP3-RFA" });
+        assert_eq!(post(&client, &revisions, &by_series).await.0, 200);
+        let nobody = of_document(&service, "nobody", "revisions");
+        let (status, problem) = post(&client, &nobody, &json!({ "rev": "B" })).await;
+        assert_eq!((status, &problem["type"]), (404, &json!("document-not-numbered")));
+        assert_eq!(problem["retryable"], true);
+    }
+}
