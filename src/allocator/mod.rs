@@ -22,6 +22,7 @@ mod notes;
 mod order;
 mod ownership;
 mod peers;
+mod readings;
 mod redis_path;
 mod replay;
 mod retries;
@@ -40,6 +41,7 @@ pub use incidents::Incidents;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use peers::Peers;
+pub use readings::Reading;
 pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 

@@ -13,6 +13,7 @@ mod gate;
 mod generate;
 mod health;
 mod language;
+mod lookups;
 mod numbers;
 mod order;
 mod preview;
@@ -28,6 +29,7 @@ pub use answer::{
 };
 pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
+pub use lookups::ReadingAnswer;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
@@ -103,6 +105,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::list_configs))
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))
+        .routes(routes!(lookups::look_up_number))
         .routes(routes!(health::show_health))
         .routes(routes!(health::show_readiness))
         .routes(routes!(health::show_metrics))

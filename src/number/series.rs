@@ -150,6 +150,13 @@ impl Series {
         super::revision::revise(self, original, rev)
     }
 
+    /// Document types that a number may be of: the one that it shows, or all that the series
+    /// serves.
+    #[must_use]
+    pub fn types_of(&self, parsed: &Parsed) -> Vec<String> {
+        super::origin::types(self, parsed)
+    }
+
     /// Counters that the first serial of a number may have come from, at most 64. Candidates: a
     /// number need not show everything that its counter counts by. Empty where it shows too little.
     #[must_use]

@@ -174,3 +174,53 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
         assert_eq!(problem["retryable"], true);
     }
 }
+
+#[tokio::test]
+async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
+    for (_deployment, service, _redis) in services() {
+        let client = Client::new();
+        let look_up =
+            |number: &str| format!("{}/api/v1/document-numbering/numbers/{number}", service.url);
+        let (status, unissued) = get(&look_up("SPO-20240122-001")).await;
+        assert_eq!((status, &unissued["issued"]), (StatusCode::OK, &json!(false)), "{unissued}");
+        let spo = &unissued["candidates"][0];
+        assert_eq!(
+            (&spo["code"], &spo["types"], &spo["date"]),
+            (&json!("SPO"), &json!(["SPO"]), &json!("2024-01-22"))
+        );
+        assert_eq!(spo["serials"], json!([{ "name": "SEQ", "value": "1" }]));
+        let (status, problem) = get(&look_up("nobody%2Fs")).await;
+        assert_eq!((status, &problem["type"]), (StatusCode::NOT_FOUND, &json!("number-not-found")));
+
+        post(&client, &of_document(&service, "d1", "generate-number"), &rfa("A")).await;
+        let revisions = of_document(&service, "d1", "revisions");
+        assert_eq!(post(&client, &revisions, &json!({ "rev": "B" })).await.0, 201);
+        for (label, found_as) in [("A", "number"), ("B", "revision")] {
+            let number = format!("LCBP3-C2-RFA-TER-RPT-0001-{label}");
+            let (_, found) = get(&look_up(&number)).await;
+            let by_query = format!("{}?number={number}", look_up("").trim_end_matches('/'));
+            let (_, listed) = get(&by_query).await;
+            assert_eq!(found["numbers"], listed["numbers"]);
+            assert_eq!(found["candidates"], listed["candidates"]);
+            assert_eq!(found["issued"], true, "{found}");
+            let row = &found["numbers"][0];
+            assert_eq!((&row["found_as"], &row["document_id"]), (&json!(found_as), &json!("d1")));
+            assert_eq!(row["revisions"][0]["number"], "LCBP3-C2-RFA-TER-RPT-0001-B");
+            assert_eq!(found["candidates"][0]["variables"]["REV"], label, "{found}");
+        }
+        let range = json!({ "type": "SPO", "date": "2024-01-22", "count": 3 });
+        let batches = format!("{}/api/v1/document-numbering/batches", service.url);
+        assert_eq!(post(&client, &batches, &range).await.0, 201);
+        let deadline = Instant::now() + JOURNAL_LIMIT;
+        let within = loop {
+            let (_, found) = get(&look_up("SPO-20240122-002")).await;
+            if found["issued"] == true {
+                break found;
+            }
+            assert!(Instant::now() < deadline, "never journaled: {found}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        assert_eq!(within["numbers"][0]["found_as"], "range");
+        assert_eq!(within["numbers"][0]["generated_number"], "SPO-20240122-001");
+    }
+}
