@@ -7,7 +7,7 @@
 //! - [`number`] is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
 //! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
-//!   puts things right after a fault.
+//!   puts things right after a fault, [`revision`] gives issued numbers another label.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
@@ -24,5 +24,6 @@ pub mod metrics;
 pub mod node;
 pub mod number;
 pub mod reconciler;
+pub mod revision;
 pub mod service;
 pub mod task;

@@ -23,6 +23,7 @@ mod order;
 mod owed;
 mod ownership;
 mod peers;
+mod readings;
 mod redis_path;
 mod replay;
 mod retries;
@@ -41,6 +42,7 @@ pub use incidents::Incidents;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use peers::Peers;
+pub use readings::Reading;
 pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 

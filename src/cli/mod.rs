@@ -14,6 +14,7 @@ pub mod parse;
 pub mod preview;
 pub mod reconcile;
 mod restored;
+pub mod revise;
 pub mod series;
 pub mod serve;
 mod session;
@@ -52,6 +53,8 @@ pub enum Command {
     Next(next::NextArgs),
     /// Print the number that would come next; takes nothing
     Preview(preview::PreviewArgs),
+    /// Give a document's number another label; takes nothing
+    Revise(revise::ReviseArgs),
     /// Read a number back into its parts
     Parse(parse::ParseArgs),
     /// Save series files, list and show series
@@ -101,6 +104,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Serve => serve::run(&settings.prepare("info")?).await,
         Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
+        Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,
         Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,

@@ -1,86 +1,87 @@
 //! `numerator parse`: reads a number back into its parts (R2.8). Does not look whether it was
 //! issued.
 
-use std::collections::BTreeMap;
-
+use anyhow::bail;
 use clap::Args;
-use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::session::{open_catalog, refusal};
-use crate::allocator::AllocError;
+use crate::allocator::{AllocError, Catalog, Reading};
 use crate::config::Settings;
-use crate::number::Parsed;
+use crate::http::ReadingAnswer;
 
 /// What to parse.
 #[derive(Clone, Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub struct ParseArgs {
-    /// Document type
+    /// Document type; without one, every series that can read the number is listed
     #[arg(value_name = "TYPE")]
-    pub type_code: String,
+    pub type_code: Option<String>,
     /// The number
     pub number: String,
     /// Project
-    #[arg(long)]
+    #[arg(long, requires = "type_code")]
     pub project: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// The parts of a number.
-#[derive(Debug, Serialize)]
-struct PartsAnswer {
-    code: String,
-    variables: BTreeMap<String, String>,
-    date: Option<String>,
-    serials: Vec<SerialPart>,
-}
-
-/// A serial read from a number.
-#[derive(Debug, Serialize)]
-struct SerialPart {
-    name: String,
-    value: String,
-}
-
-impl PartsAnswer {
-    fn of(code: &str, parsed: Parsed) -> Self {
-        let part = |name: String, value: u64| SerialPart { name, value: value.to_string() };
-        PartsAnswer {
-            code: code.into(),
-            variables: parsed.variables,
-            date: parsed.date,
-            serials: parsed.serials.into_iter().map(|read| part(read.name, read.value)).collect(),
-        }
+/// A reading for people: a name and its value on each line.
+fn lines(reading: &ReadingAnswer) -> Vec<String> {
+    let mut lines = vec![format!("series {}", reading.code)];
+    lines.push(format!("type {}", reading.types.join(" or ")));
+    if reading.ambiguous {
+        lines.push("can be read in more than one way; the template is ambiguous".into());
     }
-
-    /// The same for people: a name and its value on each line.
-    fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("series {}", self.code)];
-        lines.extend(self.date.iter().map(|date| format!("date {date}")));
-        lines.extend(self.variables.iter().map(|(name, value)| format!("{name} {value}")));
-        lines.extend(self.serials.iter().map(|serial| format!("{} {}", serial.name, serial.value)));
-        lines
-    }
+    lines.extend(reading.date.iter().map(|date| format!("date {date}")));
+    lines.extend(reading.time.iter().map(|time| format!("time {time}")));
+    lines.extend(reading.variables.iter().map(|(name, value)| format!("{name} {value}")));
+    lines.extend(reading.serials.iter().map(|serial| format!("{} {}", serial.name, serial.value)));
+    lines
 }
 
-/// Prints the parts of a number.
+/// Prints the parts of a number, as one series reads it or as each does that can.
 ///
 /// # Errors
-/// A type without a series, a text that is not a number of it.
+/// A type without a series, a text that is not a number of it, or of any.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
     let catalog = open_catalog(settings).await?;
+    if let Some(type_code) = &args.type_code {
+        let reading = ReadingAnswer::of(read_as(&catalog, type_code, &args)?);
+        if args.json {
+            print_json(&reading)?;
+        } else {
+            print(lines(&reading))?;
+        }
+        return Ok(());
+    }
+    let readings: Vec<_> =
+        catalog.readings(&args.number).into_iter().map(ReadingAnswer::of).collect();
+    if readings.is_empty() {
+        bail!(
+            "no active series can read {:?}; name the type to see where it departs: numerator \
+             parse TYPE NUMBER",
+            args.number
+        );
+    }
+    if args.json {
+        print_json(&readings)?;
+    } else {
+        // A blank line between two.
+        let texts: Vec<String> = readings.iter().map(|reading| lines(reading).join("\n")).collect();
+        print([texts.join("\n\n")])?;
+    }
+    Ok(())
+}
+
+/// The number as the series of a type reads it.
+fn read_as(catalog: &Catalog, type_code: &str, args: &ParseArgs) -> anyhow::Result<Reading> {
     let served = catalog
-        .choose(&args.type_code, args.project.as_deref())
+        .choose(type_code, args.project.as_deref())
         .map_err(AllocError::from)
         .map_err(refusal)?;
     let parsed = served.series.parse(&args.number)?;
-    let parts = PartsAnswer::of(&served.version.definition.code, parsed);
-    if args.json {
-        print_json(&parts)?;
-    } else {
-        print(parts.lines())?;
-    }
-    Ok(())
+    let types = served.series.types_of(&parsed);
+    Ok(Reading { served: served.clone(), types, parsed: Some(parsed) })
 }

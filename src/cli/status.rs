@@ -251,10 +251,13 @@ async fn ask_redis(
 impl StatusAnswer {
     /// The same for people.
     fn lines(&self) -> Vec<String> {
-        let Totals { journal, gaps, collisions, rejected } = self.totals;
+        let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
         let mut lines = vec![
             format!("ledger {}", self.engine),
-            format!("journal {journal}  gaps {gaps}  collisions {collisions}  rejected {rejected}"),
+            format!(
+                "journal {journal}  revisions {revisions}  gaps {gaps}  collisions {collisions}  \
+                 rejected {rejected}"
+            ),
         ];
         let header =
             ["partition", "epoch", "state", "owner", "wanted", "closed before", "redis", "cause"];

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::allocator::{Issued, Preview};
 use crate::ledger::IssuePath;
-use crate::number::{CounterKey, Range};
+use crate::number::{CounterKey, Range, TakenRange};
 
 /// A number handed out.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -197,17 +197,22 @@ impl AllocationAnswer {
             config_version: record.version,
             counter_key,
             counter_keys,
-            serials: named
-                .map(|(name, taken)| SerialAnswer {
-                    name: name.clone(),
-                    first: taken.range.first.to_string(),
-                    last: taken.range.last.to_string(),
-                    step: taken.range.step.to_string(),
-                })
-                .collect(),
+            serials: named.map(|(name, taken)| SerialAnswer::of(name, taken)).collect(),
             issued_at: instant(record.issued_at_us),
             path: issued.entry.path,
             replayed: issued.replayed,
+        }
+    }
+}
+
+impl SerialAnswer {
+    /// What a serial took.
+    pub(super) fn of(name: &str, taken: &TakenRange) -> Self {
+        SerialAnswer {
+            name: name.to_owned(),
+            first: taken.range.first.to_string(),
+            last: taken.range.last.to_string(),
+            step: taken.range.step.to_string(),
         }
     }
 }

@@ -37,9 +37,7 @@ pub(super) async fn generate_number(
     headers: HeaderMap,
     Json(order): Json<NumberOrder>,
 ) -> Result<Response, Problem> {
-    let Path(document_id) =
-        document_id.map_err(|refusal| Problem::field("documentId", refusal.body_text()))?;
-    let document_id = order::check_document_id("documentId", &document_id)?;
+    let document_id = order::document_of(document_id)?;
     let key = order::idempotency_key(&headers, KEY_CHARS_MAX)?;
     let request = order.request(Some(document_id), key, &caller);
     let issued = app.service.allocator.issue(request).await?;

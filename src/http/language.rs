@@ -149,6 +149,16 @@ fn of_one_slug(slug: Slug) -> Sentence {
         Slug::NumberNotFound => {
             ["ไม่พบเลขที่เอกสารนี้", "未找到该单据编号", "There is no such document number."]
         }
+        Slug::DocumentNotNumbered => [
+            "เอกสารนี้ยังไม่มีเลขที่ กรุณาลองใหม่ภายหลัง",
+            "该单据尚无编号，请稍后重试",
+            "The document has no number yet. Please try again later.",
+        ],
+        Slug::RevisionsExhausted => [
+            "เอกสารนี้มีการแก้ไขครบจำนวนแล้ว กรุณาติดต่อผู้ดูแลระบบ",
+            "该单据的修订次数已达上限，请联系系统管理员",
+            "The document has as many revisions as it may have. Please contact the administrator.",
+        ],
         Slug::BodyTimeout => [
             "การส่งข้อมูลใช้เวลานานเกินไป กรุณาลองใหม่",
             "数据传输超时，请重试",

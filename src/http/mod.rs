@@ -8,14 +8,17 @@ mod answer;
 mod batches;
 mod body;
 mod configs;
+mod documents;
 mod gate;
 mod generate;
 mod health;
 mod language;
+mod lookups;
 mod numbers;
 mod order;
 mod preview;
 mod problem;
+mod revisions;
 mod routes;
 mod server;
 mod texts;
@@ -26,8 +29,11 @@ pub use answer::{
 };
 pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
+pub use lookups::ReadingAnswer;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
+pub use revisions::RevisionAnswer;
+pub(crate) use revisions::check_texts;
 pub use server::serve;
 pub use texts::Texts;
 
@@ -94,9 +100,12 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(generate::generate_number).layer(Extension(single)))
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
         .routes(routes!(preview::preview_number).layer(Extension(single)))
+        .routes(routes!(documents::list_document_numbers))
+        .routes(routes!(revisions::create_revision).layer(Extension(single)))
         .routes(routes!(configs::list_configs))
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))
+        .routes(routes!(lookups::look_up_number))
         .routes(routes!(health::show_health))
         .routes(routes!(health::show_readiness))
         .routes(routes!(health::show_metrics))

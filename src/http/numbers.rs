@@ -12,7 +12,9 @@ use uuid::Uuid;
 use super::App;
 use super::answer::{CounterKeyAnswer, instant};
 use super::body::QueryOf;
+use super::lookups::{ReadingAnswer, look_up};
 use super::problem::{Problem, ProblemBody, Slug};
+use super::revisions::RevisionRow;
 use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError};
 
 /// Rows of an answer where the caller sets no limit.
@@ -35,7 +37,8 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct NumberQuery {
-    /// The number, exactly; one inside a range is answered with the row of its range.
+    /// The number, exactly; one inside a range is answered with the row of its range, a revision
+    /// with the row of its number.
     number: Option<String>,
     /// The document.
     document_id: Option<String>,
@@ -54,11 +57,26 @@ pub(super) struct NumberQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NumberList {
     numbers: Vec<NumberRow>,
+    /// The series that can read the number, where one is looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<Vec<ReadingAnswer>>,
+}
+
+/// As what a number stands in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FoundAs {
+    /// It was issued: alone, or as the first of a range.
+    Number,
+    /// It was issued within a range, whose row this is.
+    Range,
+    /// It is a revision of the number whose row this is.
+    Revision,
 }
 
 /// One allocation, with the names that auditors know.
 #[derive(Debug, Serialize, ToSchema)]
-struct NumberRow {
+pub(super) struct NumberRow {
     /// The allocation.
     #[schema(value_type = String)]
     allocation_id: Uuid,
@@ -105,6 +123,12 @@ struct NumberRow {
     path: IssuePath,
     /// The caller's key.
     idempotency_key: Option<String>,
+    /// Its revisions, oldest first; left out in look-ups by other fields than the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revisions: Option<Vec<RevisionRow>>,
+    /// As what the number that was looked for stands here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_as: Option<FoundAs>,
 }
 
 /// The values of one serial.
@@ -147,7 +171,17 @@ impl NumberRow {
             retry_count: row.entry.retry_count,
             path: row.entry.path,
             idempotency_key: record.idempotency_key.clone(),
+            revisions: None,
+            found_as: None,
         }
+    }
+
+    pub(super) fn with_revisions(row: JournalRow, revisions: Vec<RevisionRow>) -> Self {
+        NumberRow { revisions: Some(revisions), ..NumberRow::of(row) }
+    }
+
+    pub(super) fn found_as(self, found_as: FoundAs) -> Self {
+        NumberRow { found_as: Some(found_as), ..self }
     }
 }
 
@@ -170,35 +204,26 @@ pub(super) async fn list_numbers(
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
     let catalog = app.service.allocator.catalog();
-    let rows = super::finish(async move {
-        let mut rows = ledger.find(&filter).await?;
-        if let (Some(number), true) = (&filter.number, rows.is_empty()) {
-            let range = catalog.find_range(&ledger, number).await?;
-            rows.extend(range.filter(|row| is_wanted(&filter, row)));
+    let candidates = wanted.as_ref().map(|number| ReadingAnswer::all_of(&catalog, number));
+    let numbers = super::finish(async move {
+        match &filter.number {
+            Some(number) => look_up(&ledger, &catalog, number, &filter).await,
+            None => {
+                let rows = ledger.find(&filter).await?;
+                Ok::<_, LedgerError>(rows.into_iter().map(NumberRow::of).collect())
+            }
         }
-        Ok::<_, LedgerError>(rows)
     })
     .await?;
-    if let (Some(number), true) = (wanted, rows.is_empty()) {
+    if let (Some(number), true) = (wanted, numbers.is_empty()) {
         let detail = format!(
-            "no journal row that matches begins with {number:?}, and no range is known to hold it; \
-             a number inside a range stands under the range's first number"
+            "no journal row that matches begins with {number:?}, no revision has that text, and no \
+             range is known to hold it; a number inside a range stands under the range's first \
+             number"
         );
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
-    Ok(axum::Json(NumberList { numbers: rows.into_iter().map(NumberRow::of).collect() }))
-}
-
-/// Whether a row that was found by its range matches the rest of the filter too.
-fn is_wanted(filter: &JournalFilter, row: &JournalRow) -> bool {
-    let record = &row.entry.record;
-    let is = |wanted: &Option<String>, text: Option<&str>| {
-        wanted.as_deref().is_none_or(|wanted| text == Some(wanted))
-    };
-    is(&filter.document_id, record.document_id.as_deref())
-        && is(&filter.user_id, Some(&record.user_id))
-        && filter.from_us.is_none_or(|from_us| record.issued_at_us >= from_us)
-        && filter.until_us.is_none_or(|until_us| record.issued_at_us < until_us)
+    Ok(axum::Json(NumberList { numbers, candidates }))
 }
 
 impl NumberQuery {

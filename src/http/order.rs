@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -96,6 +98,13 @@ impl DocumentOrder {
         let order = NumberOrder { type_code, project, date, context, again };
         Ok(order.request(Some(document_id), idempotency_key, caller))
     }
+}
+
+/// The document that a path names.
+pub(super) fn document_of(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
+    let Path(document_id) =
+        path.map_err(|refusal| Problem::field("documentId", refusal.body_text()))?;
+    check_document_id("documentId", &document_id)
 }
 
 /// A document id, normalised like every input (R2.4).

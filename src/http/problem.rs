@@ -55,12 +55,16 @@ slugs! {
     RouteNotFound "route-not-found" NOT_FOUND "There is no such route",
     ConfigNotFound "config-not-found" NOT_FOUND "There is no such numbering configuration",
     NumberNotFound "number-not-found" NOT_FOUND "The journal has no such number",
+    DocumentNotNumbered "document-not-numbered" NOT_FOUND
+        "The journal has no number of the document",
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
     VersionConflict "version-conflict" CONFLICT "Other transactions changed the same rows",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT
         "The document has a number for another payload",
+    RevisionsExhausted "revisions-exhausted" CONFLICT
+        "The number has as many revisions as it may have",
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
     UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
         "The body must be application/json",
@@ -148,6 +152,17 @@ impl Problem {
             number_taken: NumberTaken::Maybe,
             ..Problem::new(Slug::Internal, "see the service's log under this request id")
         }
+    }
+
+    /// A bug that a call met which takes nothing. Logged here, once, like any other.
+    pub(super) fn unread(cause: &dyn fmt::Display) -> Self {
+        Problem { number_taken: NumberTaken::No, ..Problem::internal(cause) }
+    }
+
+    /// A refusal of the numbering language.
+    pub(super) fn of_input(input: &InputError) -> Self {
+        let problem = Problem::new(Slug::of_input(input), input.to_string());
+        Problem { field: Some(input.field()), ..problem }
     }
 
     /// The same problem, worth a retry after a moment.
@@ -278,9 +293,7 @@ impl From<&AllocError> for Problem {
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }
-            AllocError::Input(input) => {
-                Problem { field: Some(input.field()), ..told(Slug::of_input(input)) }
-            }
+            AllocError::Input(input) => Problem::of_input(input),
             AllocError::Field { field, reason } => Problem::field(*field, reason.clone()),
             AllocError::DocumentNumbered { number } => Problem {
                 document_number: Some(number.clone()),
@@ -355,7 +368,7 @@ impl From<LedgerError> for Problem {
             LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
-            _ => return Problem { number_taken: NumberTaken::No, ..Problem::internal(&error) },
+            _ => return Problem::unread(&error),
         };
         tracing::warn!(%error, "the ledger could not be read");
         Problem::new(slug, "the ledger could not be read now").retry_soon()

@@ -9,13 +9,16 @@ const OTHER: &str = "other";
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// All patterns. A segment in braces stands for any one.
-const PATTERNS: [&str; 10] = [
+const PATTERNS: [&str; 13] = [
     "/api/v1/documents/{documentId}/generate-number",
+    "/api/v1/documents/{documentId}/numbers",
+    "/api/v1/documents/{documentId}/revisions",
     "/api/v1/document-numbering/batches",
     "/api/v1/document-numbering/preview",
     "/api/v1/document-numbering/configs",
     "/api/v1/document-numbering/configs/{configId}",
     "/api/v1/document-numbering/numbers",
+    "/api/v1/document-numbering/numbers/{number}",
     "/openapi.json",
     "/healthz",
     "/readyz",

@@ -7,6 +7,7 @@
 
 mod batch;
 mod columns;
+mod documents;
 mod error;
 mod grid;
 mod line;
@@ -16,6 +17,7 @@ mod rows;
 mod sqlite;
 mod witness;
 
+pub use documents::Documents;
 pub use error::LedgerError;
 pub use rows::*;
 
@@ -33,7 +35,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Send + Sync + 'static {
+pub trait Ledger: Documents {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

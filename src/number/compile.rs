@@ -7,6 +7,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
+use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
@@ -32,9 +33,6 @@ const SERVED_MAX: usize = 1000;
 
 /// Most variables of one series.
 const VARIABLES_MAX: usize = 64;
-
-/// The revision's variable: it identifies no counter (R2.10).
-const REVISION: &str = "REV";
 
 /// Checks the fields that need no other first, so that an error names the cause and not a
 /// consequence; the template comes after its variables and serials.

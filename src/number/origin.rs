@@ -38,6 +38,11 @@ pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
     keys
 }
 
+/// Document types that a number may be of.
+pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
+    values(series, parsed, Dimension::Type).1
+}
+
 /// Name and possible values of a dimension, as counter keys hold them.
 fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Vec<String>) {
     let shown = |name: &str| parsed.variables.get(name).map(|value| vec![value.clone()]);

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use super::template::Part;
 use super::value::ValueRule;
 use super::{
-    CounterKey, Draft, InputError, Inputs, ParseError, Reset, SeriesDefinition, TemplateError,
+    CounterKey, Draft, InputError, Inputs, Original, ParseError, Reset, RevisedNumber,
+    RevisionError, SeriesDefinition, TemplateError,
 };
 
 /// A compiled series.
@@ -135,6 +136,25 @@ impl Series {
     /// [`ParseError`] says where the text departs from the template.
     pub fn parse(&self, number: &str) -> Result<Parsed, ParseError> {
         super::parse::parse(self, number)
+    }
+
+    /// Renders an issued number with another label (R2.10). Takes nothing.
+    ///
+    /// # Errors
+    /// [`RevisionError`] says what is wrong with the label, or why the number has no revisions.
+    pub fn revise(
+        &self,
+        original: &Original<'_>,
+        rev: &str,
+    ) -> Result<RevisedNumber, RevisionError> {
+        super::revision::revise(self, original, rev)
+    }
+
+    /// Document types that a number may be of: the one that it shows, or all that the series
+    /// serves.
+    #[must_use]
+    pub fn types_of(&self, parsed: &Parsed) -> Vec<String> {
+        super::origin::types(self, parsed)
     }
 
     /// Counters that the first serial of a number may have come from, at most 64. Candidates: a

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::compare::Comparison;
 use super::{RedisReport, Stores};
 use crate::backoff::Backoff;
-use crate::ledger::{Collision, Counter, LedgerError, SharedLedger, Span, Totals};
+use crate::ledger::{Collision, Counter, LedgerError, Revision, SharedLedger, Span, Totals};
 
 /// Counters read at once.
 const PAGE_COUNTERS: u32 = 500;
@@ -36,6 +36,8 @@ pub struct VerifyReport {
     pub twice: Vec<Finding>,
     /// Numbers that were issued twice, by whatever node or counter, newest first.
     pub collisions: Vec<Duplicate>,
+    /// Revisions of numbers that the journal does not have, or whose text it does not hold.
+    pub stray_revisions: Vec<Revision>,
     /// How Redis compares; absent where none is configured.
     pub redis: Option<RedisReport>,
 }
@@ -83,16 +85,18 @@ impl VerifyReport {
         self.missing.is_empty()
             && self.twice.is_empty()
             && self.totals.collisions == 0
+            && self.stray_revisions.is_empty()
             && self.redis.as_ref().is_none_or(RedisReport::is_clean)
     }
 }
 
 impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Totals { journal, gaps, collisions, rejected } = self.totals;
+        let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
         writeln!(f, "counters    {}", self.counters)?;
         writeln!(f, "values      {}", self.values)?;
         writeln!(f, "journal     {journal} rows")?;
+        writeln!(f, "revisions   {revisions}")?;
         writeln!(f, "gaps        {gaps} entries")?;
         writeln!(f, "rejected    {rejected} rows")?;
         writeln!(f, "collisions  {collisions}")?;
@@ -105,6 +109,10 @@ impl fmt::Display for VerifyReport {
         for Duplicate { number, allocation_id, other_allocation_id } in &self.collisions {
             let other = other_allocation_id.as_deref().unwrap_or("unknown");
             writeln!(f, "duplicate: {number} of allocation {allocation_id}, first of {other}")?;
+        }
+        for Revision { number, rev, of, .. } in &self.stray_revisions {
+            let place = format!("counter {} value {}", of.counter_id, of.value);
+            writeln!(f, "stray revision: {number} (rev {rev}) of {place}")?;
         }
         if let Some(redis) = &self.redis {
             write!(f, "{redis}")?;
@@ -143,6 +151,7 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
     }
     report.collisions =
         ledger.collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
+    report.stray_revisions = ledger.stray_revisions(FINDINGS_MAX).await?;
     report.totals = ledger.totals().await?;
     Ok(report)
 }

@@ -170,6 +170,18 @@ fn preview_and_parse_take_nothing() {
     assert!(parsed.to_string().contains("15") && parsed.to_string().contains("2024-01-22"));
     let refused = deployment.run(&["parse", "SPO", "SPO-2024012-015"]);
     assert_eq!(refused.status.code(), Some(1));
+    let listed = deployment.ok(&["parse", "SPO-20240122-015"]);
+    for line in ["series SPO", "type SPO", "date 2024-01-22", "SEQ 15"] {
+        assert!(listed.lines().any(|found| found == line), "{line}: {listed}");
+    }
+    // Letters and memos share a template: the text alone does not tell which it is.
+    let several = deployment.ok(&["parse", "A-B-0042-2568", "--json"]);
+    let several: serde_json::Value = serde_json::from_str(&several).unwrap();
+    let types = several.as_array().unwrap().iter().flat_map(|r| r["types"].as_array().unwrap());
+    let types: Vec<&str> = types.map(|name| name.as_str().unwrap()).collect();
+    assert!(types.contains(&"LETTER") && types.contains(&"MEMO"), "{types:?}");
+    let unknown = deployment.run(&["parse", "nobody's"]);
+    assert_eq!((unknown.status.code(), text(&unknown.stdout).as_str()), (Some(1), ""));
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
 }
 

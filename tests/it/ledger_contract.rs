@@ -5,6 +5,7 @@
 
 mod adoption;
 mod audits;
+mod documents;
 mod journal;
 mod lookups;
 mod opening;
@@ -166,6 +167,16 @@ ledger_contract! {
         gaps_are_listed_by_counter_series_and_reason
         the_masks_beside_a_value_are_those_of_its_neighbours
         events_of_an_epoch_are_its_own
+    }
+    documents {
+        the_numbers_of_a_document_are_paged_oldest_first
+        a_revision_is_written_once
+        a_revision_is_no_value_of_a_counter
+        a_text_is_a_number_or_a_revision_and_never_both
+        a_number_and_a_revision_that_want_one_text_at_once_do_not_both_get_it
+        revisions_of_one_text_at_once_are_one
+        a_number_has_no_more_revisions_than_it_may_have
+        a_revision_without_its_number_is_found
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

@@ -4,6 +4,7 @@
 mod api;
 mod commands;
 mod deployment;
+mod documents;
 mod faults;
 mod ledger_contract;
 mod links;

@@ -7,7 +7,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 const FLOORS: [&[&str]; 7] = [
     &["number"],
     &["counter", "ledger"],
-    &["allocator", "journal", "reconciler"],
+    &["allocator", "journal", "reconciler", "revision"],
     &["config"],
     &["service"],
     &["http"],

@@ -196,6 +196,8 @@ pub struct GapFilter {
 pub struct Totals {
     /// Journal rows.
     pub journal: u64,
+    /// Revisions of numbers.
+    pub revisions: u64,
     /// Gap register entries.
     pub gaps: u64,
     /// Collisions.

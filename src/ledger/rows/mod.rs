@@ -2,11 +2,13 @@
 //! UTC.
 
 mod counter;
+mod document;
 mod journal;
 mod partition;
 mod series;
 
 pub use counter::*;
+pub use document::*;
 pub use journal::*;
 pub use partition::*;
 pub use series::*;

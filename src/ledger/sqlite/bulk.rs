@@ -62,13 +62,15 @@ pub(super) async fn newest(
     for key in keys {
         let query = match wanted {
             Wanted::CallerKey => sqlx::query(
-                "select j.*, c.serial, c.key from journal j join counter c on c.counter_id = j.counter_id \
+                "select j.*, c.serial, c.key from journal j \
+                 join counter c on c.counter_id = j.counter_id \
                  where j.idempotency_key = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
                  and j.user_id = $4 order by j.issued_at_us desc, j.first_value desc limit 1",
             ),
             // A document is numbered once, whoever asks.
             Wanted::Document => sqlx::query(
-                "select j.*, c.serial, c.key from journal j join counter c on c.counter_id = j.counter_id \
+                "select j.*, c.serial, c.key from journal j \
+                 join counter c on c.counter_id = j.counter_id \
                  where j.document_id = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
                  order by j.issued_at_us desc, j.first_value desc limit 1",
             ),

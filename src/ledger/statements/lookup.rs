@@ -202,7 +202,7 @@ pub(super) async fn masks_beside(
 }
 
 /// The beginning of a query for whole rows of the journal, or of a part of it.
-fn select_rows(journal: &str) -> QueryBuilder<Db> {
+pub(super) fn select_rows(journal: &str) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("select ");
     query.push(ENTRY).push(", j.node_id, j.journaled_at_us, v.definition from ").push(journal);
     query.push(
@@ -218,7 +218,7 @@ struct Template {
     template: String,
 }
 
-fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
+pub(super) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
     let definition: Option<String> = row.try_get("definition")?;
     let template = match definition {
         Some(text) => from_json::<Template>(&text, "series_version.definition")?.template,

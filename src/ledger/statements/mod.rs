@@ -58,6 +58,9 @@ macro_rules! search {
     }};
 }
 
+// Below the macros that it uses.
+mod documents;
+
 /// The sixteen bytes of a node's identity.
 fn bytes(node: &NodeId) -> &[u8] {
     node.0.as_bytes().as_slice()

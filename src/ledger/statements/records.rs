@@ -48,14 +48,17 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
     allow_long_search(&mut tx).await?;
     let row = sqlx::query(
         "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
-         (select count(*) from collision) as collisions, \
+         (select count(*) from revision) as revisions, (select count(*) from collision) as collisions, \
          (select count(*) from journal_rejected) as rejected",
     )
     .fetch_one(&mut *tx)
     .await?;
     tx.commit().await?;
+    let (journal, revisions): (i64, i64) = (row.try_get("journal")?, row.try_get("revisions")?);
     Ok(Totals {
-        journal: unsigned(row.try_get("journal")?, "journal")?,
+        // Each revision has a row of the journal too, which is no number.
+        journal: unsigned(journal - revisions, "journal")?,
+        revisions: unsigned(revisions, "revision")?,
         gaps: unsigned(row.try_get("gaps")?, "gaps")?,
         collisions: unsigned(row.try_get("collisions")?, "collisions")?,
         rejected: unsigned(row.try_get("rejected")?, "rejected")?,

@@ -223,7 +223,7 @@ pub(super) async fn series_stamp(store: &Store) -> Result<i64, LedgerError> {
     Ok(stamp.unwrap_or(0))
 }
 
-fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
+pub(super) fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
     let definition: SeriesDefinition =
         from_json(row.try_get("definition")?, "series_version.definition")?;
     Ok(SeriesVersion {

@@ -1,0 +1,25 @@
+-- Revisions: an issued number again with another label (R2.10). They take no value, so they are no
+-- rows of the journal's counters. Their texts must be unlike every number's, now and later: each
+-- revision therefore has one more row in the journal, of the counter 0, which does not exist, with
+-- the revision's id for a value. The journal's unique key of number and scope holds over both, and
+-- nobody has to lock anything. Whoever reads the journal by its counters does not see these rows.
+-- old binary: refuses to start (the schema is newer than it knows)
+
+create table revision (
+    revision_id bigint generated always as identity constraint revision_pk primary key,
+    counter_id bigint not null,
+    value bigint not null,
+    rev text collate "C" not null,
+    allocation_id bytea not null,
+    number text collate "C" not null,
+    scope text collate "C" not null,
+    document_id text collate "C" not null,
+    user_id text collate "C" not null,
+    ip_address text,
+    reason text,
+    revised_at_us bigint not null,
+    -- A second equal label of a number (R2.10); also the way from a number to its revisions.
+    constraint revision_label_once unique (counter_id, value, rev),
+    -- Serves look-ups by text; the journal's own key keeps it apart from numbers.
+    constraint revision_number_once unique (number, scope)
+);

@@ -1,0 +1,163 @@
+//! `GET /api/v1/document-numbering/numbers/{number}`: what a number says, and whether it was issued
+//! (R2.8).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use serde::Serialize;
+use unicode_normalization::UnicodeNormalization;
+use utoipa::ToSchema;
+
+use super::App;
+use super::answer::ExpectedSerial;
+use super::numbers::{FoundAs, NumberRow};
+use super::problem::{Problem, ProblemBody, Slug};
+use super::revisions::with_revisions;
+use crate::allocator::{Catalog, Reading};
+use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
+use crate::number::Parsed;
+
+/// Most rows with one text: one per scope of uniqueness.
+const ROWS_MAX: u32 = 20;
+
+/// A number that is looked up.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct LookUp {
+    /// The number, in normal form.
+    number: String,
+    /// Whether the journal has it: as a number, within a range, or as a revision.
+    issued: bool,
+    /// Its rows, one per scope of uniqueness.
+    numbers: Vec<NumberRow>,
+    /// The series that can read it as a number of theirs, in their active versions.
+    candidates: Vec<ReadingAnswer>,
+}
+
+/// A number as one series reads it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReadingAnswer {
+    /// The numbering configuration (series).
+    pub config_id: i64,
+    /// Its code.
+    pub code: String,
+    /// Document types that the number may be of.
+    pub types: Vec<String>,
+    /// Variables shown, by name; the project and the type under the names of their tokens.
+    pub variables: BTreeMap<String, String>,
+    /// The date as far as it is shown.
+    pub date: Option<String>,
+    /// The time of day as far as it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The serials.
+    pub serials: Vec<ExpectedSerial>,
+    /// Whether the series can read it in more than one way; nothing of it is told then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ambiguous: bool,
+}
+
+impl ReadingAnswer {
+    /// The answer for a reading.
+    #[must_use]
+    pub fn of(reading: Reading) -> Self {
+        let Reading { served, types, parsed } = reading;
+        let ambiguous = parsed.is_none();
+        let nothing =
+            Parsed { variables: BTreeMap::new(), date: None, time: None, serials: Vec::new() };
+        let Parsed { variables, date, time, serials } = parsed.unwrap_or(nothing);
+        let serial = |serial: crate::number::ParsedSerial| ExpectedSerial {
+            name: serial.name,
+            value: serial.value.to_string(),
+        };
+        ReadingAnswer {
+            config_id: served.version.series_id,
+            code: served.version.definition.code.clone(),
+            types,
+            variables,
+            date,
+            time,
+            serials: serials.into_iter().map(serial).collect(),
+            ambiguous,
+        }
+    }
+
+    /// All readings of a number.
+    pub(super) fn all_of(catalog: &Catalog, number: &str) -> Vec<Self> {
+        catalog.readings(number).into_iter().map(Self::of).collect()
+    }
+}
+
+/// Everything in the journal that a number may be, and as what it stands there. All other fields of
+/// the filter must match too.
+pub(super) async fn look_up(
+    ledger: &SharedLedger,
+    catalog: &Catalog,
+    number: &str,
+    filter: &JournalFilter,
+) -> Result<Vec<NumberRow>, LedgerError> {
+    let mut rows = Vec::new();
+    for row in ledger.find(filter).await? {
+        rows.push((FoundAs::Number, row));
+    }
+    for revision in ledger.revisions_named(number, ROWS_MAX).await? {
+        let value = u64::try_from(revision.of.value).unwrap_or(u64::MAX);
+        let row = ledger.row_of(revision.of.counter_id, value).await?;
+        rows.extend(row.map(|row| (FoundAs::Revision, row)));
+    }
+    if rows.is_empty() {
+        let range = catalog.find_range(ledger, number).await?;
+        rows.extend(range.map(|row| (FoundAs::Range, row)));
+    }
+    rows.retain(|(found_as, row)| *found_as == FoundAs::Number || is_wanted(filter, row));
+    let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
+    let told = with_revisions(ledger, rows).await?;
+    Ok(found.into_iter().zip(told).map(|(found_as, row)| row.found_as(found_as)).collect())
+}
+
+/// Whether a row that was not found by the filter matches the rest of it.
+fn is_wanted(filter: &JournalFilter, row: &JournalRow) -> bool {
+    let record = &row.entry.record;
+    let is = |wanted: &Option<String>, text: Option<&str>| {
+        wanted.as_deref().is_none_or(|wanted| text == Some(wanted))
+    };
+    is(&filter.document_id, record.document_id.as_deref())
+        && is(&filter.user_id, Some(&record.user_id))
+        && filter.from_us.is_none_or(|from_us| record.issued_at_us >= from_us)
+        && filter.until_us.is_none_or(|until_us| record.issued_at_us < until_us)
+}
+
+/// Reads a number back, and says whether it was issued.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/numbers/{number}",
+    tag = "numbers",
+    params(("number" = String, Path, description = "The number, percent-encoded")),
+    responses(
+        (status = 200, body = LookUp),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn look_up_number(
+    State(app): State<App>,
+    number: Result<Path<String>, PathRejection>,
+) -> Result<axum::Json<LookUp>, Problem> {
+    let Path(number) = number.map_err(|refusal| Problem::field("number", refusal.body_text()))?;
+    if number.chars().any(char::is_control) {
+        return Err(Problem::field("number", "must not hold control characters"));
+    }
+    let number: String = number.nfc().collect();
+    let filter =
+        JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
+    let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
+    let (text, readers) = (number.clone(), Arc::clone(&catalog));
+    let numbers =
+        super::finish(async move { look_up(&ledger, &readers, &text, &filter).await }).await?;
+    let candidates = ReadingAnswer::all_of(&catalog, &number);
+    if numbers.is_empty() && candidates.is_empty() {
+        let detail = "the journal does not have it, and no active series can read it as a number";
+        return Err(Problem::new(Slug::NumberNotFound, format!("{number:?}: {detail}")));
+    }
+    Ok(axum::Json(LookUp { number, issued: !numbers.is_empty(), numbers, candidates }))
+}

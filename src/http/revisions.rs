@@ -1,0 +1,236 @@
+//! `POST /api/v1/documents/{documentId}/revisions`: an issued number with another label (R2.10).
+
+use std::collections::HashMap;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+use utoipa::ToSchema;
+
+use super::App;
+use super::answer::{CounterKeyAnswer, SerialAnswer, instant};
+use super::body::Json;
+use super::gate::Caller;
+use super::generate::status_of;
+use super::numbers::NumberRow;
+use super::order;
+use super::problem::{Problem, ProblemBody, Slug};
+use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
+use crate::number::RevisionError;
+use crate::revision::{ReviseError, RevisedDocument, RevisionRequest, revise};
+
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+/// A label for a number of the document.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RevisionOrder {
+    /// The label, a value of the variable `REV`.
+    rev: String,
+    /// Which number, as it was issued, where the document has several.
+    #[serde(default)]
+    number: Option<String>,
+    /// Which number: the one of the series with this code.
+    #[serde(default)]
+    series: Option<String>,
+    /// Why, at most 500 characters.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+impl RevisionOrder {
+    fn request(self, document_id: String, caller: &Caller) -> Result<RevisionRequest, Problem> {
+        check_texts(self.number.as_deref(), self.reason.as_deref())?;
+        let RevisionOrder { rev, number, series, reason } = self;
+        Ok(RevisionRequest {
+            document_id,
+            rev,
+            number: number.map(|number| number.nfc().collect()),
+            series,
+            reason,
+            user_id: caller.user_id.clone(),
+            ip_address: caller.ip_address.clone(),
+        })
+    }
+}
+
+/// Refuses what no ledger stores or looks for.
+pub(crate) fn check_texts(number: Option<&str>, reason: Option<&str>) -> Result<(), Problem> {
+    for (field, text) in [("number", number), ("reason", reason)] {
+        if text.is_some_and(|text| text.chars().any(char::is_control)) {
+            return Err(Problem::field(field, "must not hold control characters"));
+        }
+    }
+    if reason.is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+        let wanted = format!("must be at most {REASON_CHARS_MAX} characters long");
+        return Err(Problem::field("reason", wanted));
+    }
+    Ok(())
+}
+
+/// A number with its label.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RevisionAnswer {
+    /// The number with the label.
+    pub document_number: String,
+    /// The number as it was issued.
+    pub revision_of: String,
+    /// The label.
+    pub rev: String,
+    /// The document.
+    pub document_id: Option<String>,
+    /// Document type.
+    #[serde(rename = "type")]
+    pub type_code: String,
+    /// Project, where one was named.
+    pub project: Option<String>,
+    /// The numbering configuration (series).
+    pub config_id: i64,
+    /// The version that issued the number, and that rendered this one.
+    pub config_version: u32,
+    /// The counter of the first serial.
+    #[schema(value_type = Object)]
+    pub counter_key: CounterKeyAnswer,
+    /// The counters of all serials, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub counter_keys: Vec<CounterKeyAnswer>,
+    /// The serials, the same as those of the number.
+    pub serials: Vec<SerialAnswer>,
+    /// When the label was given, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    pub revised_at: String,
+    /// Whether the number had the label already.
+    pub replayed: bool,
+}
+
+impl RevisionAnswer {
+    /// The answer for a revised document.
+    #[must_use]
+    pub fn of(revised: &RevisedDocument) -> Self {
+        let record = &revised.original.entry.record;
+        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
+        let named = revised.serials.iter().zip(&revised.original.entry.taken);
+        RevisionAnswer {
+            document_number: revised.number.clone(),
+            revision_of: revised.original.entry.number.clone(),
+            rev: revised.rev.clone(),
+            document_id: record.document_id.clone(),
+            type_code: record.type_code.clone(),
+            project: record.project.clone(),
+            config_id: record.series_id,
+            config_version: record.version,
+            counter_key,
+            counter_keys,
+            serials: named.map(|(serial, taken)| SerialAnswer::of(&serial.name, taken)).collect(),
+            revised_at: instant(revised.revised_at_us),
+            replayed: revised.replayed,
+        }
+    }
+}
+
+/// A revision of a number, as the number's row shows it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RevisionRow {
+    /// The label.
+    rev: String,
+    /// The number with it.
+    number: String,
+    /// Who asked.
+    user_id: String,
+    /// From where.
+    ip_address: Option<String>,
+    /// Why.
+    reason: Option<String>,
+    /// When.
+    #[schema(format = DateTime)]
+    timestamp: String,
+}
+
+impl RevisionRow {
+    fn of(revision: Revision) -> Self {
+        RevisionRow {
+            rev: revision.rev,
+            number: revision.number,
+            user_id: revision.user_id,
+            ip_address: revision.ip_address,
+            reason: revision.reason,
+            timestamp: instant(revision.revised_at_us),
+        }
+    }
+}
+
+/// Journal rows with their revisions, as they are told.
+pub(super) async fn with_revisions(
+    ledger: &SharedLedger,
+    rows: Vec<JournalRow>,
+) -> Result<Vec<NumberRow>, LedgerError> {
+    let names: Vec<ValueOf> = rows.iter().filter_map(ValueOf::number).collect();
+    let mut revisions: HashMap<ValueOf, Vec<RevisionRow>> = HashMap::new();
+    for revision in ledger.revisions_of(&names).await? {
+        revisions.entry(revision.of).or_default().push(RevisionRow::of(revision));
+    }
+    let told = rows.into_iter().map(|row| {
+        let of = ValueOf::number(&row).and_then(|name| revisions.remove(&name));
+        NumberRow::with_revisions(row, of.unwrap_or_default())
+    });
+    Ok(told.collect())
+}
+
+/// Gives a number of a document another label. Takes nothing; repeating it changes nothing.
+#[utoipa::path(
+    post,
+    path = "/api/v1/documents/{documentId}/revisions",
+    tag = "documents",
+    params(("documentId" = String, Path, description = "At most 255 characters, percent-encoded")),
+    request_body = RevisionOrder,
+    responses(
+        (status = 201, body = RevisionAnswer, description = "A new label"),
+        (status = 200, body = RevisionAnswer, description = "The number had the label already"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn create_revision(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    document_id: Result<Path<String>, PathRejection>,
+    Json(order): Json<RevisionOrder>,
+) -> Result<Response, Problem> {
+    let request = order.request(order::document_of(document_id)?, &caller)?;
+    let (ledger, clock) = (app.service.ledger.clone(), app.service.clock.clone());
+    let work = async move { revise(&ledger, &clock, request).await };
+    let revised = super::finish(work).await?;
+    let answer = axum::Json(RevisionAnswer::of(&revised));
+    Ok((status_of(revised.replayed), answer).into_response())
+}
+
+impl From<ReviseError> for Problem {
+    fn from(error: ReviseError) -> Self {
+        let error = match error {
+            ReviseError::Ledger(error) => return error.into(),
+            other => other,
+        };
+        let told = |slug| Problem::new(slug, error.to_string());
+        match &error {
+            // Its record may be on its way.
+            ReviseError::NotNumbered { .. } => told(Slug::DocumentNotNumbered).retry_soon(),
+            ReviseError::NoSeries { .. } => Problem::field("series", error.to_string()),
+            ReviseError::Several { .. } | ReviseError::Range { .. } => {
+                Problem::field("number", error.to_string())
+            }
+            ReviseError::Number(RevisionError::NotShown { .. }) => {
+                Problem::field("rev", error.to_string())
+            }
+            ReviseError::Number(RevisionError::Input(input)) => Problem::of_input(input),
+            ReviseError::Number(RevisionError::Departed { .. }) | ReviseError::Ledger(_) => {
+                Problem::unread(&error)
+            }
+            ReviseError::Collided { .. } => told(Slug::TemplateAmbiguous),
+            ReviseError::TooMany { .. } => told(Slug::RevisionsExhausted),
+        }
+    }
+}

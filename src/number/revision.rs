@@ -1,0 +1,190 @@
+//! Revisions: an issued number again, with another label (R2.10).
+//!
+//! Takes no value and reads no clock. The first number is rendered once more beside the new one:
+//! only where that gives the very same text is everything known that the number was made of.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use thiserror::Error;
+
+use super::template::Part;
+use super::{InputError, Inputs, Series};
+
+/// The variable that holds the label: it identifies no counter.
+pub(super) const REVISION: &str = "REV";
+
+/// An issued number, as the version of its series that issued it is to render it again.
+#[derive(Clone, Copy, Debug)]
+pub struct Original<'a> {
+    /// What was asked, with the document's civil date (`yyyy-mm-dd`).
+    pub inputs: &'a Inputs,
+    /// One value per serial.
+    pub values: &'a [u64],
+    /// Its text.
+    pub number: &'a str,
+}
+
+/// A number with another label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisedNumber {
+    /// The label, in normal form.
+    pub rev: String,
+    /// The number; that of the original where the label is its own.
+    pub number: String,
+}
+
+/// Why a number has no such revision. Nothing was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RevisionError {
+    /// The template shows no label (slug `unknown-variable`).
+    #[error("series {series} shows no {{REV}}: its numbers have no revisions")]
+    NotShown {
+        /// Code of the series.
+        series: String,
+    },
+    /// The label, or the number with it, is not allowed.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The number cannot be rendered from what the journal knows of it.
+    #[error("{number} cannot be rendered again from its journal row: {reason}")]
+    Departed {
+        /// The number.
+        number: String,
+        /// What came out instead, or why nothing did.
+        reason: String,
+    },
+}
+
+/// Checks the label, then the original, then renders.
+pub(super) fn revise(
+    series: &Series,
+    original: &Original<'_>,
+    rev: &str,
+) -> Result<RevisedNumber, RevisionError> {
+    let code = || series.definition.code.clone();
+    let variable = series.variables.iter().find(|v| v.name == REVISION && v.shown);
+    let variable = variable.ok_or_else(|| RevisionError::NotShown { series: code() })?;
+    if rev.is_empty() {
+        return Err(InputError::MissingVariable { field: "rev".into(), series: code() }.into());
+    }
+    let rev = variable.rule.check("rev", rev)?;
+    let mut inputs = Inputs { date: date(series, original), ..original.inputs.clone() };
+    match render(series, &inputs, original.values) {
+        Ok(number) if number == original.number => {}
+        other => {
+            let reason = other.map_or_else(|error| error.to_string(), |text| format!("{text:?}"));
+            return Err(RevisionError::Departed { number: original.number.into(), reason });
+        }
+    }
+    inputs.context.insert(REVISION.into(), rev.clone());
+    let number = render(series, &inputs, original.values)?;
+    Ok(RevisedNumber { rev, number })
+}
+
+fn render(series: &Series, inputs: &Inputs, values: &[u64]) -> Result<String, InputError> {
+    // The date is given, with its time of day where one is shown: the present plays no part.
+    series.draft(inputs, Timestamp::UNIX_EPOCH)?.mask.fill(values)
+}
+
+/// The document's date; with the time of day that the number shows, where it shows one.
+fn date(series: &Series, original: &Original<'_>) -> Option<String> {
+    let given = original.inputs.date.clone();
+    if !series.parts.iter().any(|part| matches!(part, Part::Date(field) if field.is_time())) {
+        return given;
+    }
+    let shown = series.parse(original.number).ok().and_then(|parsed| parsed.time);
+    let moment = |date: &String, time: String| {
+        // A time of the hour alone is written with its minutes.
+        let time = if time.len() == 2 { format!("{time}:00") } else { time };
+        let civil = date.parse::<Date>().ok()?.to_datetime(time.parse::<Time>().ok()?);
+        let zoned = series.zone.to_zoned(civil).ok()?;
+        Some(zoned.timestamp().display_with_offset(zoned.offset()).to_string())
+    };
+    given.as_ref().zip(shown).and_then(|(date, time)| moment(date, time)).or(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{inputs, series};
+    use super::super::{SeriesDefinition, VariableDefinition};
+    use super::*;
+
+    fn with_label(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        series(|definition| {
+            definition.template = "{CORR_TYPE}-{SEQ:4}-{REV}".into();
+            let alphabet = Some("A-Z".to_owned());
+            let variable =
+                VariableDefinition { alphabet, width_max: Some(2), ..Default::default() };
+            definition.variables.insert(REVISION.into(), variable);
+            edit(definition);
+        })
+    }
+
+    fn revised(series: &Series, request: &Inputs, rev: &str) -> Result<String, RevisionError> {
+        let draft = series.draft(request, Timestamp::UNIX_EPOCH).expect("draft");
+        let number = draft.mask.fill(&[42]).expect("fits");
+        let issued = Inputs { date: Some(draft.document_date), ..request.clone() };
+        let original = Original { inputs: &issued, values: &[42], number: &number };
+        series.revise(&original, rev).map(|revised| revised.number)
+    }
+
+    #[test]
+    fn another_label_changes_nothing_but_itself() {
+        let series = with_label(|_| ());
+        let request = inputs("T", "", "2025-12-02", &[("REV", "A")]);
+        assert_eq!(revised(&series, &request, "B"), Ok("T-0042-B".into()));
+        assert_eq!(revised(&series, &request, "A"), Ok("T-0042-A".into()));
+    }
+
+    #[test]
+    fn a_default_label_is_the_first_one() {
+        let series = with_label(|definition| {
+            let label = definition.variables.get_mut(REVISION).expect("declared");
+            label.default = Some("A".into());
+        });
+        let request = inputs("T", "", "2025-12-02", &[]);
+        assert_eq!(revised(&series, &request, "A"), Ok("T-0042-A".into()));
+        assert_eq!(revised(&series, &request, "AB"), Ok("T-0042-AB".into()));
+    }
+
+    #[test]
+    fn a_time_of_day_is_taken_from_the_number() {
+        for (pattern, shown) in [("yyyyMMddHHmmss", "20251202090507"), ("yyyyMMddHH", "2025120209")]
+        {
+            let series = with_label(|definition| {
+                definition.template = format!("{{DATE:{pattern}}}-{{SEQ:4}}-{{REV}}");
+                definition.timezone = Some("Asia/Bangkok".into());
+            });
+            let request = inputs("T", "", "2025-12-02T09:05:07+07:00", &[("REV", "A")]);
+            assert_eq!(revised(&series, &request, "B"), Ok(format!("{shown}-0042-B")));
+        }
+    }
+
+    #[test]
+    fn a_label_that_is_not_shown_or_not_allowed_is_refused() {
+        let request = inputs("T", "", "2025-12-02", &[("REV", "A")]);
+        let series = with_label(|_| ());
+        for (rev, slug) in
+            [("b", "wrong-alphabet"), ("ABC", "value-too-long"), ("", "missing-variable")]
+        {
+            match revised(&series, &request, rev) {
+                Err(RevisionError::Input(error)) => {
+                    assert_eq!((error.slug(), error.field().as_str()), (slug, "rev"));
+                }
+                other => panic!("{rev:?}: {other:?}"),
+            }
+        }
+        let silent = with_label(|definition| definition.template = "{CORR_TYPE}-{SEQ:4}".into());
+        let refused = revised(&silent, &request, "B");
+        assert!(matches!(refused, Err(RevisionError::NotShown { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_number_that_its_journal_row_does_not_give_is_not_guessed() {
+        let series = with_label(|_| ());
+        let request = inputs("T", "", "2025-12-02", &[("REV", "A")]);
+        let original = Original { inputs: &request, values: &[42], number: "T-0043-A" };
+        let refused = series.revise(&original, "B").expect_err("another number");
+        assert!(refused.to_string().contains("T-0042-A"), "{refused}");
+    }
+}

@@ -1,0 +1,232 @@
+//! Revisions: gives an issued number of a document another label (R2.10).
+//!
+//! Finds the number in the journal, has the numbering language render it with the version of its
+//! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
+//! partition: nothing is taken, no lane and no Redis is asked.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::clock::SharedClock;
+use crate::ledger::{
+    JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Revised, Revision,
+    SharedLedger, ValueOf,
+};
+use crate::number::{Inputs, Original, RevisionError, Serial, Series, first_values};
+
+/// Longest wait for the journal to have a number that was issued a moment ago.
+const JOURNAL_WAIT: Duration = Duration::from_secs(2);
+
+/// Shortest and longest wait between two looks at it.
+const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+/// Most numbers of a document among which one is looked for by its series.
+const NUMBERS_MAX: u32 = 100;
+
+/// Numbers named where a document has several.
+const NAMED_MAX: usize = 5;
+
+/// A request for a revision.
+#[derive(Clone, Debug)]
+pub struct RevisionRequest {
+    /// The document.
+    pub document_id: String,
+    /// The new label.
+    pub rev: String,
+    /// Which of its numbers, where it has several: the number as it was issued.
+    pub number: Option<String>,
+    /// Which of its numbers: the one of the series with this code.
+    pub series: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who asks.
+    pub user_id: String,
+    /// From where.
+    pub ip_address: Option<String>,
+}
+
+/// A number with the label that was asked for.
+#[derive(Clone, Debug)]
+pub struct RevisedDocument {
+    /// The number as it was issued.
+    pub original: JournalRow,
+    /// The serials of the series, in the order of what was taken.
+    pub serials: Vec<Serial>,
+    /// The label.
+    pub rev: String,
+    /// The number with it.
+    pub number: String,
+    /// When the label was given.
+    pub revised_at_us: i64,
+    /// Whether the number had this label before: from an earlier call, or from its issue.
+    pub replayed: bool,
+}
+
+/// Why there is no revision. Nothing was taken, whatever it is.
+#[derive(Debug, Error)]
+pub enum ReviseError {
+    /// The journal has no such number of the document, after a wait for it.
+    #[error(
+        "the journal has no such number of document {document_id:?}; one that was issued a moment \
+         ago appears once its record is committed"
+    )]
+    NotNumbered {
+        /// The document.
+        document_id: String,
+    },
+    /// The series that should tell is none.
+    #[error("no active series has the code {code:?}")]
+    NoSeries {
+        /// The code.
+        code: String,
+    },
+    /// The document has several numbers.
+    #[error("the document has several numbers; name one of them: {numbers}")]
+    Several {
+        /// Some of them.
+        numbers: String,
+    },
+    /// The number stands for a range of values.
+    #[error("{number} begins a range; only single numbers have revisions")]
+    Range {
+        /// The first number of the range.
+        number: String,
+    },
+    /// The label or the series does not allow it.
+    #[error(transparent)]
+    Number(#[from] RevisionError),
+    /// Another number or revision has the text.
+    #[error("another number or revision has the text {number} already")]
+    Collided {
+        /// The text.
+        number: String,
+    },
+    /// The number has too many revisions.
+    #[error("{number} has {REVISIONS_MAX} revisions, as many as a number may have")]
+    TooMany {
+        /// The number as it was issued.
+        number: String,
+    },
+    /// The ledger, or what it holds.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Gives a number of a document another label; the same again where it has that label already.
+///
+/// # Errors
+/// See [`ReviseError`].
+pub async fn revise(
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    request: RevisionRequest,
+) -> Result<RevisedDocument, ReviseError> {
+    let original = find(ledger, &request).await?;
+    let record = &original.entry.record;
+    if original.entry.taken.iter().any(|taken| taken.range.first != taken.range.last) {
+        return Err(ReviseError::Range { number: original.entry.number.clone() });
+    }
+    let series = issuing_series(ledger, &original).await?;
+    let inputs = Inputs {
+        type_code: record.type_code.clone(),
+        project: record.project.clone(),
+        date: Some(record.document_date.clone()),
+        context: record.context.clone(),
+    };
+    let values = first_values(&original.entry.taken);
+    let number = &original.entry.number;
+    let revised =
+        series.revise(&Original { inputs: &inputs, values: &values, number }, &request.rev)?;
+    let serials = series.serials().to_vec();
+    if revised.number == *number {
+        let (rev, number, revised_at_us) = (revised.rev, number.clone(), record.issued_at_us);
+        return Ok(RevisedDocument {
+            original,
+            serials,
+            rev,
+            number,
+            revised_at_us,
+            replayed: true,
+        });
+    }
+    let nothing_taken = || LedgerError::Refused(format!("journal: {number} took nothing"));
+    let new = NewRevision {
+        of: ValueOf::number(&original).ok_or_else(nothing_taken)?,
+        allocation_id: record.allocation_id,
+        rev: revised.rev,
+        number: revised.number,
+        user_id: request.user_id,
+        ip_address: request.ip_address,
+        reason: request.reason,
+        revised_at_us: clock.now_us(),
+    };
+    let (revision, replayed) = match ledger.revise(&new).await? {
+        Revised::Written(revision) => (revision, false),
+        Revised::Known(revision) => (revision, true),
+        Revised::Collided => return Err(ReviseError::Collided { number: new.number }),
+        Revised::TooMany => return Err(ReviseError::TooMany { number: number.clone() }),
+    };
+    let Revision { rev, number, revised_at_us, .. } = revision;
+    Ok(RevisedDocument { original, serials, rev, number, revised_at_us, replayed })
+}
+
+/// The number that the request means, once the journal has it.
+async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<JournalRow, ReviseError> {
+    let series_id = match &request.series {
+        None => None,
+        Some(code) => {
+            let active = ledger.series().await?;
+            let found = active.iter().find(|version| version.definition.code == *code);
+            let no_series = || ReviseError::NoSeries { code: code.clone() };
+            Some(found.ok_or_else(no_series)?.series_id)
+        }
+    };
+    let deadline = Instant::now() + JOURNAL_WAIT;
+    let mut wait = Backoff::new(LOOK_DELAYS.0, LOOK_DELAYS.1);
+    loop {
+        let mut rows = look(ledger, request).await?;
+        rows.retain(|row| series_id.is_none_or(|id| row.entry.record.series_id == id));
+        if rows.len() > 1 {
+            let named = rows.iter().take(NAMED_MAX).map(|row| row.entry.number.as_str());
+            return Err(ReviseError::Several { numbers: named.collect::<Vec<_>>().join(", ") });
+        }
+        if let Some(row) = rows.pop() {
+            return Ok(row);
+        }
+        if Instant::now() >= deadline {
+            let document_id = request.document_id.clone();
+            return Err(ReviseError::NotNumbered { document_id });
+        }
+        wait.wait().await;
+    }
+}
+
+/// The numbers of the document that could be meant.
+async fn look(
+    ledger: &SharedLedger,
+    request: &RevisionRequest,
+) -> Result<Vec<JournalRow>, LedgerError> {
+    if request.number.is_none() {
+        return ledger.numbers_of(&request.document_id, None, NUMBERS_MAX).await;
+    }
+    let filter = JournalFilter {
+        number: request.number.clone(),
+        document_id: Some(request.document_id.clone()),
+        limit: NUMBERS_MAX,
+        ..JournalFilter::default()
+    };
+    ledger.find(&filter).await
+}
+
+/// The series in the version that issued a number.
+async fn issuing_series(ledger: &SharedLedger, row: &JournalRow) -> Result<Series, LedgerError> {
+    let record = &row.entry.record;
+    let version = ledger.series_version(record.series_id, record.version).await?;
+    let named = || format!("series {} version {}", record.series_id, record.version);
+    let version = version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
+    Series::compile(version.definition)
+        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))
+}

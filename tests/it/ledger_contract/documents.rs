@@ -1,0 +1,204 @@
+//! What the ledger knows of documents.
+
+use numerator::ledger::{
+    At, Closing, Entry, JournalFilter, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised,
+    TakeOutcome, ValueOf,
+};
+
+use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, seed, with};
+
+pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (one, ..) = world.seed(open, &seed("one")).await;
+    let (other, ..) = world.seed(open, &seed("other")).await;
+    let of_document = |counter_id, value, document: &str, age_us: i64| {
+        with(entry(open, counter_id, value), |record| {
+            record.document_id = Some(document.into());
+            record.issued_at_us = NOW_US - age_us;
+        })
+    };
+    // Two at one moment, and journaled in another order than they were asked for.
+    let entries = [
+        of_document(one, 2, "d", 10),
+        of_document(other, 1, "d", 30),
+        of_document(one, 1, "d", 30),
+        of_document(one, 3, "D", 20),
+    ];
+    world.append(&entries).await;
+    let mut expected = vec![&entries[2], &entries[1], &entries[0]];
+    expected.sort_by_key(|entry| (entry.record.issued_at_us, entry.taken[0].counter_id));
+    let expected: Vec<_> = expected.into_iter().map(|entry| entry.number.clone()).collect();
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let page = world.ledger.numbers_of("d", after, 2).await.unwrap();
+        assert!(page.len() <= 2);
+        let Some(last) = page.last() else { break };
+        after = Position::of(last);
+        found.extend(page.into_iter().map(|row| row.entry.number));
+    }
+    assert_eq!(found, expected);
+    assert_eq!(world.ledger.numbers_of("nobody", None, 2).await.unwrap(), []);
+}
+
+/// Two numbers of a document each, in the journal.
+async fn two_numbers(world: &World) -> (At, Entry, Entry) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (id, ..) = world.seed(open, &seed("k")).await;
+    let entries = [entry(open, id, 1), entry(open, id, 2)];
+    world.append(&entries).await;
+    let [one, other] = entries;
+    (open, one, other)
+}
+
+fn name(entry: &Entry) -> ValueOf {
+    let taken = entry.taken[0];
+    ValueOf { counter_id: taken.counter_id, value: i64::try_from(taken.range.first).unwrap() }
+}
+
+fn revision(of: &Entry, rev: &str, number: &str) -> NewRevision {
+    NewRevision {
+        of: name(of),
+        allocation_id: of.record.allocation_id,
+        rev: rev.into(),
+        number: number.into(),
+        user_id: "u".into(),
+        ip_address: None,
+        reason: Some("reviewed".into()),
+        revised_at_us: NOW_US,
+    }
+}
+
+pub(super) async fn a_revision_is_written_once(world: World) {
+    let (_, one, other) = two_numbers(&world).await;
+    let wanted = revision(&one, "B", "one-B");
+    let Revised::Written(first) = world.ledger.revise(&wanted).await.unwrap() else { panic!() };
+    assert_eq!((first.of, &*first.rev, &*first.number), (name(&one), "B", "one-B"));
+    assert_eq!(Some(&first.document_id), one.record.document_id.as_ref());
+    let later = NewRevision { revised_at_us: NOW_US + 1, user_id: "v".into(), ..wanted.clone() };
+    assert_eq!(world.ledger.revise(&later).await.unwrap(), Revised::Known(first.clone()));
+    let Revised::Written(third) = world.ledger.revise(&revision(&one, "C", "one-C")).await.unwrap()
+    else {
+        panic!()
+    };
+    let names = [name(&one), name(&other)];
+    assert_eq!(world.ledger.revisions_of(&names).await.unwrap(), [first.clone(), third]);
+    assert_eq!(world.ledger.revisions_of(&names[1..]).await.unwrap(), []);
+    assert_eq!(world.ledger.revisions_of(&[]).await.unwrap(), []);
+    assert_eq!(world.ledger.revisions_named("one-B", 10).await.unwrap(), [first]);
+    let stranger = NewRevision { allocation_id: other.record.allocation_id, ..wanted };
+    let refused = world.ledger.revise(&stranger).await.unwrap_err();
+    assert!(matches!(refused, LedgerError::Refused(_)), "{refused}");
+}
+
+pub(super) async fn a_revision_is_no_value_of_a_counter(world: World) {
+    let (open, one, _) = two_numbers(&world).await;
+    world.ledger.revise(&revision(&one, "B", "{one}-B")).await.unwrap();
+    world.verify().await;
+    let totals = world.ledger.totals().await.unwrap();
+    assert_eq!((totals.journal, totals.revisions, totals.gaps), (2, 1, 0));
+    let filter = JournalFilter { user_id: Some("u".into()), ..JournalFilter::default() };
+    assert_eq!(world.ledger.find(&filter).await.unwrap().len(), 2, "numbers only");
+    let question = question(&one.record);
+    let found = world.ledger.replays(&[question]).await.unwrap().remove(0);
+    assert_eq!(found.by_document, Some(one.clone()), "its document has one number");
+    assert_eq!(world.ledger.stray_revisions(10).await.unwrap(), []);
+    let next = entry(open, one.taken[0].counter_id, 3);
+    world.append(&[next]).await;
+    world.verify().await;
+}
+
+pub(super) async fn a_text_is_a_number_or_a_revision_and_never_both(world: World) {
+    let (open, one, other) = two_numbers(&world).await;
+    let taken = revision(&one, "B", &other.number);
+    assert_eq!(world.ledger.revise(&taken).await.unwrap(), Revised::Collided);
+    assert_eq!(world.ledger.revisions_of(&[name(&one)]).await.unwrap(), []);
+    world.ledger.revise(&revision(&one, "B", "text")).await.unwrap();
+    let of_other = revision(&other, "B", "text");
+    assert_eq!(world.ledger.revise(&of_other).await.unwrap(), Revised::Collided);
+    // A number that is rendered later, on either path.
+    let mut late = entry(open, one.taken[0].counter_id, 3);
+    late.number = "text".into();
+    let appended = world.ledger.append(world.node, &[late.clone()]).await.unwrap();
+    assert_eq!(appended.collisions, [late.record.allocation_id]);
+    let first = world.ledger.collisions(10).await.unwrap().remove(0);
+    assert_eq!(first.other_allocation_id, Some(one.record.allocation_id));
+    let database = world.database_epoch().await;
+    let mut record = record("d");
+    record.mask = "text".into();
+    let outcomes = world.ledger.take(database, world.node, &[order_of(record)], LOCK_WAIT).await;
+    let collided = TakeOutcome::Collided { number: "text".into() };
+    assert_eq!(outcomes.unwrap().outcomes, [collided]);
+    // Another scope is another matter.
+    let mut elsewhere = with(entry(open, one.taken[0].counter_id, 9), |record| {
+        record.scope = "project=P".into();
+    });
+    elsewhere.number = "text".into();
+    world.append(&[elsewhere]).await;
+}
+
+pub(super) async fn a_number_and_a_revision_that_want_one_text_at_once_do_not_both_get_it(
+    world: World,
+) {
+    let (open, one, _) = two_numbers(&world).await;
+    let another = world.another().await;
+    for value in 3..23 {
+        let text = format!("text-{value}");
+        let mut number = entry(open, one.taken[0].counter_id, value);
+        number.number.clone_from(&text);
+        let wanted = revision(&one, &value.to_string(), &text);
+        let numbers = [number];
+        let (appended, revised) =
+            tokio::join!(world.ledger.append(world.node, &numbers), another.revise(&wanted));
+        let is_number = appended.unwrap().collisions.is_empty();
+        let is_revision = matches!(revised.unwrap(), Revised::Written(_));
+        assert!(is_number != is_revision, "{text}: {is_number} and {is_revision}");
+    }
+}
+
+pub(super) async fn revisions_of_one_text_at_once_are_one(world: World) {
+    let (_, one, other) = two_numbers(&world).await;
+    let another = world.another().await;
+    for round in 0..10 {
+        let (rev, text) = (format!("R{round}"), format!("text-{round}"));
+        let [a, b, c] = [&one, &one, &other].map(|of| revision(of, &rev, &text));
+        let (first, second, third) =
+            tokio::join!(world.ledger.revise(&a), another.revise(&b), another.revise(&c));
+        let all = [first.unwrap(), second.unwrap(), third.unwrap()];
+        let written = all.iter().filter(|revised| matches!(revised, Revised::Written(_)));
+        assert_eq!(written.count(), 1, "{all:?}");
+        assert_eq!(world.ledger.revisions_named(&text, 10).await.unwrap().len(), 1);
+    }
+}
+
+pub(super) async fn a_number_has_no_more_revisions_than_it_may_have(world: World) {
+    let (_, one, other) = two_numbers(&world).await;
+    for index in 0..REVISIONS_MAX {
+        let wanted = revision(&one, &index.to_string(), &format!("one-{index}"));
+        let revised = world.ledger.revise(&wanted).await.unwrap();
+        assert!(matches!(revised, Revised::Written(_)), "{index}: {revised:?}");
+    }
+    let one_more = revision(&one, "more", "one-more");
+    assert_eq!(world.ledger.revise(&one_more).await.unwrap(), Revised::TooMany);
+    let known = world.ledger.revise(&revision(&one, "0", "one-0")).await.unwrap();
+    assert!(matches!(known, Revised::Known(_)), "{known:?}");
+    let of_other = world.ledger.revise(&revision(&other, "0", "other-0")).await.unwrap();
+    assert!(matches!(of_other, Revised::Written(_)), "{of_other:?}");
+}
+
+pub(super) async fn a_revision_without_its_number_is_found(world: World) {
+    let (_, one, other) = two_numbers(&world).await;
+    world.ledger.revise(&revision(&one, "B", "one-B")).await.unwrap();
+    world.ledger.revise(&revision(&other, "B", "other-B")).await.unwrap();
+    // Only another hand can write this.
+    let gone = "delete from journal where number = 'other-B'";
+    if let Some(path) = world.url.strip_prefix("sqlite:") {
+        let pool = sqlx::SqlitePool::connect(path).await.unwrap();
+        sqlx::query(gone).execute(&pool).await.unwrap();
+    } else {
+        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+        sqlx::query(gone).execute(&pool).await.unwrap();
+    }
+    let stray = world.ledger.stray_revisions(10).await.unwrap();
+    assert_eq!(stray.iter().map(|r| &*r.number).collect::<Vec<_>>(), ["other-B"]);
+}
