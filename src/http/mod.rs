@@ -17,6 +17,7 @@ mod order;
 mod preview;
 mod problem;
 mod routes;
+mod serials;
 mod server;
 mod texts;
 
@@ -97,6 +98,14 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::list_configs))
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))
+        .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
+        .routes(routes!(serials::generate_system_serial).layer(Extension(single)))
+        .routes(routes!(serials::generate_interface_serial).layer(Extension(single)))
+        .routes(routes!(serials::check_interface_serial).layer(Extension(single)))
+        .routes(routes!(serials::begin_step).layer(Extension(single)))
+        .routes(routes!(serials::succeed_step).layer(Extension(single)))
+        .routes(routes!(serials::fail_step).layer(Extension(single)))
+        .routes(routes!(serials::show_chain))
         .routes(routes!(health::show_health))
         .routes(routes!(health::show_readiness))
         .routes(routes!(health::show_metrics))

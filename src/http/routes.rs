@@ -9,13 +9,21 @@ const OTHER: &str = "other";
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// All patterns. A segment in braces stands for any one.
-const PATTERNS: [&str; 10] = [
+const PATTERNS: [&str; 18] = [
     "/api/v1/documents/{documentId}/generate-number",
     "/api/v1/document-numbering/batches",
     "/api/v1/document-numbering/preview",
     "/api/v1/document-numbering/configs",
     "/api/v1/document-numbering/configs/{configId}",
     "/api/v1/document-numbering/numbers",
+    "/api/v1/serials/unified",
+    "/api/v1/serials/unified/{serial}",
+    "/api/v1/serials/system",
+    "/api/v1/serials/system/begin",
+    "/api/v1/serials/system/succeed",
+    "/api/v1/serials/system/fail",
+    "/api/v1/serials/interface",
+    "/api/v1/serials/interface/check",
     "/openapi.json",
     "/healthz",
     "/readyz",

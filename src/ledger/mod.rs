@@ -13,11 +13,13 @@ mod line;
 mod patience;
 mod postgres;
 mod rows;
+mod serials;
 mod sqlite;
 mod witness;
 
 pub use error::LedgerError;
 pub use rows::*;
+pub use serials::SerialLedger;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Send + Sync + 'static {
+pub trait Ledger: SerialLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

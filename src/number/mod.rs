@@ -9,6 +9,7 @@ mod date;
 mod definition;
 mod draft;
 mod error;
+mod exchange;
 mod key;
 mod lexer;
 mod mask;
@@ -34,6 +35,7 @@ pub use definition::{
 };
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
+pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};

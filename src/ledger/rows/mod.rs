@@ -4,9 +4,11 @@
 mod counter;
 mod journal;
 mod partition;
+mod serials;
 mod series;
 
 pub use counter::*;
 pub use journal::*;
 pub use partition::*;
+pub use serials::*;
 pub use series::*;
