@@ -206,9 +206,7 @@ fn of_one_serial(slug: Slug) -> Sentence {
             "该交易的状态已变更，请联系系统管理员",
             "The state of this transaction has changed. Please contact the administrator.",
         ],
-        Slug::StepNotFound => {
-            ["ไม่พบรายการนี้", "未找到该交易", "There is no such transaction."]
-        }
+        Slug::StepNotFound => ["ไม่พบรายการนี้", "未找到该交易", "There is no such transaction."],
         _ => BROKEN,
     }
 }

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 
-use super::{Begun, BeginStep, ChainQuery, Checked, EndStep, Ended, InterfaceCheck, LedgerError, Link};
+use super::{
+    BeginStep, Begun, ChainQuery, Checked, EndStep, Ended, InterfaceCheck, LedgerError, Link,
+};
 
 /// Checks and steps of exchange serials. Each method is one transaction; the serial's own row is
 /// the fence, so that of many callers, in many processes, one is told to go on.

@@ -290,7 +290,12 @@ impl ExchangeSerial {
     }
 
     /// Takes over the text of a part, whose characters are known to be right.
-    fn set(&mut self, part: ExchangePart, text: &str, position: usize) -> Result<(), ExchangeError> {
+    fn set(
+        &mut self,
+        part: ExchangePart,
+        text: &str,
+        position: usize,
+    ) -> Result<(), ExchangeError> {
         let no_date = || ExchangeError::Date { position, digits: excerpt(text) };
         match part {
             System => self.system = text.into(),
@@ -353,8 +358,16 @@ mod tests {
             (Unified, "C000-A0101201507100123456789", "character 5, '-', is not allowed in `sys"),
             (Unified, "C0001A01X1201507100123456789", "character 9, 'X', is not allowed in `ins"),
             (Unified, "C0001กขค01201507100123456789", "character 6, 'ก', is not allowed in `mod"),
-            (Unified, "C0001A0101201502290123456789", "characters 11 to 18, \"20150229\", are no d"),
-            (Unified, "C0001A0101000007100123456789", "characters 11 to 18, \"00000710\", are no d"),
+            (
+                Unified,
+                "C0001A0101201502290123456789",
+                "characters 11 to 18, \"20150229\", are no d",
+            ),
+            (
+                Unified,
+                "C0001A0101000007100123456789",
+                "characters 11 to 18, \"00000710\", are no d",
+            ),
             (Unified, "C0001A0101201507100000000000", "characters 19 and on are the sequence 0"),
             (
                 Interface,
@@ -371,7 +384,8 @@ mod tests {
     fn a_part_has_its_width_and_its_characters() {
         assert_eq!(System.check("C0001"), Ok(()));
         assert_eq!(Instance.check("01"), Ok(()));
-        for (part, text) in [(System, "C001"), (Instance, "1"), (Instance, "A1"), (Module, "é01")] {
+        for (part, text) in [(System, "C001"), (Instance, "1"), (Instance, "A1"), (Module, "é01")]
+        {
             assert!(part.check(text).is_err(), "{text}");
         }
     }
@@ -381,9 +395,8 @@ mod tests {
     fn the_series_render_the_layout_and_count_by_system_module_instance_and_day() {
         let definitions = builtin_series();
         for kind in ExchangeKind::ALL {
-            let of_kind = |definition: &&crate::number::SeriesDefinition| {
-                definition.code == kind.type_code()
-            };
+            let of_kind =
+                |definition: &&crate::number::SeriesDefinition| definition.code == kind.type_code();
             let definition = definitions.iter().find(of_kind).expect("built in");
             assert_eq!(definition.template, kind.template());
             let series = Series::compile(definition.clone()).expect("compiles");

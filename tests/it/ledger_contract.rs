@@ -11,6 +11,7 @@ mod opening;
 mod partitions;
 mod restored;
 mod seeds;
+mod serials;
 mod setup;
 mod takes;
 mod world;
@@ -164,6 +165,19 @@ ledger_contract! {
         gaps_are_listed_by_counter_series_and_reason
         the_masks_beside_a_value_are_those_of_its_neighbours
         events_of_an_epoch_are_its_own
+    }
+    serials {
+        an_interface_serial_is_accepted_once_within_its_window
+        a_check_repeated_under_its_key_is_accepted_again
+        of_many_checks_of_one_serial_one_is_accepted
+        a_step_runs_while_unknown_or_failed_and_never_after_success
+        of_many_beginners_of_one_step_one_runs
+        a_begin_repeated_under_its_key_runs_only_while_in_progress
+        only_the_current_attempt_ends_and_only_its_runner_succeeds
+        an_ending_repeated_with_the_same_content_is_harmless
+        a_step_belongs_to_one_unified_serial
+        a_chain_lists_its_serials_and_events_in_pages
+        random_calls_about_a_step_follow_its_rules
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

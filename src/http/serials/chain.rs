@@ -84,8 +84,7 @@ pub(in crate::http) async fn show_chain(
     serial: Result<Path<String>, PathRejection>,
     QueryOf(page): QueryOf<ChainPage>,
 ) -> Result<axum::Json<ChainAnswer>, Problem> {
-    let Path(serial) =
-        serial.map_err(|refusal| Problem::field("serial", refusal.body_text()))?;
+    let Path(serial) = serial.map_err(|refusal| Problem::field("serial", refusal.body_text()))?;
     read("serial", ExchangeKind::Unified, &serial)?;
     let rows = page.limit.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&rows) {

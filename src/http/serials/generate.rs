@@ -212,11 +212,7 @@ struct Exchange {
 
 impl Exchange {
     /// A serial of a system, module and instance.
-    fn of(
-        kind: ExchangeKind,
-        source: [String; 3],
-        date: Option<String>,
-    ) -> Result<Self, Problem> {
+    fn of(kind: ExchangeKind, source: [String; 3], date: Option<String>) -> Result<Self, Problem> {
         let context = BTreeMap::new();
         let mut exchange = Exchange { kind, date, context, document_id: None };
         let parts = [ExchangePart::System, ExchangePart::Module, ExchangePart::Instance];
