@@ -30,6 +30,8 @@ const REJECTED: &str = "numerator_rejected_total";
 const LEDGER_WENT_BACK: &str = "numerator_ledger_went_back_total";
 const GAPS: &str = "numerator_gaps_total";
 const LEDGER_RETRIES: &str = "numerator_ledger_retries_total";
+const SERIAL_CHECKS: &str = "numerator_serial_checks_total";
+const SERIAL_STEPS: &str = "numerator_serial_steps_total";
 const CEILING_RAISES: &str = "numerator_ceiling_raises_total";
 
 /// From half a millisecond to the time limit of a request, in seconds.
@@ -114,6 +116,16 @@ impl Metrics {
         counter!(REQUESTS, "route" => route, "status" => status.to_string()).increment(1);
         histogram!(REQUEST_SECONDS, "route" => route).record(took.as_secs_f64());
     }
+
+    /// Counts a check of an interface serial: `accepted` or `repeated`.
+    pub fn count_serial_check(&self, outcome: &'static str) {
+        counter!(SERIAL_CHECKS, "outcome" => outcome).increment(1);
+    }
+
+    /// Counts a call about a step, by what became of it.
+    pub fn count_serial_step(&self, outcome: &'static str) {
+        counter!(SERIAL_STEPS, "outcome" => outcome).increment(1);
+    }
 }
 
 impl Default for Metrics {
@@ -152,6 +164,8 @@ fn describe() {
         (LEDGER_WENT_BACK, "Times that the ledger was held because it had gone back."),
         (GAPS, "Runs of values entered into the gap register."),
         (CEILING_RAISES, "Ceilings raised."),
+        (SERIAL_CHECKS, "Checks of interface serials, by outcome (accepted, repeated)."),
+        (SERIAL_STEPS, "Calls about steps of system serials, by outcome."),
         (LEDGER_RETRIES, "Transactions tried again, by reason (lock, conflict, connection)."),
     ] {
         describe_counter!(name, Unit::Count, help);

@@ -189,6 +189,34 @@ fn of_one_slug(slug: Slug) -> Sentence {
             "该单据类型尚未设置编号，请联系系统管理员",
             "Documents of this type are not numbered yet. Please contact the administrator.",
         ],
+        other => of_one_serial(other),
+    }
+}
+
+/// Sentences on serials between systems; what nobody has a sentence for is a bug.
+fn of_one_serial(slug: Slug) -> Sentence {
+    match slug {
+        Slug::InterfaceSerialRepeated => [
+            "ระบบได้รับรายการนี้แล้ว ไม่ต้องส่งซ้ำ",
+            "该请求已收到，请勿重复提交",
+            "This request has been received already. Do not send it again.",
+        ],
+        Slug::AlreadyProcessed => [
+            "รายการนี้ดำเนินการเสร็จแล้ว",
+            "该交易已处理成功",
+            "This transaction has been processed already.",
+        ],
+        Slug::StateUnknown => [
+            "รายการนี้กำลังดำเนินการหรือยังไม่ทราบผล กรุณาตรวจสอบสถานะ",
+            "该交易正在处理中或结果未知，请核实交易状态",
+            "This transaction is in progress, or its result is not known. Please check its state.",
+        ],
+        Slug::AttemptNotCurrent => [
+            "สถานะของรายการนี้เปลี่ยนไปแล้ว กรุณาติดต่อผู้ดูแลระบบ",
+            "该交易的状态已变更，请联系系统管理员",
+            "The state of this transaction has changed. Please contact the administrator.",
+        ],
+        Slug::StepNotFound => ["ไม่พบรายการนี้", "未找到该交易", "There is no such transaction."],
         _ => BROKEN,
     }
 }
@@ -229,6 +257,8 @@ mod tests {
         for slug in Slug::ALL.iter().copied() {
             let thai = match (slug, slug.status().as_u16()) {
                 (Slug::SequenceExhausted | Slug::DocumentAlreadyNumbered, _) => continue,
+                (Slug::InterfaceSerialRepeated | Slug::StateUnknown, _) => continue,
+                (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",

@@ -20,6 +20,7 @@ mod preview;
 mod problem;
 mod revisions;
 mod routes;
+mod serials;
 mod server;
 mod texts;
 
@@ -106,6 +107,14 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::show_config))
         .routes(routes!(numbers::list_numbers))
         .routes(routes!(lookups::look_up_number))
+        .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
+        .routes(routes!(serials::generate_system_serial).layer(Extension(single)))
+        .routes(routes!(serials::generate_interface_serial).layer(Extension(single)))
+        .routes(routes!(serials::check_interface_serial).layer(Extension(single)))
+        .routes(routes!(serials::begin_step).layer(Extension(single)))
+        .routes(routes!(serials::succeed_step).layer(Extension(single)))
+        .routes(routes!(serials::fail_step).layer(Extension(single)))
+        .routes(routes!(serials::show_chain))
         .routes(routes!(health::show_health))
         .routes(routes!(health::show_readiness))
         .routes(routes!(health::show_metrics))

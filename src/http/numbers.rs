@@ -18,16 +18,16 @@ use super::revisions::RevisionRow;
 use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError};
 
 /// Rows of an answer where the caller sets no limit.
-const ROWS_DEFAULT: u32 = 100;
+pub(super) const ROWS_DEFAULT: u32 = 100;
 /// Most rows of an answer.
-const ROWS_MAX: u32 = 1_000;
+pub(super) const ROWS_MAX: u32 = 1_000;
 
 /// What a limit must be.
 const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
 const _: () = assert!(ROWS_MAX == 1_000);
 
 /// Reads the limit; a refusal says what would be one.
-fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+pub(super) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(|_| de::Error::custom(LIMIT_WANTED))
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::language::{Language, user_message};
+use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken, Unavailable};
 use crate::ledger::LedgerError;
 use crate::number::{InputError, RuleError};
@@ -57,6 +58,7 @@ slugs! {
     NumberNotFound "number-not-found" NOT_FOUND "The journal has no such number",
     DocumentNotNumbered "document-not-numbered" NOT_FOUND
         "The journal has no number of the document",
+    StepNotFound "step-not-found" NOT_FOUND "Nobody has begun the step",
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
@@ -65,6 +67,11 @@ slugs! {
         "The document has a number for another payload",
     RevisionsExhausted "revisions-exhausted" CONFLICT
         "The number has as many revisions as it may have",
+    InterfaceSerialRepeated "interface-serial-repeated" CONFLICT
+        "The interface serial was seen before",
+    StateUnknown "state-unknown" CONFLICT "The step is in progress, or nobody knows",
+    AlreadyProcessed "already-processed" CONFLICT "The step has succeeded already",
+    AttemptNotCurrent "attempt-not-current" CONFLICT "The attempt is not in progress",
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
     UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
         "The body must be application/json",
@@ -122,6 +129,8 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// The number that the document has already.
     document_number: Option<String>,
+    /// How the serial stands that was refused.
+    standing: Option<SerialStanding>,
 }
 
 impl Problem {
@@ -135,6 +144,7 @@ impl Problem {
             number_taken: NumberTaken::No,
             retry_after_ms: None,
             document_number: None,
+            standing: None,
         }
     }
 
@@ -175,6 +185,18 @@ impl Problem {
         Problem { retry_after_ms: Some(ms), ..self }
     }
 
+    /// The same problem, telling how the serial stands that was refused.
+    pub(super) fn standing(self, standing: SerialStanding) -> Self {
+        Problem { standing: Some(standing), ..self }
+    }
+
+    /// The problem of a call that writes: where its outcome is unknown, it says so.
+    pub(super) fn of_write(error: LedgerError) -> Self {
+        let maybe = error.maybe_written();
+        let number_taken = if maybe { NumberTaken::Maybe } else { NumberTaken::No };
+        Problem { number_taken, ..error.into() }
+    }
+
     /// Its slug.
     #[must_use]
     pub fn slug(&self) -> Slug {
@@ -199,6 +221,7 @@ impl Problem {
             retry_after_ms: self.retry_after_ms,
             field: self.field.clone(),
             document_number: self.document_number.clone(),
+            standing: self.standing.clone(),
             user_message: user_message(self.slug, language),
         }
     }
@@ -277,6 +300,9 @@ pub struct ProblemBody {
     /// The number that the document has already (`document-already-numbered`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_number: Option<String>,
+    /// How the serial stands that was refused (`/api/v1/serials/…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<SerialStanding>,
     /// A sentence for the user in the language of `Accept-Language` (th, zh, en; R6.6).
     pub user_message: &'static str,
 }
@@ -370,8 +396,8 @@ impl From<LedgerError> for Problem {
             LedgerError::Conflict(_) => Slug::VersionConflict,
             _ => return Problem::unread(&error),
         };
-        tracing::warn!(%error, "the ledger could not be read");
-        Problem::new(slug, "the ledger could not be read now").retry_soon()
+        tracing::warn!(%error, "the ledger did not answer a call");
+        Problem::new(slug, "the ledger does not answer now").retry_soon()
     }
 }
 

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState, Wanted};
+use super::{
+    Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState, StepState, Wanted,
+};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
@@ -83,6 +85,15 @@ impl Word for IssuePath {
     const COLUMN: &'static str = "journal.path";
     const WORDS: &'static [(Self, &'static str)] =
         &[(IssuePath::Redis, "redis"), (IssuePath::Database, "database")];
+}
+
+impl Word for StepState {
+    const COLUMN: &'static str = "system_step.state";
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (StepState::InProgress, "in-progress"),
+        (StepState::Succeeded, "succeeded"),
+        (StepState::Failed, "failed"),
+    ];
 }
 
 /// The columns `owner` and `incarnation`.

@@ -14,12 +14,14 @@ mod line;
 mod patience;
 mod postgres;
 mod rows;
+mod serials;
 mod sqlite;
 mod witness;
 
 pub use documents::Documents;
 pub use error::LedgerError;
 pub use rows::*;
+pub use serials::SerialLedger;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +37,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents {
+pub trait Ledger: Documents + SerialLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

@@ -9,6 +9,7 @@ mod date;
 mod definition;
 mod draft;
 mod error;
+mod exchange;
 mod key;
 mod lexer;
 mod mask;
@@ -35,6 +36,7 @@ pub use definition::{
 };
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
+pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};

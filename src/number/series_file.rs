@@ -119,6 +119,7 @@ pub fn builtin_series() -> Vec<SeriesDefinition> {
     let files = [
         include_str!("../../examples/series/order-documents.toml"),
         include_str!("../../examples/series/correspondence.toml"),
+        include_str!("../../examples/series/hivenet-serials.toml"),
         include_str!("../../examples/series/project-lcbp3.toml"),
     ];
     let read = |text: &&str| read_series(text).expect("the built-in series files are sound");

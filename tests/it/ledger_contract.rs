@@ -12,6 +12,7 @@ mod opening;
 mod partitions;
 mod restored;
 mod seeds;
+mod serials;
 mod setup;
 mod takes;
 mod world;
@@ -177,6 +178,19 @@ ledger_contract! {
         revisions_of_one_text_at_once_are_one
         a_number_has_no_more_revisions_than_it_may_have
         a_revision_without_its_number_is_found
+    }
+    serials {
+        an_interface_serial_is_accepted_once_within_its_window
+        a_check_repeated_under_its_key_is_accepted_again
+        of_many_checks_of_one_serial_one_is_accepted
+        a_step_runs_while_unknown_or_failed_and_never_after_success
+        of_many_beginners_of_one_step_one_runs
+        a_begin_repeated_under_its_key_runs_only_while_in_progress
+        only_the_current_attempt_ends_and_only_its_runner_succeeds
+        an_ending_repeated_with_the_same_content_is_harmless
+        a_step_belongs_to_one_unified_serial
+        a_chain_lists_its_serials_and_events_in_pages
+        random_calls_about_a_step_follow_its_rules
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

@@ -19,6 +19,7 @@ mod redis_faults;
 mod reference_numbers;
 mod restored;
 mod retries;
+mod serials;
 mod shapes;
 mod stage;
 mod vanished;

@@ -5,10 +5,12 @@ mod counter;
 mod document;
 mod journal;
 mod partition;
+mod serials;
 mod series;
 
 pub use counter::*;
 pub use document::*;
 pub use journal::*;
 pub use partition::*;
+pub use serials::*;
 pub use series::*;

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod append;
+mod chain;
 mod counters;
 mod entries;
 mod gaps;
@@ -16,6 +17,7 @@ mod records;
 mod recovery;
 mod restored;
 mod seed;
+mod serials;
 mod setup;
 mod take;
 

@@ -1,0 +1,206 @@
+//! What became of exchange serials: interface serials that were seen, steps of system serials, and
+//! the chain of a unified serial (R8).
+
+/// Who asks, from where, and under which key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// The user.
+    pub user_id: String,
+    /// From where.
+    pub ip_address: Option<String>,
+    /// The caller's `Idempotency-Key`: the same user with the same key repeats a call of its own.
+    pub key: Option<String>,
+}
+
+/// An interface serial to check (R8.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceCheck {
+    /// The serial.
+    pub serial: String,
+    /// The unified serial that came with it.
+    pub unified_serial: Option<String>,
+    /// A sight less than so long ago makes this one a repetition, in microseconds.
+    pub window_us: i64,
+    /// Who saw it.
+    pub asker: Asker,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// The first sight within the window: the call may be served.
+    Accepted {
+        /// When.
+        at_us: i64,
+        /// Whether an earlier check of the same asker under the same key accepted it.
+        replayed: bool,
+    },
+    /// Seen before within the window.
+    Repeated(FirstSight),
+}
+
+/// The sight of an interface serial that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstSight {
+    /// When.
+    pub at_us: i64,
+    /// By whom.
+    pub user_id: String,
+    /// How often the serial was repeated since, this time included.
+    pub repeats: u64,
+}
+
+/// How far a step has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepState {
+    /// Somebody runs it, or did when it was last heard of.
+    InProgress,
+    /// It is done, and never runs again.
+    Succeeded,
+    /// It may run again.
+    Failed,
+}
+
+/// The step of a system serial (R8.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The system serial.
+    pub serial: String,
+    /// The unified serial that it belongs to, where a caller has named it.
+    pub unified_serial: Option<String>,
+    /// How far it has come.
+    pub state: StepState,
+    /// The current attempt, from 1.
+    pub attempt: u32,
+    /// When that began.
+    pub begun_at_us: i64,
+    /// Who began it.
+    pub begun_by: String,
+    /// Under which `Idempotency-Key`.
+    pub begun_key: Option<String>,
+    /// When it ended.
+    pub ended_at_us: Option<i64>,
+    /// Who ended it.
+    pub ended_by: Option<String>,
+    /// What it gave, JSON as it was written.
+    pub result: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+}
+
+/// A step that wants to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeginStep {
+    /// The system serial.
+    pub serial: String,
+    /// The unified serial that came with it.
+    pub unified_serial: Option<String>,
+    /// Who wants to run it.
+    pub asker: Asker,
+}
+
+/// Whether it may. Each carries the step as it stands now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Run it: nobody else may.
+    Run(Step),
+    /// Run it: the same asker was told so before, under the same key.
+    RunAgain(Step),
+    /// Somebody runs it, or did when it was last heard of.
+    InProgress(Step),
+    /// It is done.
+    Succeeded(Step),
+    /// The serial belongs to another unified serial.
+    OtherChain(Step),
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Well; only who began the attempt may say so.
+    Succeeded {
+        /// What it gave, JSON.
+        result: Option<String>,
+    },
+    /// Not; anybody may say so who says why: it is the way out for a step whose runner is gone.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An attempt that ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndStep {
+    /// The system serial.
+    pub serial: String,
+    /// The attempt, as `begin` told it.
+    pub attempt: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// Who says so.
+    pub asker: Asker,
+}
+
+/// What became of the ending. Each carries the step as it stands now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is noted.
+    Noted(Step),
+    /// It was noted before: the same attempt, ending, content and asker.
+    NotedBefore(Step),
+    /// Nobody has begun that step.
+    Unknown,
+    /// The step has ended another way, stands at another attempt, or somebody else runs it.
+    NotCurrent(Step),
+}
+
+/// Which part of a chain is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainQuery {
+    /// The unified serial.
+    pub unified_serial: String,
+    /// Only what follows this link.
+    pub after: Option<LinkPlace>,
+    /// At most so many links.
+    pub limit: u32,
+}
+
+/// Where a link stands in its chain: by time, then issued serials before events, then by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkPlace {
+    /// When it happened.
+    pub at_us: i64,
+    /// Which link of that time.
+    pub name: LinkName,
+}
+
+/// What tells links of one time apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkName {
+    /// A serial that was issued.
+    Issued(String),
+    /// An event, by its number.
+    Event(i64),
+}
+
+/// One link of a chain (R8.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it stands.
+    pub place: LinkPlace,
+    /// The serial.
+    pub serial: String,
+    /// What happened to it: `issued`, `accepted`, `begun`, `succeeded` or `failed`.
+    pub event: String,
+    /// The attempt, for events of a step.
+    pub attempt: Option<u32>,
+    /// The document id of an issued serial.
+    pub document_id: Option<String>,
+    /// Who asked.
+    pub user_id: String,
+    /// From where.
+    pub ip_address: Option<String>,
+    /// Why the attempt failed.
+    pub reason: Option<String>,
+}

@@ -1,0 +1,500 @@
+//! Serials between systems as callers see them: generation, checks, steps, chains, on Redis and
+//! PostgreSQL, and on SQLite alone; many callers at once, several nodes, and what a fault leaves.
+
+use harness::load::post;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service;
+use reqwest::Client;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+use crate::deployment::Deployment;
+
+/// A deployment with the example series, and what it stands on.
+struct Stand {
+    deployment: Deployment,
+    service: Service,
+    redis: Option<Redis>,
+    postgres: Option<Postgres>,
+}
+
+impl Stand {
+    fn on_redis_and_postgres() -> Self {
+        let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+        let deployment = Deployment::new(&postgres.url("serials"), Some(&redis.url()));
+        deployment.apply_examples();
+        let service = deployment.serve();
+        Stand { deployment, service, redis: Some(redis), postgres: Some(postgres) }
+    }
+
+    fn embedded() -> Self {
+        let deployment = Deployment::embedded();
+        let service = deployment.serve();
+        Stand { deployment, service, redis: None, postgres: None }
+    }
+
+    fn both() -> [Self; 2] {
+        [Self::on_redis_and_postgres(), Self::embedded()]
+    }
+}
+
+/// Posts to a route under `/api/v1/serials/`.
+async fn ask(service: &Service, route: &str, body: &Value) -> (u16, Value) {
+    post(&Client::new(), &format!("{}/api/v1/serials/{route}", service.url), body).await
+}
+
+async fn ask_with_key(service: &Service, route: &str, key: &str, body: &Value) -> (u16, Value) {
+    let url = format!("{}/api/v1/serials/{route}", service.url);
+    let request = Client::new().post(url).header("Idempotency-Key", key).json(body);
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+fn source() -> Value {
+    json!({ "system": "C0001", "module": "A01", "instance": "01" })
+}
+
+/// The source's fields and others.
+fn with(fields: &Value) -> Value {
+    let mut all = source();
+    all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    all
+}
+
+const UNIFIED: &str = "C0001A0101201507100000000001";
+const STEP: &str = "C0001A010120150710000000000001";
+const INTERFACE: &str = "C0001A0101D0002201507102301100000000001";
+
+/// How long something that happens behind an answer may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A step of a transaction, as its system asks for the serial.
+fn pay() -> Value {
+    with(&json!({ "unified_serial": UNIFIED, "step": "pay", "date": "2015-07-10" }))
+}
+
+#[tokio::test]
+async fn serials_come_out_exactly_and_count_by_system_module_instance_and_day() {
+    for stand in Stand::both() {
+        let service = &stand.service;
+        let unified = |fields: Value| with(&fields);
+        for (order, serial) in [
+            (unified(json!({ "date": "2015-07-10" })), UNIFIED),
+            (unified(json!({ "date": "2015-07-10" })), "C0001A0101201507100000000002"),
+            (unified(json!({ "date": "2015-07-11" })), "C0001A0101201507110000000001"),
+            (
+                unified(json!({ "date": "2015-07-10", "instance": "02" })),
+                "C0001A0102201507100000000001",
+            ),
+            // Midnight has passed in Shanghai.
+            (unified(json!({ "date": "2015-07-09T16:00:00Z" })), "C0001A0101201507100000000003"),
+        ] {
+            let (status, answer) = ask(service, "unified", &order).await;
+            assert_eq!((status, &answer["serial"]), (201, &json!(serial)), "{order}: {answer}");
+        }
+        let (status, answer) = ask(service, "system", &pay()).await;
+        assert_eq!((status, &answer["serial"]), (201, &json!(STEP)), "{answer}");
+        for (target, serial) in [
+            ("D0002", INTERFACE),
+            // It is shown, and not counted by.
+            ("D0003", "C0001A0101D0003201507102301100000000002"),
+        ] {
+            let order = with(&json!({
+                "target": target, "unified_serial": UNIFIED, "system_serial": STEP,
+                "date": "2015-07-10T23:01:10+08:00",
+            }));
+            let (status, answer) = ask(service, "interface", &order).await;
+            assert_eq!(status, 201, "{answer}");
+            let parts = json!({
+                "serial": serial, "kind": "interface", "system": "C0001", "module": "A01",
+                "instance": "01", "target": target, "date": "2015-07-10", "time": "23:01:10",
+                "sequence": serial[29..].trim_start_matches('0'), "replayed": false,
+            });
+            assert_eq!(answer, parts);
+        }
+        let (clean, report) = stand.deployment.verify();
+        assert!(clean, "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_gets_its_first_serial_again_from_whichever_instance() {
+    for stand in Stand::both() {
+        let service = &stand.service;
+        let at_once = (1..=32).map(|instance| {
+            let url = service.url.clone();
+            let mut order = pay();
+            order["instance"] = json!(format!("{:02}", instance % 4));
+            tokio::spawn(async move {
+                post(&Client::new(), &format!("{url}/api/v1/serials/system"), &order).await
+            })
+        });
+        let mut serials = std::collections::BTreeSet::new();
+        let mut created = 0;
+        for call in at_once.collect::<Vec<_>>() {
+            let (status, answer) = call.await.unwrap();
+            assert!(matches!(status, 200 | 201), "{answer}");
+            created += usize::from(status == 201);
+            serials.insert(answer["serial"].as_str().unwrap().to_owned());
+        }
+        assert_eq!((created, serials.len()), (1, 1), "{serials:?}");
+        let first = serials.pop_first().unwrap();
+        let mut tomorrow = pay();
+        tomorrow["date"] = json!("2015-07-11");
+        let (status, answer) = ask(service, "system", &tomorrow).await;
+        assert_eq!((status, answer["serial"].as_str()), (200, Some(&*first)), "{answer}");
+        for (field, value) in [
+            ("step", "book"),
+            ("module", "A02"),
+            ("system", "C0002"),
+            ("unified_serial", "C0001A0101201507100000000002"),
+        ] {
+            let mut other = pay();
+            other[field] = json!(value);
+            let (status, answer) = ask(service, "system", &other).await;
+            assert_eq!(status, 201, "{field}: {answer}");
+            assert_ne!(answer["serial"].as_str(), Some(&*first), "{field}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_step_keeps_its_serial_beyond_the_window_of_other_documents() {
+    let mut deployment = Deployment::embedded();
+    deployment.extra = "[idempotency]\nwindow = \"1s\"\n".into();
+    let service = deployment.serve();
+    let (status, first) = ask(&service, "system", &pay()).await;
+    assert_eq!(status, 201, "{first}");
+    // A document that was numbered later gets another number: so the window has passed.
+    let document = format!("{}/api/v1/documents/d1/generate-number", service.url);
+    let spo = json!({ "type": "SPO", "date": "2024-01-22" });
+    let client = Client::new();
+    let began = Instant::now();
+    let (_, number) = post(&client, &document, &spo).await;
+    loop {
+        let (_, again) = post(&client, &document, &spo).await;
+        if again["document_number"] != number["document_number"] {
+            break;
+        }
+        assert!(began.elapsed() < LIMIT, "the window does not pass: {again}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let (status, again) = ask(&service, "system", &pay()).await;
+    assert_eq!((status, &again["serial"]), (200, &first["serial"]), "{again}");
+}
+
+#[tokio::test]
+async fn a_call_with_a_key_gets_its_serial_again_and_one_without_a_new_one() {
+    for stand in Stand::both() {
+        let service = &stand.service;
+        let call = with(&json!({ "target": "D0002", "unified_serial": UNIFIED }));
+        let (status, first) = ask_with_key(service, "interface", "k1", &call).await;
+        assert_eq!(status, 201, "{first}");
+        let (status, again) = ask_with_key(service, "interface", "k1", &call).await;
+        assert_eq!((status, &again["serial"]), (200, &first["serial"]));
+        let mut other = call.clone();
+        other["target"] = json!("D0003");
+        let (status, problem) = ask_with_key(service, "interface", "k1", &other).await;
+        assert_eq!((status, &problem["type"]), (422, &json!("idempotency-key-reused")));
+        for _ in 0..2 {
+            let (status, new) = ask(service, "interface", &call).await;
+            assert_eq!(status, 201);
+            assert_ne!(new["serial"], first["serial"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
+    let stand = Stand::embedded();
+    let cases = [
+        ("unified", with(&json!({ "system": "C001" })), "system", "4 characters"),
+        ("unified", with(&json!({ "module": "A-1" })), "module", "character 2, '-'"),
+        ("unified", with(&json!({ "instance": "1" })), "instance", "exactly 2"),
+        ("unified", with(&json!({ "instance": "AB" })), "instance", "write a digit"),
+        ("unified", with(&json!({ "target": "D0002" })), "target", "unknown field"),
+        ("unified", with(&json!({ "date": "2015-02-30" })), "date", "2015-02-30"),
+        ("system", source(), "unified_serial", "missing field"),
+        ("system", with(&json!({ "unified_serial": UNIFIED, "step": "" })), "step", "1 to 200"),
+        (
+            "system",
+            with(&json!({ "unified_serial": STEP, "step": "a" })),
+            "unified_serial",
+            "has 30 characters, but a unified serial has exactly 28",
+        ),
+        (
+            "interface",
+            with(&json!({ "target": "ก0002", "unified_serial": UNIFIED })),
+            "target",
+            "character 1, 'ก'",
+        ),
+        (
+            "interface",
+            with(&json!({ "target": "D0002", "unified_serial": UNIFIED, "date": "2015-07-10" })),
+            "date",
+            "time of day",
+        ),
+        (
+            "interface/check",
+            json!({ "serial": INTERFACE.replace("20150710230110", "20150710236110"),
+                    "window": "1h" }),
+            "serial",
+            "characters 16 to 29",
+        ),
+        ("interface/check", json!({ "serial": INTERFACE, "window": "0s" }), "window", "366d"),
+        ("interface/check", json!({ "serial": INTERFACE, "window": "an hour" }), "window", "unit"),
+        ("system/begin", json!({ "serial": UNIFIED }), "serial", "exactly 30"),
+        (
+            "system/begin",
+            json!({ "serial": STEP, "unified_serial": "x" }),
+            "unified_serial",
+            "exactly 28",
+        ),
+        ("system/begin", json!({ "serial": STEP, "on_repeat": "x" }), "on_repeat", "`refuse`"),
+        (
+            "system/succeed",
+            json!({ "serial": STEP, "attempt": 1, "result": "x".repeat(16 * 1024) }),
+            "result",
+            "at most 16384",
+        ),
+        (
+            "system/fail",
+            json!({ "serial": STEP, "attempt": 1, "reason": "" }),
+            "reason",
+            "1 to 500",
+        ),
+    ];
+    for (route, order, field, told) in cases {
+        let (status, problem) = ask(&stand.service, route, &order).await;
+        assert_eq!((status, &problem["field"]), (422, &json!(field)), "{route} {order}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(told), "{route}: {problem}");
+        assert_eq!(problem["number_taken"], "no");
+    }
+    let (status, problem) =
+        ask(&stand.service, "system/succeed", &json!({ "serial": STEP, "attempt": 1 })).await;
+    assert_eq!((status, &problem["type"]), (404, &json!("step-not-found")));
+    let (_, report) = stand.deployment.verify();
+    assert_eq!(report["totals"]["journal"], 0, "nothing was taken: {report}");
+}
+
+#[tokio::test]
+async fn where_the_series_make_something_else_no_serial_is_taken() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("bare"), None);
+    let file = deployment.series_file("UNIFIED-SERIAL", "U-{SEQ:4}", "");
+    deployment.apply(&[file]);
+    let service = deployment.serve();
+    let (status, problem) = ask(&service, "unified", &source()).await;
+    assert_eq!((status, &problem["type"]), (422, &json!("type-not-configured")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("hivenet-serials.toml"), "{problem}");
+    assert_eq!(deployment.verify().1["totals"]["journal"], 0);
+}
+
+/// Posts one body to all services, 32 times at once; the answers.
+async fn at_once(services: [&Service; 2], route: &str, body: &Value) -> Vec<(u16, Value)> {
+    let calls = (0..32).map(|n| {
+        let url = format!("{}/api/v1/serials/{route}", services[n % 2].url);
+        let body = body.clone();
+        tokio::spawn(async move { post(&Client::new(), &url, &body).await })
+    });
+    let mut answers = Vec::new();
+    for call in calls.collect::<Vec<_>>() {
+        answers.push(call.await.unwrap());
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_checks_on_two_nodes_one_is_accepted_and_a_flush_forgets_nothing() {
+    for stand in Stand::both() {
+        let other = stand.deployment.serve();
+        let check = json!({ "serial": INTERFACE, "window": "1d", "unified_serial": UNIFIED });
+        let answers = at_once([&stand.service, &other], "interface/check", &check).await;
+        let accepted: Vec<_> = answers.iter().filter(|(status, _)| *status == 200).collect();
+        assert_eq!(accepted.len(), 1, "{answers:?}");
+        assert_eq!(accepted[0].1["outcome"], "accepted");
+        for (status, problem) in answers.iter().filter(|(status, _)| *status != 200) {
+            assert_eq!((*status, &problem["type"]), (409, &json!("interface-serial-repeated")));
+            assert_eq!(problem["standing"]["since"], accepted[0].1["accepted_at"], "{problem}");
+            assert_eq!(problem["standing"]["user_id"], "local");
+            assert_eq!(
+                (&problem["retryable"], &problem["number_taken"]),
+                (&json!(false), &json!("no"))
+            );
+        }
+        if let Some(redis) = &stand.redis {
+            redis.flushall();
+        }
+        let (status, problem) = ask(&other, "interface/check", &check).await;
+        assert_eq!((status, &problem["standing"]["repeats"]), (409, &json!(32)), "{problem}");
+        let metrics = Client::new().get(format!("{}/metrics", other.url)).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        assert!(
+            metrics.contains("numerator_serial_checks_total{outcome=\"repeated\"}"),
+            "{metrics}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_runs_it_again() {
+    for mut stand in Stand::both() {
+        let other = stand.deployment.serve();
+        let begin = json!({ "serial": STEP, "unified_serial": UNIFIED });
+        let answers = at_once([&stand.service, &other], "system/begin", &begin).await;
+        let run: Vec<_> = answers.iter().filter(|(status, _)| *status == 201).collect();
+        assert_eq!(run.len(), 1, "{answers:?}");
+        assert_eq!((&run[0].1["run"], &run[0].1["attempt"]), (&json!(true), &json!(1)));
+        let unknown = |status: u16, problem: &Value| {
+            assert_eq!((status, &problem["type"]), (409, &json!("state-unknown")), "{problem}");
+            assert_eq!(problem["standing"]["state"], "in-progress");
+            assert_eq!(problem["standing"]["since"], run[0].1["begun_at"]);
+        };
+        for (status, problem) in answers.iter().filter(|(status, _)| *status != 201) {
+            unknown(*status, problem);
+        }
+        // Redis forgets everything, and the process that began it dies before it succeeds.
+        if let Some(redis) = &stand.redis {
+            redis.flushall();
+        }
+        stand.service.kill();
+        let (status, problem) = ask(&other, "system/begin", &begin).await;
+        unknown(status, &problem);
+        let attempt = |number: u32| json!({ "serial": STEP, "attempt": number });
+        let mut gone = attempt(1);
+        gone["reason"] = json!("its runner is gone; the account shows no entry");
+        for replayed in [false, true] {
+            let (status, answer) = ask(&other, "system/fail", &gone).await;
+            assert_eq!((status, &answer["replayed"]), (200, &json!(replayed)), "{answer}");
+        }
+        let (status, answer) = ask(&other, "system/begin", &begin).await;
+        assert_eq!((status, &answer["attempt"]), (201, &json!(2)), "{answer}");
+        let (status, problem) = ask(&other, "system/succeed", &attempt(1)).await;
+        assert_eq!((status, &problem["type"]), (409, &json!("attempt-not-current")), "{problem}");
+        let mut done = attempt(2);
+        done["result"] = json!({ "balance": "12.50" });
+        for replayed in [false, true] {
+            let (status, answer) = ask(&other, "system/succeed", &done).await;
+            assert_eq!((status, &answer["replayed"]), (200, &json!(replayed)), "{answer}");
+        }
+        let (status, problem) = ask(&other, "system/begin", &begin).await;
+        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
+        let mut by_result = begin.clone();
+        by_result["on_repeat"] = json!("result");
+        let (status, answer) = ask(&other, "system/begin", &by_result).await;
+        assert_eq!((status, &answer["run"]), (200, &json!(false)), "{answer}");
+        assert_eq!(answer["result"], json!({ "balance": "12.50" }));
+        let (status, problem) = ask(&other, "system/fail", &gone).await;
+        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_comes_back_byte_for_byte_and_a_keyed_begin_is_told_the_same_again() {
+    let stand = Stand::embedded();
+    let begin = json!({ "serial": STEP });
+    let (status, first) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
+    assert_eq!((status, &first["run"]), (201, &json!(true)));
+    let (status, again) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
+    assert_eq!((status, &again["run"], &again["replayed"]), (200, &json!(true), &json!(true)));
+    let result = "{ \"amount\": 0.10, \"id\": 12345678901234567890123 }";
+    let body = format!("{{\"serial\": \"{STEP}\", \"attempt\": 1, \"result\": {result}}}");
+    let url = format!("{}/api/v1/serials/system/succeed", stand.service.url);
+    let request = Client::new().post(url).header("Content-Type", "application/json").body(body);
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    let text = answer.text().await.unwrap();
+    assert!(text.contains(result), "{text}");
+    let (status, problem) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
+    assert_eq!((status, &problem["type"]), (409, &json!("already-processed")));
+}
+
+/// The chain of the unified serial, a page of `limit` links at a time.
+async fn chain(service: &Service, limit: usize) -> Vec<Value> {
+    let mut links = Vec::new();
+    let mut after = String::new();
+    loop {
+        let url = format!("{}/api/v1/serials/unified/{UNIFIED}?limit={limit}{after}", service.url);
+        let answer = Client::new().get(url).send().await.unwrap();
+        if answer.status().as_u16() == 404 {
+            return links;
+        }
+        let page: Value = answer.json().await.unwrap();
+        links.extend(page["links"].as_array().unwrap().iter().cloned());
+        let Some(next) = page["next"].as_str() else { return links };
+        after = format!("&after={next}");
+    }
+}
+
+#[tokio::test]
+async fn the_chain_of_a_unified_serial_shows_all_that_carried_it() {
+    for stand in Stand::both() {
+        let service = &stand.service;
+        assert_eq!(chain(service, 10).await, Vec::<Value>::new());
+        let unified = with(&json!({ "date": "2015-07-10" }));
+        assert_eq!(ask(service, "unified", &unified).await.0, 201);
+        let mut step = pay();
+        step["step"] = json!("pay/1");
+        assert_eq!(ask(service, "system", &step).await.0, 201);
+        let call = with(&json!({
+            "target": "D0002", "unified_serial": UNIFIED, "date": "2015-07-10T23:01:10+08:00",
+        }));
+        assert_eq!(ask(service, "interface", &call).await.1["serial"], INTERFACE);
+        let check = json!({ "serial": INTERFACE, "window": "1h", "unified_serial": UNIFIED });
+        assert_eq!(ask(service, "interface/check", &check).await.0, 200);
+        let begin = json!({ "serial": STEP, "unified_serial": UNIFIED });
+        assert_eq!(ask(service, "system/begin", &begin).await.0, 201);
+        let fail = json!({ "serial": STEP, "attempt": 1, "reason": "no money" });
+        assert_eq!(ask(service, "system/fail", &fail).await.0, 200);
+        let began = Instant::now();
+        // The journal follows behind the answers.
+        let links = loop {
+            let links = chain(service, 100).await;
+            if links.len() == 6 {
+                break links;
+            }
+            assert!(began.elapsed() < LIMIT, "{links:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let told: Vec<_> = links
+            .iter()
+            .map(|link| (link["event"].as_str().unwrap(), link["serial"].as_str().unwrap()))
+            .collect();
+        let expected = [
+            ("issued", UNIFIED),
+            ("issued", STEP),
+            ("issued", INTERFACE),
+            ("accepted", INTERFACE),
+            ("begun", STEP),
+            ("failed", STEP),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!((&links[1]["step"], &links[1]["kind"]), (&json!("pay/1"), &json!("system")));
+        assert_eq!((&links[5]["attempt"], &links[5]["reason"]), (&json!(1), &json!("no money")));
+        assert_eq!(chain(service, 1).await, links, "in pages of one");
+        let url = format!("{}/api/v1/serials/unified/{STEP}", service.url);
+        assert_eq!(Client::new().get(url).send().await.unwrap().status().as_u16(), 422);
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_that_went_back_lets_nothing_run_until_an_operator_releases_it() {
+    let stand = Stand::on_redis_and_postgres();
+    let postgres = stand.postgres.as_ref().unwrap();
+    postgres.sql("update serials.partition set state = 'held', cause = 'test'");
+    let began = Instant::now();
+    for step in 1.. {
+        let begin = json!({ "serial": format!("C0001A010120150710{step:012}") });
+        let (status, problem) = ask(&stand.service, "system/begin", &begin).await;
+        if status == 503 {
+            assert_eq!(problem["type"], "partition-held", "{problem}");
+            break;
+        }
+        assert!(began.elapsed() < LIMIT, "not noticed: {problem}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let check = json!({ "serial": INTERFACE, "window": "1h" });
+    let (status, problem) = ask(&stand.service, "interface/check", &check).await;
+    assert_eq!((status, &problem["type"]), (503, &json!("partition-held")), "{problem}");
+}
