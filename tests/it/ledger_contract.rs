@@ -101,6 +101,7 @@ ledger_contract! {
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered
+        writers_of_many_counters_lock_them_in_one_order
     }
     journal {
         entries_come_back_as_they_were_written

@@ -28,23 +28,24 @@ pub(super) async fn raise(
     raises: &[Raise],
 ) -> Result<Vec<Option<i64>>, LedgerError> {
     let (partition, epoch) = partitions::columns(at)?;
-    let mut order: Vec<usize> = (0..raises.len()).collect();
-    order.sort_by_key(|index| raises[*index].counter_id);
-    let mut ceilings = vec![None; raises.len()];
+    let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
+    let mut ceilings = Vec::with_capacity(raises.len());
     let mut tx = store.begin().await?;
-    for index in order {
+    lock_all(&mut tx, &ids).await?;
+    for raise in raises {
         // Partition and epoch stand in the row that changes: one read elsewhere may be stale by
         // the time the row lock is granted.
-        ceilings[index] = sqlx::query_scalar(
+        let ceiling = sqlx::query_scalar(
             "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
              where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
         )
-        .bind(raises[index].counter_id)
+        .bind(raise.counter_id)
         .bind(partition)
         .bind(epoch)
-        .bind(raises[index].ceiling)
+        .bind(raise.ceiling)
         .fetch_optional(&mut *tx)
         .await?;
+        ceilings.push(ceiling);
     }
     commit(tx).await?;
     Ok(ceilings)
@@ -103,7 +104,8 @@ pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, 
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
-/// Locks counters by id, in the order of their ids; unknown ids are left out.
+/// Locks counters by id, in the order of their names; unknown ids are left out. Whoever locks
+/// several counters locks them in this one order, or two transactions would wait for each other.
 pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter>, LedgerError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -114,7 +116,7 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     for id in ids {
         list.push_bind(*id);
     }
-    query.push(") order by counter_id").push(FOR_UPDATE);
+    query.push(") order by series_id, serial, key").push(FOR_UPDATE);
     let rows = query.build().persistent(false).fetch_all(conn).await?;
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
