@@ -51,6 +51,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::ledger::LedgerError;
 use crate::task::Task;
 use lane::{Lane, LaneStatus, SharedStatus, unavailable};
 use ticket::{Order, Stage, Ticket};
@@ -135,13 +136,11 @@ impl Allocator {
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
         let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
+        self.check_chronology(&order).await?;
         let mut values = Vec::new();
         for (index, serial) in order.serials.iter().enumerate() {
             let row = context.ledger.counter(serial.series_id, &serial.serial, &serial.key).await;
-            let row = row.map_err(|error| {
-                tracing::warn!(%error, "preview");
-                unavailable(Unavailable::Ledger, NumberTaken::No)
-            })?;
+            let row = row.map_err(|error| unread(&error))?;
             let value = row.map_or(serial.start, |counter| {
                 let value = self.spoken_for(&counter);
                 u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start)
@@ -160,6 +159,17 @@ impl Allocator {
             counter_keys: order.record.counter_keys.clone(),
             serials: names.zip(values).collect(),
         })
+    }
+
+    /// Refuses a preview that is dated before the last number of its counters.
+    async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
+        let Some(family) = &order.family else { return Ok(()) };
+        let last = self.shared.context.ledger.last_date(order.record.series_id, family).await;
+        let last = last.map_err(|error| unread(&error))?;
+        match last.filter(|last| order.record.document_date < *last) {
+            Some(last_date) => Err(replay::before_last(order, last_date)),
+            None => Ok(()),
+        }
     }
 
     /// The active series, compiled, by code.
@@ -207,6 +217,12 @@ impl Allocator {
         });
         if closed_at_ceiling { counter.ceiling } else { counter.taken }
     }
+}
+
+/// What a preview is told whose ledger does not answer.
+fn unread(error: &LedgerError) -> AllocError {
+    tracing::warn!(%error, "preview");
+    unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 /// Gives a request up when its caller goes away.

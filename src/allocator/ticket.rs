@@ -31,6 +31,8 @@ pub(super) struct Order {
     pub counters: Vec<String>,
     /// Whether a numbered document gets another number.
     pub again: bool,
+    /// Where the series keeps chronology: the counters that share a last date.
+    pub family: Option<String>,
 }
 
 impl Order {
@@ -101,6 +103,7 @@ impl Order {
             counters: serials.iter().map(Seed::name).collect(),
             serials,
             again: request.again,
+            family: draft.family,
         })
     }
 

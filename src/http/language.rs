@@ -131,6 +131,8 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::ValueTooLong
         | Slug::WrongAlphabet
         | Slug::InvalidDate
+        | Slug::PeriodClosed
+        | Slug::DateBeforeLast
         | Slug::TimeRequired => WRONG_DETAILS,
         Slug::SeriesAmbiguous | Slug::TemplateAmbiguous => UNFIT_SERIES,
         other => of_one_slug(other),

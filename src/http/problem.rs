@@ -91,6 +91,9 @@ slugs! {
         "A value holds a character that is not allowed",
     InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "The date is not one",
     TimeRequired "time-required" UNPROCESSABLE_ENTITY "The template needs a time of day",
+    PeriodClosed "period-closed" UNPROCESSABLE_ENTITY "The date lies in a closed period",
+    DateBeforeLast "date-before-last" UNPROCESSABLE_ENTITY
+        "The date lies before that of the last number",
     IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY
         "The idempotency key was used for another payload",
     Internal "internal" INTERNAL_SERVER_ERROR "The service met a bug",

@@ -44,6 +44,9 @@ pub struct Draft {
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
+    /// Where the series keeps chronology: the key of the first serial's counter but for its period.
+    /// Counters of one such family share their last date.
+    pub family: Option<String>,
 }
 
 /// A request's values, checked and in normal form C.
@@ -60,6 +63,10 @@ struct Values<'s> {
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let values = Values::check(series, inputs, now)?;
     let date = values.time.date();
+    if let Some(open_from) = series.closed_before.filter(|open_from| date < *open_from) {
+        let (date, open_from) = (date.to_string(), open_from.to_string());
+        return Err(InputError::PeriodClosed { date, open_from });
+    }
     let keys = series.counters.iter().map(|rule| {
         let mut parts = values.pairs(&rule.dimensions);
         parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
@@ -67,7 +74,10 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     });
     let keys = keys.collect();
     let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
-    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: date.to_string() })
+    let first = series.counters.first().filter(|_| series.definition.chronology);
+    let family = first.map(|rule| CounterKey { parts: values.pairs(&rule.dimensions) }.to_string());
+    let mask = values.mask(inputs)?;
+    Ok(Draft { keys, mask, scope, document_date: date.to_string(), family })
 }
 
 impl<'s> Values<'s> {

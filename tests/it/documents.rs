@@ -151,10 +151,10 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
             (json!({ "rev": "B" }), "invalid-field", "number"),
             (json!({ "rev": "B", "series": "NONE" }), "invalid-field", "series"),
             (json!({ "rev": "B", "series": "SPO" }), "invalid-field", "rev"),
-            (json!({ "rev": "", "series": "LCBP3-RFA" }), "missing-variable", "rev"),
-            (json!({ "rev": "B\u{1}", "series": "LCBP3-RFA" }), "wrong-alphabet", "rev"),
+            (json!({ "rev": "", "series": "RFA" }), "missing-variable", "rev"),
+            (json!({ "rev": "B\u{1}", "series": "RFA" }), "wrong-alphabet", "rev"),
             (json!({ "rev": "B", "number": "a\u{0}" }), "invalid-field", "number"),
-            (json!({ "series": "LCBP3-RFA" }), "invalid-field", "rev"),
+            (json!({ "series": "RFA" }), "invalid-field", "rev"),
         ] {
             let (status, problem) = post(&client, &revisions, &body).await;
             assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{body}: {problem}");
@@ -166,7 +166,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
         let by_number = json!({ "rev": "B", "number": "LCBP3-C2-RFA-TER-RPT-0001-A" });
         let (status, revised) = post(&client, &revisions, &by_number).await;
         assert_eq!(status, 201, "{revised}");
-        let by_series = json!({ "rev": "B", "series": "LCBP3-RFA" });
+        let by_series = json!({ "rev": "B", "series": "RFA" });
         assert_eq!(post(&client, &revisions, &by_series).await.0, 200);
         let nobody = of_document(&service, "nobody", "revisions");
         let (status, problem) = post(&client, &nobody, &json!({ "rev": "B" })).await;
@@ -222,5 +222,77 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
         };
         assert_eq!(within["numbers"][0]["found_as"], "range");
         assert_eq!(within["numbers"][0]["generated_number"], "SPO-20240122-001");
+    }
+}
+
+#[tokio::test]
+async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
+    for (deployment, service, _redis) in services() {
+        let settings = "policy = \"gapless\"\nchronology = true\nclosed_before = \"2024-01-01\"";
+        let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
+        deployment.apply(&[file]);
+        let client = Client::new();
+        let take = async |document: &str, date: &str| {
+            let body = json!({ "type": "CHRON", "date": date });
+            post(&client, &of_document(&service, document, "generate-number"), &body).await
+        };
+        let refused = |(status, problem): (u16, Value), slug: &str, named: &str| {
+            assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{problem}");
+            assert_eq!(
+                (&problem["field"], &problem["number_taken"]),
+                (&json!("date"), &json!("no"))
+            );
+            assert!(problem["detail"].as_str().unwrap().contains(named), "{problem}");
+        };
+        let deadline = Instant::now() + JOURNAL_LIMIT;
+        let first = loop {
+            // A changed series is picked up within a second.
+            let (status, body) = take("d1", "2024-02-02").await;
+            if status == 201 {
+                break body;
+            }
+            assert!(body["type"] == "unknown-type" && Instant::now() < deadline, "{body}");
+        };
+        assert_eq!(first["document_number"], "C-20240202-0001");
+        refused(take("d2", "2024-02-01").await, "date-before-last", "2024-02-02");
+        refused(take("d2", "2023-12-31").await, "period-closed", "2024-01-01");
+        let preview = format!("{}/api/v1/document-numbering/preview", service.url);
+        for (date, slug) in [("2024-02-01", "date-before-last"), ("2023-12-31", "period-closed")] {
+            let body = json!({ "type": "CHRON", "date": date });
+            refused(post(&client, &preview, &body).await, slug, "date");
+        }
+        let (status, second) = take("d2", "2024-02-03").await;
+        assert_eq!((status, &second["document_number"]), (201, &json!("C-20240203-0002")));
+        let (status, replay) = take("d1", "2024-02-02").await;
+        assert_eq!((status, &replay["document_number"]), (200, &first["document_number"]));
+        assert!(deployment.verify().0);
+    }
+}
+
+#[test]
+fn chronology_needs_the_policy_that_can_keep_it_and_a_period_is_closed_by_command() {
+    let deployment = Deployment::embedded();
+    let file = deployment.series_file("CHRON", "C-{SEQ:4}", "chronology = true");
+    let output = deployment.run(&["series", "apply", &file.display().to_string()]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("policy = \"gapless\""), "{error}");
+    let file = deployment.series_file("CHRON", "C-{SEQ:4}", "");
+    deployment.apply(&[file]);
+    let close = |before: &str| {
+        let arguments =
+            ["series", "close-period", "CHRON", "--before", before, "--reason", "audit"];
+        let output = deployment.run(&arguments);
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(close("2025-01-01").0);
+    assert!(deployment.ok(&["series", "show", "CHRON"]).contains("closed_before = \"2025-01-01\""));
+    let output = deployment.run(&["next", "CHRON", "--date", "2024-12-31"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("period-closed"));
+    assert_eq!(deployment.ok(&["next", "CHRON", "--date", "2025-01-01"]), "C-0001\n");
+    for (before, why) in
+        [("2024-06-01", "closed before 2025-01-01"), ("2025-13-01", "closed_before")]
+    {
+        let (done, error) = close(before);
+        assert!(!done && error.contains(why), "{before}: {error}");
     }
 }

@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::lookup::{journal_row_of, select_rows};
 use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, commit};
+use super::{Conn, Db, Engine, Row, Store, chronology, commit};
 use crate::ledger::columns::{read_uuid, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -42,6 +42,10 @@ impl Documents for Engine {
         version: u32,
     ) -> Result<Option<SeriesVersion>, LedgerError> {
         call!(self, store => series_version(&store, series_id, version))
+    }
+
+    async fn last_date(&self, series_id: i64, family: &str) -> Result<Option<String>, LedgerError> {
+        call!(self, store => chronology::last_date(&store, series_id, family))
     }
 
     async fn revise(&self, revision: &NewRevision) -> Result<Revised, LedgerError> {
