@@ -101,6 +101,9 @@ impl Allocator {
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
+        if let Some(closed) = order.closed.clone() {
+            return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
+        }
         let partition = order.served.version.partition;
         let lane = &self.shared.lanes[partition as usize];
         let Ok(place) = Arc::clone(&lane.places).try_acquire_owned() else {
@@ -136,6 +139,9 @@ impl Allocator {
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
         let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
+        if let Some(closed) = order.closed {
+            return Err(closed.into());
+        }
         self.check_chronology(&order).await?;
         let mut values = Vec::new();
         for (index, serial) in order.serials.iter().enumerate() {
@@ -159,6 +165,21 @@ impl Allocator {
             counter_keys: order.record.counter_keys.clone(),
             serials: names.zip(values).collect(),
         })
+    }
+
+    /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
+    /// is safe after a period was closed, too (R1.8).
+    async fn earlier(
+        &self,
+        order: &Order,
+    ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
+        let context = &self.shared.context;
+        let (ledger, question) =
+            (context.ledger.clone(), order.question(context.window_start_us()));
+        // Callers may go away; ledger work is never cancelled.
+        let found = tokio::spawn(async move { ledger.replays(&[question]).await }).await;
+        let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
+        Ok(found.into_iter().next().and_then(|found| replay::judge(order, found)))
     }
 
     /// Refuses a preview that is dated before the last number of its counters.
@@ -219,9 +240,9 @@ impl Allocator {
     }
 }
 
-/// What a preview is told whose ledger does not answer.
+/// What a request is told whose ledger does not answer before anything is taken.
 fn unread(error: &LedgerError) -> AllocError {
-    tracing::warn!(%error, "preview");
+    tracing::warn!(%error, "the ledger could not be read");
     unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 

@@ -167,8 +167,8 @@ impl Problem {
         }
     }
 
-    /// A bug that a call met which takes nothing. Logged here, once, like any other.
-    pub(super) fn unread(cause: &dyn fmt::Display) -> Self {
+    /// The same for a call that takes nothing, however far it got.
+    pub(super) fn internal_taking_nothing(cause: &dyn fmt::Display) -> Self {
         Problem { number_taken: NumberTaken::No, ..Problem::internal(cause) }
     }
 
@@ -397,7 +397,7 @@ impl From<LedgerError> for Problem {
             LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
-            _ => return Problem::unread(&error),
+            _ => return Problem::internal_taking_nothing(&error),
         };
         tracing::warn!(%error, "the ledger did not answer a call");
         Problem::new(slug, "the ledger does not answer now").retry_soon()

@@ -47,6 +47,9 @@ pub struct Draft {
     /// Where the series keeps chronology: the key of the first serial's counter but for its period.
     /// Counters of one such family share their last date.
     pub family: Option<String>,
+    /// Why there is no new number for that date, where it lies in a closed period. An earlier number
+    /// may still be the answer, and be revised.
+    pub closed: Option<InputError>,
 }
 
 /// A request's values, checked and in normal form C.
@@ -63,10 +66,6 @@ struct Values<'s> {
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let values = Values::check(series, inputs, now)?;
     let date = values.time.date();
-    if let Some(open_from) = series.closed_before.filter(|open_from| date < *open_from) {
-        let (date, open_from) = (date.to_string(), open_from.to_string());
-        return Err(InputError::PeriodClosed { date, open_from });
-    }
     let keys = series.counters.iter().map(|rule| {
         let mut parts = values.pairs(&rule.dimensions);
         parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
@@ -76,8 +75,13 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
     let first = series.counters.first().filter(|_| series.definition.chronology);
     let family = first.map(|rule| CounterKey { parts: values.pairs(&rule.dimensions) }.to_string());
+    let closed = series.closed_before.filter(|open_from| date < *open_from);
+    let closed = closed.map(|open_from| {
+        let (date, open_from) = (date.to_string(), open_from.to_string());
+        InputError::PeriodClosed { date, open_from }
+    });
     let mask = values.mask(inputs)?;
-    Ok(Draft { keys, mask, scope, document_date: date.to_string(), family })
+    Ok(Draft { keys, mask, scope, document_date: date.to_string(), family, closed })
 }
 
 impl<'s> Values<'s> {

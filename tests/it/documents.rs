@@ -6,21 +6,25 @@ use tokio::time::Instant;
 
 use crate::deployment::Deployment;
 use harness::load::post;
+use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
 
 /// Longest wait for the journal, on a machine that is busy with something else.
 const JOURNAL_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A service with the example series, on Redis and on the ledger alone.
-fn services() -> Vec<(Deployment, Service, Option<Redis>)> {
-    let redis = Redis::start();
-    let on_redis = Deployment::sqlite(Some(&redis.url()));
+/// Servers that must outlive their service.
+type Servers = Option<(Redis, Postgres)>;
+
+/// A service with the example series, on Redis and PostgreSQL, and on a SQLite file alone.
+fn services() -> Vec<(Deployment, Service, Servers)> {
+    let (redis, postgres) = (Redis::start(), Postgres::start());
+    let on_redis = Deployment::new(&postgres.url("documents"), Some(&redis.url()));
     let embedded = Deployment::embedded();
     on_redis.apply_examples();
     embedded.apply_examples();
     let (one, other) = (on_redis.serve(), embedded.serve());
-    vec![(on_redis, one, Some(redis)), (embedded, other, None)]
+    vec![(on_redis, one, Some((redis, postgres))), (embedded, other, None)]
 }
 
 fn of_document(service: &Service, document: &str, what: &str) -> String {
@@ -49,7 +53,7 @@ async fn numbers_of(service: &Service, document: &str, count: usize) -> Vec<Valu
 
 #[tokio::test]
 async fn all_numbers_of_a_document_are_listed_page_by_page() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let url = of_document(&service, "a%2Fb", "generate-number");
         let mut expected = Vec::new();
         for day in ["2024-01-22", "2024-01-20", "2024-01-21"] {
@@ -91,7 +95,7 @@ fn rfa(rev: &str) -> Value {
 
 #[tokio::test]
 async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
-    for (deployment, service, _redis) in services() {
+    for (deployment, service, _servers) in services() {
         let client = Client::new();
         let generate = of_document(&service, "d1", "generate-number");
         let (_, issued) = post(&client, &generate, &rfa("A")).await;
@@ -139,7 +143,7 @@ async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
 
 #[tokio::test]
 async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let client = Client::new();
         let generate = of_document(&service, "d1", "generate-number");
         let revisions = of_document(&service, "d1", "revisions");
@@ -177,7 +181,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
 
 #[tokio::test]
 async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let client = Client::new();
         let look_up =
             |number: &str| format!("{}/api/v1/document-numbering/numbers/{number}", service.url);
@@ -227,7 +231,7 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
 
 #[tokio::test]
 async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
-    for (deployment, service, _redis) in services() {
+    for (deployment, service, _servers) in services() {
         let settings = "policy = \"gapless\"\nchronology = true\nclosed_before = \"2024-01-01\"";
         let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
         deployment.apply(&[file]);
@@ -284,11 +288,14 @@ fn chronology_needs_the_policy_that_can_keep_it_and_a_period_is_closed_by_comman
         let output = deployment.run(&arguments);
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
+    let before = ["next", "CHRON", "--date", "2024-12-31", "--document", "D"];
+    assert_eq!(deployment.ok(&before), "C-0001\n");
     assert!(close("2025-01-01").0);
+    assert_eq!(deployment.ok(&before), "C-0001\n", "it has its number");
     assert!(deployment.ok(&["series", "show", "CHRON"]).contains("closed_before = \"2025-01-01\""));
     let output = deployment.run(&["next", "CHRON", "--date", "2024-12-31"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("period-closed"));
-    assert_eq!(deployment.ok(&["next", "CHRON", "--date", "2025-01-01"]), "C-0001\n");
+    assert_eq!(deployment.ok(&["next", "CHRON", "--date", "2025-01-01"]), "C-0002\n");
     for (before, why) in
         [("2024-06-01", "closed before 2025-01-01"), ("2025-13-01", "closed_before")]
     {

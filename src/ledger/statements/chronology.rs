@@ -34,7 +34,8 @@ impl LastDates {
         (order.record.document_date < *last).then_some(last)
     }
 
-    /// Counts an order that takes its number.
+    /// Counts an order that takes its number; also where the number turns out to collide, since
+    /// its value is spent.
     pub(super) fn note(&mut self, order: &TakeOrder) {
         if let Some(last) = family_of(order).and_then(|family| self.0.get_mut(&family)) {
             last.clone_from(&order.record.document_date);

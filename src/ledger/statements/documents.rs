@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::lookup::{journal_row_of, select_rows};
 use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, chronology, commit};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, chronology, commit};
 use crate::ledger::columns::{read_uuid, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -240,7 +240,7 @@ async fn revisions_named(
 
 async fn stray_revisions(store: &Store, limit: u32) -> Result<Vec<Revision>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    super::allow_long_search(&mut tx).await?;
+    allow_long_search(&mut tx).await?;
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
     query.push(
         "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
