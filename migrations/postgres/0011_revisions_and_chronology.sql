@@ -30,7 +30,8 @@ create table revision (
 -- tells the date.
 create table chronology (
     series_id bigint not null,
+    serial text collate "C" not null,
     family text collate "C" not null,
     last_date text collate "C" not null,
-    constraint chronology_pk primary key (series_id, family)
+    constraint chronology_pk primary key (series_id, serial, family)
 );

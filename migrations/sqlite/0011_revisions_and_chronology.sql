@@ -30,7 +30,8 @@ create table revision (
 -- tells the date.
 create table chronology (
     series_id integer not null,
+    serial text not null,
     family text not null,
     last_date text not null,
-    constraint chronology_pk primary key (series_id, family)
+    constraint chronology_pk primary key (series_id, serial, family)
 ) strict;

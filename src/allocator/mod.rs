@@ -184,8 +184,11 @@ impl Allocator {
 
     /// Refuses a preview that is dated before the last number of its counters.
     async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
-        let Some(family) = &order.family else { return Ok(()) };
-        let last = self.shared.context.ledger.last_date(order.record.series_id, family).await;
+        let (Some(family), Some(first)) = (&order.family, order.serials.first()) else {
+            return Ok(());
+        };
+        let ledger = &self.shared.context.ledger;
+        let last = ledger.last_date(first.series_id, &first.serial, family).await;
         let last = last.map_err(|error| unread(&error))?;
         match last.filter(|last| order.record.document_date < *last) {
             Some(last_date) => Err(replay::before_last(order, last_date)),

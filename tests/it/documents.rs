@@ -303,3 +303,43 @@ fn chronology_needs_the_policy_that_can_keep_it_and_a_period_is_closed_by_comman
         assert!(!done && error.contains(why), "{before}: {error}");
     }
 }
+
+#[tokio::test]
+async fn chronology_holds_over_two_nodes_that_take_at_once() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("chronology"), None);
+    let settings = "policy = \"gapless\"\nchronology = true";
+    let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
+    deployment.apply(&[file]);
+    let nodes = [deployment.serve(), deployment.serve()];
+    let mut callers = Vec::new();
+    for caller in 0..8_usize {
+        let url = nodes[caller % 2].url.clone();
+        callers.push(tokio::spawn(async move {
+            let client = Client::new();
+            let mut numbers = Vec::new();
+            for round in 0..15_usize {
+                // Days in an order of each caller's own.
+                let day = 1 + (round * 11 + caller * 5) % 28;
+                let body = json!({ "type": "CHRON", "date": format!("2024-02-{day:02}") });
+                let document = format!("{url}/api/v1/documents/{caller}-{round}/generate-number");
+                let (status, answer) = post(&client, &document, &body).await;
+                if status == 201 {
+                    numbers.push(answer["document_number"].as_str().unwrap().to_owned());
+                } else {
+                    assert_eq!(answer["type"], "date-before-last", "{answer}");
+                }
+            }
+            numbers
+        }));
+    }
+    let mut numbers = Vec::new();
+    for caller in callers {
+        numbers.extend(caller.await.unwrap());
+    }
+    // In the order of their serials, and then dates follow each other.
+    numbers.sort_by_key(|number| number[number.len() - 4..].to_owned());
+    assert!(!numbers.is_empty() && numbers.is_sorted(), "{numbers:?}");
+    assert!(nodes.into_iter().all(Service::terminate));
+    assert!(deployment.verify().0);
+}

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Row as _};
 
+use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
 use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, chronology, commit};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit};
 use crate::ledger::columns::{read_uuid, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -44,8 +45,14 @@ impl Documents for Engine {
         call!(self, store => series_version(&store, series_id, version))
     }
 
-    async fn last_date(&self, series_id: i64, family: &str) -> Result<Option<String>, LedgerError> {
-        call!(self, store => chronology::last_date(&store, series_id, family))
+    async fn last_date(
+        &self,
+        series_id: i64,
+        serial: &str,
+        family: &str,
+    ) -> Result<Option<String>, LedgerError> {
+        let family = Family { series_id, serial, key: family };
+        call!(self, store => chronology::last_date(&store, family))
     }
 
     async fn revise(&self, revision: &NewRevision) -> Result<Revised, LedgerError> {

@@ -229,7 +229,7 @@ fn before(last_date: &str) -> TakeOutcome {
 
 pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: World) {
     let at = world.database_epoch().await;
-    assert_eq!(world.ledger.last_date(7, "type=T").await.unwrap(), None);
+    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap(), None);
     let orders = [dated("a", "2026-02-02"), dated("b", "2026-01-31"), dated("c", "2026-02-02")];
     let outcomes = take(&world, at, &orders).await;
     assert!(is_taken(&outcomes[0]) && is_taken(&outcomes[2]), "{outcomes:?}");
@@ -244,7 +244,7 @@ pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: Worl
     let other = TakeOrder { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
     let none = TakeOrder { family: None, ..dated("g", "2026-01-01") };
     assert!(take(&world, at, &[other, none]).await.iter().all(is_taken));
-    let last = world.ledger.last_date(7, "type=T").await.unwrap();
+    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-03-01"));
     world.verify().await;
 }
@@ -260,7 +260,7 @@ pub(super) async fn dates_follow_each_other_however_many_take_at_once(world: Wor
             let mut taken = 0;
             for round in 0..12_usize {
                 // Days in an order of each taker's own.
-                let day = 1 + (round * 7 + taker * 5) % 28;
+                let day = 1 + (round * 11 + taker * 5) % 28;
                 let order = dated(&format!("{taker}-{round}"), &format!("2026-01-{day:02}"));
                 let outcome = ledger.take(at, node, &[order], LOCK_WAIT).await.unwrap();
                 taken += usize::from(is_taken(&outcome.outcomes[0]));
@@ -277,7 +277,7 @@ pub(super) async fn dates_follow_each_other_however_many_take_at_once(world: Wor
     rows.sort_by_key(|row| row.entry.taken[0].range.first);
     let dates: Vec<_> = rows.iter().map(|row| row.entry.record.document_date.clone()).collect();
     assert!(dates.is_sorted(), "{dates:?}");
-    assert_eq!(world.ledger.last_date(7, "type=T").await.unwrap().as_ref(), dates.last());
+    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap().as_ref(), dates.last());
     world.verify().await;
 }
 
@@ -291,12 +291,12 @@ pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(wo
     };
     let orders = [unnoticed(dated("a", "2026-02-02")), unnoticed(dated("b", "2026-01-31")), longer];
     assert!(take(&world, at, &orders).await.iter().all(is_taken));
-    let last = world.ledger.last_date(7, "type=T").await.unwrap();
+    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
     assert_eq!(last.as_deref(), Some("2026-02-02"));
     let outcomes = take(&world, at, &[dated("c", "2026-02-01"), dated("d", "2026-02-02")]).await;
     assert_eq!(outcomes[0], before("2026-02-02"));
     assert!(is_taken(&outcomes[1]), "{outcomes:?}");
-    let without_dimensions = world.ledger.last_date(7, "").await.unwrap();
+    let without_dimensions = world.ledger.last_date(7, "SEQ", "").await.unwrap();
     assert_eq!(without_dimensions.as_deref(), Some("2026-09-09"));
 }
 
