@@ -47,8 +47,8 @@ pub struct Draft {
     /// Where the series keeps chronology: the key of the first serial's counter but for its period.
     /// Counters of one such family share their last date.
     pub family: Option<String>,
-    /// Why there is no new number for that date, where it lies in a closed period. An earlier number
-    /// may still be the answer, and be revised.
+    /// Why there is no new number for that date, where it lies in a closed period. An earlier
+    /// number may still be the answer, and be revised.
     pub closed: Option<InputError>,
 }
 
