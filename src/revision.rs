@@ -26,6 +26,9 @@ const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// Most numbers of a document among which one is looked for by its series.
 const NUMBERS_MAX: u32 = 100;
 
+/// How much of an unknown code is told back, in characters: no code is longer.
+const CODE_SHOWN_MAX: usize = 64;
+
 /// Numbers named where a document has several.
 const NAMED_MAX: usize = 5;
 
@@ -180,7 +183,8 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
         Some(code) => {
             let active = ledger.series().await?;
             let found = active.iter().find(|version| version.definition.code == *code);
-            let no_series = || ReviseError::NoSeries { code: code.clone() };
+            let no_series =
+                || ReviseError::NoSeries { code: code.chars().take(CODE_SHOWN_MAX).collect() };
             Some(found.ok_or_else(no_series)?.series_id)
         }
     };

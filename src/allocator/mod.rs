@@ -51,6 +51,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::ledger::LedgerError;
 use crate::task::Task;
 use lane::{Lane, LaneStatus, SharedStatus, unavailable};
 use ticket::{Order, Stage, Ticket};
@@ -100,6 +101,9 @@ impl Allocator {
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
+        if let Some(closed) = order.closed.clone() {
+            return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
+        }
         let partition = order.served.version.partition;
         let lane = &self.shared.lanes[partition as usize];
         let Ok(place) = Arc::clone(&lane.places).try_acquire_owned() else {
@@ -135,13 +139,14 @@ impl Allocator {
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
         let context = &self.shared.context;
         let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
+        if let Some(closed) = order.closed {
+            return Err(closed.into());
+        }
+        self.check_chronology(&order).await?;
         let mut values = Vec::new();
         for (index, serial) in order.serials.iter().enumerate() {
             let row = context.ledger.counter(serial.series_id, &serial.serial, &serial.key).await;
-            let row = row.map_err(|error| {
-                tracing::warn!(%error, "preview");
-                unavailable(Unavailable::Ledger, NumberTaken::No)
-            })?;
+            let row = row.map_err(|error| unread(&error))?;
             let value = row.map_or(serial.start, |counter| {
                 let value = self.spoken_for(&counter);
                 u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start)
@@ -160,6 +165,35 @@ impl Allocator {
             counter_keys: order.record.counter_keys.clone(),
             serials: names.zip(values).collect(),
         })
+    }
+
+    /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
+    /// is safe after a period was closed, too (R1.8).
+    async fn earlier(
+        &self,
+        order: &Order,
+    ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
+        let context = &self.shared.context;
+        let (ledger, question) =
+            (context.ledger.clone(), order.question(context.window_start_us()));
+        // Callers may go away; ledger work is never cancelled.
+        let found = tokio::spawn(async move { ledger.replays(&[question]).await }).await;
+        let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
+        Ok(found.into_iter().next().and_then(|found| replay::judge(order, found)))
+    }
+
+    /// Refuses a preview that is dated before the last number of its counters.
+    async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
+        let (Some(family), Some(first)) = (&order.family, order.serials.first()) else {
+            return Ok(());
+        };
+        let ledger = &self.shared.context.ledger;
+        let last = ledger.last_date(first.series_id, &first.serial, family).await;
+        let last = last.map_err(|error| unread(&error))?;
+        match last.filter(|last| order.record.document_date < *last) {
+            Some(last_date) => Err(replay::before_last(order, last_date)),
+            None => Ok(()),
+        }
     }
 
     /// The active series, compiled, by code.
@@ -207,6 +241,12 @@ impl Allocator {
         });
         if closed_at_ceiling { counter.ceiling } else { counter.taken }
     }
+}
+
+/// What a request is told whose ledger does not answer before anything is taken.
+fn unread(error: &LedgerError) -> AllocError {
+    tracing::warn!(%error, "the ledger could not be read");
+    unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 /// Gives a request up when its caller goes away.

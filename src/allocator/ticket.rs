@@ -11,7 +11,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{Inputs, Mask, Policy};
+use crate::number::{InputError, Inputs, Mask, Policy};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -31,6 +31,10 @@ pub(super) struct Order {
     pub counters: Vec<String>,
     /// Whether a numbered document gets another number.
     pub again: bool,
+    /// Where the series keeps chronology: the counters that share a last date.
+    pub family: Option<String>,
+    /// Why it gets no new number, where its date lies in a closed period.
+    pub closed: Option<InputError>,
 }
 
 impl Order {
@@ -101,6 +105,8 @@ impl Order {
             counters: serials.iter().map(Seed::name).collect(),
             serials,
             again: request.again,
+            family: draft.family,
+            closed: draft.closed,
         })
     }
 

@@ -11,6 +11,7 @@ mod logs;
 pub mod next;
 mod output;
 pub mod parse;
+mod periods;
 pub mod preview;
 pub mod reconcile;
 mod restored;

@@ -1,4 +1,5 @@
-//! `numerator series apply | list | show`: series files into the ledger, and out of it again.
+//! `numerator series apply | list | show | close-period`: series files into the ledger,
+//! and out of it again; days before which a series is closed.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,6 +12,7 @@ use comfy_table::presets;
 use serde::Serialize;
 
 use super::output::{print, print_json};
+use super::periods::{self, ClosePeriodArgs};
 use super::session::{clock, open_catalog, open_ledger};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
@@ -29,6 +31,8 @@ pub enum SeriesCommand {
     List(ListArgs),
     /// Show one series as a series file
     Show(ShowArgs),
+    /// Give no numbers any more to documents dated before a day
+    ClosePeriod(ClosePeriodArgs),
 }
 
 /// What to save.
@@ -72,12 +76,13 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
+        SeriesCommand::ClosePeriod(args) => periods::close(settings, args).await,
     }
 }
 
 /// A series that was saved.
 #[derive(Serialize)]
-struct SavedSeries {
+pub(super) struct SavedSeries {
     code: String,
     config_id: i64,
     version: u32,
@@ -115,7 +120,7 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
 }
 
 impl SavedSeries {
-    fn of(saved: SeriesVersion) -> Self {
+    pub(super) fn of(saved: SeriesVersion) -> Self {
         SavedSeries {
             code: saved.definition.code,
             config_id: saved.series_id,
@@ -124,7 +129,7 @@ impl SavedSeries {
         }
     }
 
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let what = if self.is_new { "saved" } else { "unchanged" };
         format!("{} version {} {what}", self.code, self.version)
     }

@@ -61,6 +61,8 @@ fn wrong_usage_ends_with_2() {
         "numerator series apply".to_owned(),
         "numerator series".to_owned(),
         "numerator parse".to_owned(),
+        "numerator revise D1".to_owned(),
+        "numerator series close-period SPO --before 2025-01-01".to_owned(),
         "numerator parse SPO-20240122-001 --project P".to_owned(),
         "numerator token create".to_owned(),
         "numerator nonsense".to_owned(),

@@ -17,7 +17,7 @@ use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading};
 use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
-use crate::number::Parsed;
+use crate::number::{Parsed, ParsedSerial};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -67,7 +67,7 @@ impl ReadingAnswer {
         let nothing =
             Parsed { variables: BTreeMap::new(), date: None, time: None, serials: Vec::new() };
         let Parsed { variables, date, time, serials } = parsed.unwrap_or(nothing);
-        let serial = |serial: crate::number::ParsedSerial| ExpectedSerial {
+        let serial = |serial: ParsedSerial| ExpectedSerial {
             name: serial.name,
             value: serial.value.to_string(),
         };

@@ -34,7 +34,7 @@ pub use lookups::ReadingAnswer;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
-pub(crate) use revisions::check_texts;
+pub(crate) use revisions::check_revision_texts;
 pub use server::serve;
 pub use texts::Texts;
 

@@ -243,7 +243,8 @@ pub trait Ledger: Documents + SerialLedger {
     /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
     /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
     /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
-    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter.
+    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter. An order of
+    /// a family takes nothing where a later date has a number.
     async fn take(
         &self,
         at: At,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::excerpt;
@@ -13,7 +14,7 @@ use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
-use super::{NUMBER_MAX, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
+use super::{NUMBER_MAX, Policy, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{Serial, Series, VariableDefinition};
 
 /// Longest code of a series, in characters.
@@ -40,6 +41,8 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     check_texts(&definition)?;
     check_serves(&definition)?;
     let zone = zone(&definition)?;
+    let closed_before = closed_before(&definition)?;
+    check_chronology(&definition)?;
     let mut variables = variables(&definition)?;
     check_serial_names(&definition)?;
     check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
@@ -59,7 +62,17 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     }
     let mut used = scope.iter().chain(counters.iter().flat_map(|rule| &rule.dimensions));
     let project_needed = parts.contains(&Part::Project) || used.any(|d| *d == Dimension::Project);
-    Ok(Series { definition, serials, counters, scope, parts, variables, project_needed, zone })
+    Ok(Series {
+        definition,
+        serials,
+        counters,
+        scope,
+        parts,
+        variables,
+        project_needed,
+        zone,
+        closed_before,
+    })
 }
 
 /// A flaw of a field, as the result of any check.
@@ -157,6 +170,26 @@ fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
     };
     let known = TimeZoneDatabase::bundled().get(name);
     known.or_else(|_| at("timezone", FieldFlaw::UnknownZone { zone: excerpt(name) }))
+}
+
+/// The first day that is not closed.
+fn closed_before(definition: &SeriesDefinition) -> Result<Option<Date>, TemplateError> {
+    let Some(text) = &definition.closed_before else { return Ok(None) };
+    // A date-time would read as its day, and say more than it means.
+    let day = text.parse().ok().filter(|day: &Date| day.to_string() == *text);
+    match day {
+        Some(day) => Ok(Some(day)),
+        None => syntax("closed_before", text, "a day such as 2025-01-01"),
+    }
+}
+
+/// Dates are compared under a lock of the ledger, in the transaction that takes the number. Redis
+/// has no such lock over the counters of several periods.
+fn check_chronology(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    if definition.chronology && definition.policy != Policy::Gapless {
+        return at("chronology", FieldFlaw::NeedsGapless);
+    }
+    Ok(())
 }
 
 /// The declared variables; whether the template shows them is noted later.

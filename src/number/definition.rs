@@ -23,6 +23,13 @@ pub struct SeriesDefinition {
     /// What its numbers are worth waiting for.
     #[serde(default, skip_serializing_if = "Policy::is_fast")]
     pub policy: Policy,
+    /// Whether no number may be dated before the last one of its counters: those that differ in
+    /// their period alone. For gapless series.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chronology: bool,
+    /// Documents dated before this day get no numbers any more (`2025-01-01`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_before: Option<String>,
     /// The text pattern.
     pub template: String,
     /// IANA time zone in which dates and periods are read; UTC without one (R1.6).

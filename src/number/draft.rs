@@ -44,6 +44,12 @@ pub struct Draft {
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
+    /// Where the series keeps chronology: the key of the first serial's counter but for its period.
+    /// Counters of one such family share their last date.
+    pub family: Option<String>,
+    /// Why there is no new number for that date, where it lies in a closed period. An earlier
+    /// number may still be the answer, and be revised.
+    pub closed: Option<InputError>,
 }
 
 /// A request's values, checked and in normal form C.
@@ -67,7 +73,15 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     });
     let keys = keys.collect();
     let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
-    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: date.to_string() })
+    let first = series.counters.first().filter(|_| series.definition.chronology);
+    let family = first.map(|rule| CounterKey { parts: values.pairs(&rule.dimensions) }.to_string());
+    let closed = series.closed_before.filter(|open_from| date < *open_from);
+    let closed = closed.map(|open_from| {
+        let (date, open_from) = (date.to_string(), open_from.to_string());
+        InputError::PeriodClosed { date, open_from }
+    });
+    let mask = values.mask(inputs)?;
+    Ok(Draft { keys, mask, scope, document_date: date.to_string(), family, closed })
 }
 
 impl<'s> Values<'s> {

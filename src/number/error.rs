@@ -85,6 +85,22 @@ pub enum InputError {
         /// What to write.
         remedy: &'static str,
     },
+    /// A date in a closed period (slug `period-closed`).
+    #[error("date {date} lies in a closed period; the series is open from {open_from} on")]
+    PeriodClosed {
+        /// The document's date.
+        date: String,
+        /// The first day that is open.
+        open_from: String,
+    },
+    /// A date before the last one, in a series that keeps chronology (slug `date-before-last`).
+    #[error("date {date} lies before {last_date}, the date of the last number of these counters")]
+    DateBeforeLast {
+        /// The document's date.
+        date: String,
+        /// The last number's.
+        last_date: String,
+    },
     /// The whole number is too long (slug `value-too-long`, R2.4).
     #[error("the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
     TextTooLong {
@@ -124,6 +140,8 @@ impl InputError {
             InputError::WrongAlphabet { .. } => "wrong-alphabet",
             InputError::InvalidDate { .. } => "invalid-date",
             InputError::TimeRequired { .. } => "time-required",
+            InputError::PeriodClosed { .. } => "period-closed",
+            InputError::DateBeforeLast { .. } => "date-before-last",
             InputError::SerialTooWide { .. } => "sequence-exhausted",
         }
     }
@@ -138,7 +156,10 @@ impl InputError {
             | InputError::ValueTooLong { field, .. }
             | InputError::ValueTooShort { field, .. }
             | InputError::WrongAlphabet { field, .. } => field.clone(),
-            InputError::InvalidDate { .. } | InputError::TimeRequired { .. } => "date".into(),
+            InputError::InvalidDate { .. }
+            | InputError::TimeRequired { .. }
+            | InputError::PeriodClosed { .. }
+            | InputError::DateBeforeLast { .. } => "date".into(),
             InputError::TextTooLong { .. } => "context".into(),
             InputError::SerialTooWide { serial, .. } | InputError::SerialMissing { serial } => {
                 format!("serials[{serial}]")

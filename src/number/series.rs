@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::template::Part;
@@ -28,6 +29,8 @@ pub struct Series {
     /// Whether a number, a counter or the scope cannot do without a project.
     pub(super) project_needed: bool,
     pub(super) zone: TimeZone,
+    /// The first day that is not closed, where earlier ones are.
+    pub(super) closed_before: Option<Date>,
 }
 
 /// A declared variable.

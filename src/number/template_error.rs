@@ -198,6 +198,9 @@ pub enum FieldFlaw {
         /// The name, shortened.
         zone: String,
     },
+    /// Chronology without the policy that can keep it.
+    #[error("can be kept by the policy `gapless` only; set `policy = \"gapless\"` or leave it out")]
+    NeedsGapless,
     /// A number outside its bounds.
     #[error("is {value}; allowed are {least} to {most}")]
     Bounds {

@@ -15,6 +15,8 @@ pub(super) fn definition() -> SeriesDefinition {
         prefix: None,
         serves: Serves { types: vec!["T".into()], ..Serves::default() },
         policy: Policy::Fast,
+        chronology: false,
+        closed_before: None,
         template: "{SEQ:3}".into(),
         timezone: None,
         unique_within: Vec::new(),

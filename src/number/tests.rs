@@ -1,6 +1,7 @@
 //! The room as a whole: reference numbers, the reference page, refusals, and what must hold for
 //! random series.
 
+mod closed_periods;
 mod properties;
 mod reference_docs;
 mod reference_numbers;

@@ -179,6 +179,10 @@ ledger_contract! {
         revisions_of_one_text_at_once_are_one
         a_number_has_no_more_revisions_than_it_may_have
         a_revision_without_its_number_is_found
+        no_number_is_dated_before_the_last_of_its_family
+        dates_follow_each_other_however_many_take_at_once
+        a_family_without_a_row_finds_its_last_date_in_the_journal
+        a_chronology_that_is_switched_forgets_its_dates
     }
     serials {
         an_interface_serial_is_accepted_once_within_its_window

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Row as _};
 
+use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
 use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, commit};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit};
 use crate::ledger::columns::{read_uuid, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -42,6 +43,16 @@ impl Documents for Engine {
         version: u32,
     ) -> Result<Option<SeriesVersion>, LedgerError> {
         call!(self, store => series_version(&store, series_id, version))
+    }
+
+    async fn last_date(
+        &self,
+        series_id: i64,
+        serial: &str,
+        family: &str,
+    ) -> Result<Option<String>, LedgerError> {
+        let family = Family { series_id, serial, key: family };
+        call!(self, store => chronology::last_date(&store, family))
     }
 
     async fn revise(&self, revision: &NewRevision) -> Result<Revised, LedgerError> {
@@ -236,7 +247,7 @@ async fn revisions_named(
 
 async fn stray_revisions(store: &Store, limit: u32) -> Result<Vec<Revision>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    super::allow_long_search(&mut tx).await?;
+    allow_long_search(&mut tx).await?;
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
     query.push(
         "where not exists (select 1 from journal j where j.counter_id = r.counter_id \

@@ -7,6 +7,7 @@
 mod adopt;
 mod append;
 mod chain;
+mod chronology;
 mod counters;
 mod entries;
 mod gaps;

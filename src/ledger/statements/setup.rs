@@ -2,7 +2,7 @@
 
 use sqlx::Row as _;
 
-use super::{Conn, Row, Store, commit};
+use super::{Conn, Row, Store, chronology, commit};
 use crate::ledger::columns::{
     HASH, from_json, partition_of, read_uuid, small, to_json, unsigned_small,
 };
@@ -106,6 +106,9 @@ async fn apply_one(
         Some(active) => {
             if partition != active.partition {
                 must_be_unused(conn, &active).await?;
+            }
+            if active.definition.chronology != change.definition.chronology {
+                chronology::forget(conn, active.series_id).await?;
             }
             (active.series_id, activate_next(conn, active.series_id, partition).await?)
         }

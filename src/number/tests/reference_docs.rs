@@ -11,7 +11,7 @@ const PAGE: &str = include_str!("../../../docs/numbering.md");
 #[test]
 fn every_series_of_the_page_is_sound() {
     let blocks: Vec<&str> = PAGE.split("```toml\n").skip(1).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         let (toml, _) = block.split_once("```").unwrap();
         read_series(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));

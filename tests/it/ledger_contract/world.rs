@@ -233,6 +233,7 @@ pub(super) fn order_of(record: Record) -> TakeOrder {
         question: question(&record),
         record: Arc::new(record),
         count: 1,
+        family: None,
         serials: vec![seed("k")],
         retry_count: 0,
     }
