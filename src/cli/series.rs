@@ -1,4 +1,4 @@
-//! `numerator series apply | list | show`: series files into the ledger, and out of it again.
+//! `numerator series`: series files into the ledger, and out of it again.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use comfy_table::Table;
-use comfy_table::presets;
 use serde::Serialize;
 
 use super::output::{print, print_json};
+use super::series_history::{self, ActivityArgs, VersionsArgs};
 use super::session::{clock, open_catalog, open_ledger};
+use super::words::table;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER};
-use crate::ledger::{SeriesChange, SeriesVersion};
+use crate::ledger::{Expected, SeriesChange, SeriesVersion};
 use crate::number::{self, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
@@ -29,6 +29,12 @@ pub enum SeriesCommand {
     List(ListArgs),
     /// Show one series as a series file
     Show(ShowArgs),
+    /// List the versions of a series, newest first
+    Versions(VersionsArgs),
+    /// Have a series serve requests again
+    Activate(ActivityArgs),
+    /// Keep a series from serving requests; its numbers stay
+    Deactivate(ActivityArgs),
 }
 
 /// What to save.
@@ -48,6 +54,9 @@ pub struct ApplyArgs {
 /// How to list.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
+    /// Those that are deactivated instead
+    #[arg(long)]
+    pub inactive: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -58,6 +67,9 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// Code of the series
     pub code: String,
+    /// A version of it; the one in force without it
+    #[arg(long, value_name = "N")]
+    pub version: Option<u32>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -72,6 +84,11 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
+        SeriesCommand::Versions(args) => series_history::versions(settings, &args).await,
+        SeriesCommand::Activate(args) => series_history::set_activity(settings, args, true).await,
+        SeriesCommand::Deactivate(args) => {
+            series_history::set_activity(settings, args, false).await
+        }
     }
 }
 
@@ -81,6 +98,7 @@ struct SavedSeries {
     code: String,
     config_id: i64,
     version: u32,
+    active: bool,
     is_new: bool,
 }
 
@@ -99,6 +117,7 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
+        expected: Expected::Anything,
         saved_by: LOCAL_USER.into(),
         reason: args.reason.clone(),
         saved_at_us,
@@ -120,13 +139,15 @@ impl SavedSeries {
             code: saved.definition.code,
             config_id: saved.series_id,
             version: saved.version,
+            active: saved.active,
             is_new: saved.is_new,
         }
     }
 
     fn line(&self) -> String {
         let what = if self.is_new { "saved" } else { "unchanged" };
-        format!("{} version {} {what}", self.code, self.version)
+        let idle = if self.active { "" } else { "; not active, see `series activate`" };
+        format!("{} version {} {what}{idle}", self.code, self.version)
     }
 }
 
@@ -146,16 +167,17 @@ struct SeriesFile {
     series: [SeriesDefinition; 1],
 }
 
-/// Prints the active series.
+/// Prints the active series, or the others.
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
+    let catalog = open_catalog(settings).await?;
+    let listed = if args.inactive { catalog.inactive() } else { catalog.active() };
+    let configs: Vec<ConfigAnswer> =
+        listed.iter().map(|served| ConfigAnswer::of(&served.version)).collect();
     if args.json {
         print_json(&configs)?;
         return Ok(());
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["code", "version", "types", "template", "name"]);
+    let mut table = table(["code", "version", "types", "template", "name"]);
     for config in configs {
         let definition = config.definition;
         table.add_row([
@@ -172,10 +194,7 @@ async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
 
 /// Prints one series so that `series apply` reads it again.
 async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
-    let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
-        bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
-    };
+    let config = ConfigAnswer::of(&series_history::find(settings, &args.code, args.version).await?);
     if args.json {
         print_json(&config)?;
     } else {
@@ -187,12 +206,6 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
 /// The text of a series file with one series.
 fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
     toml::to_string_pretty(&SeriesFile { series: [definition] })
-}
-
-/// The series that a service would serve.
-async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
-    let catalog = open_catalog(settings).await?;
-    Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
 }
 
 #[cfg(test)]

@@ -124,6 +124,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::RouteNotFound
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
+        | Slug::PreconditionRequired
         | Slug::IdempotencyKeyReused => UNREADABLE,
         Slug::InvalidField
         | Slug::UnknownVariable
@@ -132,7 +133,9 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::WrongAlphabet
         | Slug::InvalidDate
         | Slug::TimeRequired => WRONG_DETAILS,
-        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous => UNFIT_SERIES,
+        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous | Slug::SeriesInUse | Slug::CodeTaken => {
+            UNFIT_SERIES
+        }
         other => of_one_slug(other),
     }
 }

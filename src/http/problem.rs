@@ -3,6 +3,8 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
+mod series;
+
 use std::fmt;
 
 use axum::body::Body;
@@ -62,7 +64,9 @@ slugs! {
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
-    VersionConflict "version-conflict" CONFLICT "Other transactions changed the same rows",
+    VersionConflict "version-conflict" CONFLICT "Somebody else changed the same",
+    CodeTaken "code-taken" CONFLICT "Another numbering configuration has the code",
+    SeriesInUse "series-in-use" CONFLICT "The series has issued numbers",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT
         "The document has a number for another payload",
     RevisionsExhausted "revisions-exhausted" CONFLICT
@@ -75,6 +79,8 @@ slugs! {
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
     UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
         "The body must be application/json",
+    PreconditionRequired "precondition-required" PRECONDITION_REQUIRED
+        "The change must name the version that it builds on",
     InvalidField "invalid-field" UNPROCESSABLE_ENTITY "A field is missing, unknown or wrong",
     UnknownType "unknown-type" UNPROCESSABLE_ENTITY "Unknown document type",
     TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY
@@ -387,13 +393,14 @@ fn unavailable(why: Unavailable) -> (Slug, &'static str) {
     }
 }
 
-/// For calls that read: nothing was taken.
+/// For calls that take no number.
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
         let slug = match &error {
             LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
+            LedgerError::Series(refusal) => return Problem::from(refusal),
             _ => return Problem::unread(&error),
         };
         tracing::warn!(%error, "the ledger did not answer a call");

@@ -1,7 +1,8 @@
 //! Deployment, series, nodes, events.
 
 use numerator::ledger::{
-    At, Closing, Deployment, Event, LedgerError, Owner, PartitionState, Seed, SeriesChange,
+    At, Closing, Deployment, Event, Expected, LedgerError, Owner, PartitionState, Seed,
+    SeriesChange,
 };
 use numerator::number::SeriesDefinition;
 use serde_json::json;
@@ -15,7 +16,8 @@ fn change(code: &str, template: &str) -> SeriesChange {
     }))
     .unwrap();
     let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
-    SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
+    let expected = Expected::Anything;
+    SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US }
 }
 
 fn of_policy(code: &str, policy: &str) -> SeriesChange {

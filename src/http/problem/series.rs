@@ -1,0 +1,44 @@
+//! Problems of whoever changes series: a definition that cannot be used, a change that is refused.
+
+use super::{Problem, Slug};
+use crate::ledger::{LedgerError, SeriesRefusal};
+use crate::number::{RuleError, TemplateError};
+
+/// The token, its position and the remedy are in the detail.
+impl From<TemplateError> for Problem {
+    fn from(error: TemplateError) -> Self {
+        Problem::field(error.field(), error.to_string())
+    }
+}
+
+impl From<&SeriesRefusal> for Problem {
+    fn from(refusal: &SeriesRefusal) -> Self {
+        let (slug, field) = match refusal {
+            SeriesRefusal::Unknown { .. } => (Slug::ConfigNotFound, None),
+            SeriesRefusal::CodeTaken { .. } => (Slug::CodeTaken, Some("code")),
+            SeriesRefusal::CodeChanged { .. } => (Slug::InvalidField, Some("code")),
+            SeriesRefusal::VersionConflict { .. } => (Slug::VersionConflict, Some("If-Match")),
+            SeriesRefusal::Rule(RuleError::Ambiguous { .. }) => {
+                (Slug::SeriesAmbiguous, Some("serves"))
+            }
+            SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
+            SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
+            SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),
+        };
+        Problem { field: field.map(Into::into), ..Problem::new(slug, refusal.to_string()) }
+    }
+}
+
+impl Problem {
+    /// The problem of a change that the ledger did not confirm.
+    pub(in crate::http) fn of_change(error: LedgerError) -> Self {
+        let maybe_written = error.maybe_written();
+        let problem = Problem::from(error);
+        if !maybe_written {
+            return problem;
+        }
+        let detail = "the ledger did not say whether the change is saved; read the configuration \
+                      before you send it again";
+        Problem { detail: detail.into(), ..problem }
+    }
+}
