@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::series_history::{self, ActivityArgs, VersionsArgs};
-use super::session::{clock, open_catalog, open_ledger};
+use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
 use crate::config::Settings;
-use crate::http::{ConfigAnswer, LOCAL_USER};
+use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{Expected, SeriesChange, SeriesVersion};
 use crate::number::{self, SeriesDefinition};
 
@@ -113,13 +113,14 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
             definitions.push(definition);
         }
     }
+    let reason = check_reason(&args.reason).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
         expected: Expected::Anything,
         saved_by: LOCAL_USER.into(),
-        reason: args.reason.clone(),
+        reason: reason.clone(),
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();

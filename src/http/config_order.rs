@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for ConfigOrder {
 }
 
 /// A request to preview a series with.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExampleOrder {
     /// Document type; the first that the series serves without one.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::mask::DIGITS_MAX;
 use super::template::Part;
-use super::{SerialDefinition, Series};
+use super::{SerialDefinition, Series, SeriesDefinition};
 
 /// Why a series that has issued numbers cannot be changed so. `field` says where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -55,6 +55,25 @@ pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> 
         (None, false) => return Ok(()),
     };
     if never_alike(earlier, next) { Ok(()) } else { Err(error) }
+}
+
+/// Whether a series would show, from its first number on, what another one has shown: the same
+/// template for a request that both would serve, within the same scope. No proof of the contrary.
+#[must_use]
+pub fn takes_over(earlier: &SeriesDefinition, next: &SeriesDefinition) -> bool {
+    let shows = |tokens: &[&str]| tokens.iter().any(|token| next.template.contains(token));
+    let scoped = |dimension: &str| next.unique_within.iter().any(|name| name == dimension);
+    let shared = |one: &[String], other: &[String]| one.iter().any(|name| other.contains(name));
+    let (old, new) = (&earlier.serves, &next.serves);
+    let any_project = old.projects.is_empty() || new.projects.is_empty();
+    earlier.template == next.template
+        && earlier.unique_within == next.unique_within
+        && (earlier.prefix == next.prefix || !shows(&["{PREFIX}"]))
+        && (shared(&old.types, &new.types)
+            || !(shows(&["{CORR_TYPE}", "{TYPE_CODE}"]) || scoped("type")))
+        && (any_project
+            || shared(&old.projects, &new.projects)
+            || !(shows(&["{PROJECT}"]) || scoped("project")))
 }
 
 /// The first serial that takes its values from another counter than before.
@@ -109,8 +128,8 @@ fn lengths(series: &Series) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Reset;
     use super::super::testing::{serial, series};
-    use super::super::{Reset, SeriesDefinition};
     use super::*;
 
     fn yearly(template: &str) -> SeriesDefinition {
@@ -171,6 +190,19 @@ mod tests {
             check(&earlier, &next),
             Err(ChangeError::Counters { field: "serials[0]".into() })
         );
+    }
+
+    #[test]
+    fn an_heir_of_the_same_text_takes_numbers_over() {
+        let old = yearly("A-{CORR_TYPE}-{SEQ:4}");
+        let heir = |edit: fn(&mut SeriesDefinition)| takes_over(&old, &changed(&old, edit));
+        assert!(heir(|next| next.code = "B".into()));
+        assert!(heir(|next| next.serves.types.push("U".into())));
+        assert!(heir(|next| next.serves.projects = vec!["P".into()]), "any project had P's");
+        assert!(heir(|next| next.prefix = Some("P".into())), "nobody shows it");
+        assert!(!heir(|next| next.serves.types = vec!["U".into()]), "the type is shown");
+        assert!(!heir(|next| next.template = "B-{CORR_TYPE}-{SEQ:4}".into()));
+        assert!(!heir(|next| next.unique_within = vec!["project".into()]), "another scope");
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod tests;
 mod text;
 mod value;
 
-pub use change::{ChangeError, check_change};
+pub use change::{ChangeError, check_change, takes_over};
 pub use definition::{
     Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
 };

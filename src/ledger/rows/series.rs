@@ -137,6 +137,20 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
+    /// Another series has issued the numbers with which this one would begin.
+    #[error(
+        "series {code} would begin anew with numbers that series {other} has issued as of version \
+         {version}; begin the template with another text (a new `prefix`, for example), or change \
+         series {other} instead"
+    )]
+    TakesOver {
+        /// The code.
+        code: String,
+        /// The other one's.
+        other: String,
+        /// The version in which it issued them.
+        version: u32,
+    },
     /// The series has counters, and the change could render a number of theirs again.
     #[error("series {code} has issued numbers as of version {version}: {why}")]
     Repeats {

@@ -21,6 +21,7 @@ mod serials;
 mod series;
 mod setup;
 mod take;
+mod versions;
 
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ impl Ledger for Engine {
     }
 
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => series::in_force(&store))
+        call!(self, store => versions::in_force(&store))
     }
 
     async fn series_versions(
@@ -108,11 +109,11 @@ impl Ledger for Engine {
         upto: u32,
         limit: u32,
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => series::versions(&store, series_id, upto, limit))
+        call!(self, store => versions::versions(&store, series_id, upto, limit))
     }
 
     async fn series_stamp(&self) -> Result<i64, LedgerError> {
-        call!(self, store => series::stamp(&store))
+        call!(self, store => versions::stamp(&store))
     }
 
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {

@@ -3,25 +3,14 @@
 //! anything is committed.
 
 use serde_json::json;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, Row, Store, Transaction, commit};
-use crate::ledger::columns::{from_json, partition_of, small, to_json, unsigned_small};
+use super::versions::{self, all_in_force, by_code, by_id};
+use super::{Conn, Store, Transaction, commit};
+use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
 use crate::ledger::{
     ActivityChange, Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion,
 };
 use crate::number::{self, Policy, Series, SeriesDefinition};
-
-/// Most versions of one list.
-const VERSIONS_MAX: u32 = 1_000;
-
-/// The beginning of every query for versions.
-const COLUMNS: &str = "select s.series_id, s.partition, v.version, v.active, v.definition, \
-     v.saved_by, v.reason, v.saved_at_us from series s \
-     join series_version v on v.series_id = s.series_id ";
-
-/// The rest of the query for those in force.
-const IN_FORCE: &str = "and v.version = s.active_version ";
 
 /// Whether checked changes are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +21,13 @@ pub(super) enum Saving {
     DryRun,
 }
 
+/// A version that is in force now.
+struct Saved {
+    version: SeriesVersion,
+    /// Whether the series may show numbers that it did not show before.
+    shows_anew: bool,
+}
+
 /// See [`crate::ledger::Ledger::apply_series`] and [`crate::ledger::Ledger::try_series`].
 pub(super) async fn save(
     store: &Store,
@@ -40,12 +36,11 @@ pub(super) async fn save(
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut tx = store.begin().await?;
     let partitions = lock_all(&mut tx).await?;
-    let mut versions = Vec::with_capacity(changes.len());
+    let mut saved = Vec::with_capacity(changes.len());
     for change in changes {
-        versions.push(save_one(&mut tx, change, partitions).await?);
+        saved.push(save_one(&mut tx, change, partitions).await?);
     }
-    settle(tx, &versions, saving).await?;
-    Ok(versions)
+    settle(tx, saved, saving).await
 }
 
 /// See [`crate::ledger::Ledger::set_activity`].
@@ -73,7 +68,8 @@ pub(super) async fn set_activity(
         ..before
     };
     put_in_force(&mut tx, &after).await?;
-    settle(tx, std::slice::from_ref(&after), Saving::Save).await?;
+    let saved = Saved { shows_anew: change.active, version: after.clone() };
+    settle(tx, vec![saved], Saving::Save).await?;
     Ok(after)
 }
 
@@ -95,20 +91,24 @@ async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 /// dry run back.
 async fn settle(
     mut tx: Transaction,
-    versions: &[SeriesVersion],
+    saved: Vec<Saved>,
     saving: Saving,
-) -> Result<(), LedgerError> {
+) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut all = all_in_force(&mut tx).await?;
     all.retain(|version| version.active);
     number::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
-    for version in versions.iter().filter(|version| version.is_new) {
+    for Saved { version, shows_anew } in saved.iter().filter(|saved| saved.version.is_new) {
+        if version.active && *shows_anew {
+            must_take_over_nothing(&mut tx, version).await?;
+        }
         note(&mut tx, version).await?;
     }
     match saving {
-        Saving::Save => commit(tx).await,
-        Saving::DryRun => Ok(tx.rollback().await?),
+        Saving::Save => commit(tx).await?,
+        Saving::DryRun => tx.rollback().await?,
     }
+    Ok(saved.into_iter().map(|saved| saved.version).collect())
 }
 
 /// Writes the event of a change (R5.2), which stands if and only if the change does.
@@ -133,7 +133,7 @@ async fn save_one(
     conn: &mut Conn,
     change: &SeriesChange,
     partitions: u32,
-) -> Result<SeriesVersion, LedgerError> {
+) -> Result<Saved, LedgerError> {
     let definition = &change.definition;
     let before = match change.expected {
         Expected::Version { series_id, .. } => {
@@ -145,7 +145,7 @@ async fn save_one(
     if let Some(before) = &before {
         must_be_expected(before, change)?;
         if before.definition == *definition {
-            return Ok(before.clone());
+            return Ok(Saved { version: before.clone(), shows_anew: false });
         }
     }
     let mut after = SeriesVersion {
@@ -159,22 +159,32 @@ async fn save_one(
         reason: change.reason.clone(),
         is_new: true,
     };
+    let shows_anew =
+        before.as_ref().is_none_or(|before| text_differs(&before.definition, definition));
     match before {
         None => create(conn, &mut after).await?,
         Some(before) => {
             after.series_id = before.series_id;
             after.version = before.version + 1;
             after.active = before.active;
-            let used_since = lock(conn, before.series_id).await?;
-            if has_counters(conn, before.series_id).await? {
-                must_repeat_nothing(conn, &before, &after, used_since).await?;
+            if is_used(conn, before.series_id).await? {
+                must_repeat_nothing(conn, &before, &after).await?;
             } else {
                 start_anew(conn, &after).await?;
             }
             put_in_force(conn, &after).await?;
         }
     }
-    Ok(after)
+    Ok(Saved { version: after, shows_anew })
+}
+
+/// Whether a change decides over the text of numbers, or over who is given them.
+fn text_differs(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
+    let text = |definition: &SeriesDefinition| {
+        let SeriesDefinition { template, prefix, unique_within, serves, .. } = definition;
+        (template.clone(), prefix.clone(), unique_within.clone(), serves.clone())
+    };
+    text(before) != text(after)
 }
 
 /// Refuses a change that builds on something else than what is there (R4.4).
@@ -208,15 +218,17 @@ fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
     }
 }
 
-/// Locks the row of a series; since which version it may have counters. Whoever creates its first
-/// counter holds this row meanwhile, or waits for this transaction.
-async fn lock(conn: &mut Conn, series_id: i64) -> Result<u32, LedgerError> {
-    let used_since: i32 =
-        sqlx::query_scalar(for_update!("select used_since from series where series_id = $1"))
-            .bind(series_id)
-            .fetch_one(conn)
-            .await?;
-    unsigned_small(used_since, "series.used_since")
+/// Whether a series has counters. Where it has none, it gets none before the transaction ends:
+/// whoever creates the first one holds the row of the series meanwhile, or waits for it.
+async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
+    if has_counters(conn, series_id).await? {
+        return Ok(true);
+    }
+    sqlx::query(for_update!("select partition from series where series_id = $1"))
+        .bind(series_id)
+        .fetch_one(&mut *conn)
+        .await?;
+    has_counters(conn, series_id).await
 }
 
 async fn has_counters(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
@@ -234,7 +246,6 @@ async fn must_repeat_nothing(
     conn: &mut Conn,
     before: &SeriesVersion,
     after: &SeriesVersion,
-    used_since: u32,
 ) -> Result<(), LedgerError> {
     let code = || after.definition.code.clone();
     if before.partition != after.partition {
@@ -247,17 +258,31 @@ async fn must_repeat_nothing(
         })
     };
     let next = compile(after)?;
-    // All of them, however many: the one left out would be the one that collides.
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push("where s.series_id = ").push_bind(after.series_id);
-    query.push(" and v.version >= ").push_bind(small(used_since, "used_since")?);
-    query.push(" order by v.version desc");
-    for earlier in fetch(conn, query).await? {
+    for earlier in versions::of_used(conn, after.series_id).await? {
         number::check_change(&compile(&earlier)?, &next).map_err(|why| SeriesRefusal::Repeats {
             code: code(),
             version: earlier.version,
             why,
         })?;
+    }
+    Ok(())
+}
+
+/// Refuses a series that would begin anew with numbers that another one has issued and shows no
+/// longer, being deactivated or changed. What two active series could both show is another check's.
+async fn must_take_over_nothing(
+    conn: &mut Conn,
+    version: &SeriesVersion,
+) -> Result<(), LedgerError> {
+    for other in versions::of_used_others(conn, version.series_id).await? {
+        if number::takes_over(&other.definition, &version.definition) {
+            let refusal = SeriesRefusal::TakesOver {
+                code: version.definition.code.clone(),
+                other: other.definition.code,
+                version: other.version,
+            };
+            return Err(refusal.into());
+        }
     }
     Ok(())
 }
@@ -312,77 +337,4 @@ async fn write(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerErr
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::ledger::Ledger::series`].
-pub(super) async fn in_force(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    all_in_force(&mut conn).await
-}
-
-/// See [`crate::ledger::Ledger::series_versions`].
-pub(super) async fn versions(
-    store: &Store,
-    series_id: i64,
-    upto: u32,
-    limit: u32,
-) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push("where s.series_id = ").push_bind(series_id);
-    query.push(" and v.version <= ").push_bind(i64::from(upto));
-    query.push(" order by v.version desc limit ").push_bind(i64::from(limit.min(VERSIONS_MAX)));
-    fetch(&mut conn, query).await
-}
-
-/// See [`crate::ledger::Ledger::series_stamp`].
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> =
-        sqlx::query_scalar("select max(series_version_id) from series_version")
-            .fetch_one(&store.reader)
-            .await?;
-    Ok(stamp.unwrap_or(0))
-}
-
-/// One statement, so that nobody sees half of a change.
-async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push(IN_FORCE).push("order by s.code");
-    fetch(conn, query).await
-}
-
-async fn by_id(conn: &mut Conn, series_id: i64) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push(IN_FORCE).push("where s.series_id = ").push_bind(series_id);
-    Ok(fetch(conn, query).await?.pop())
-}
-
-async fn by_code(conn: &mut Conn, code: &str) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
-    Ok(fetch(conn, query).await?.pop())
-}
-
-async fn fetch(
-    conn: &mut Conn,
-    mut query: QueryBuilder<Db>,
-) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(version_of).collect()
-}
-
-fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
-    let definition: SeriesDefinition =
-        from_json(row.try_get("definition")?, "series_version.definition")?;
-    Ok(SeriesVersion {
-        series_id: row.try_get("series_id")?,
-        version: unsigned_small(row.try_get("version")?, "version")?,
-        active: row.try_get::<i32, _>("active")? == 1,
-        partition: unsigned_small(row.try_get("partition")?, "partition")?,
-        definition,
-        saved_by: row.try_get("saved_by")?,
-        saved_at_us: row.try_get("saved_at_us")?,
-        reason: row.try_get("reason")?,
-        is_new: false,
-    })
 }

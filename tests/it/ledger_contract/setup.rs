@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::world::{NOW_US, World, connections, deployment, seed};
 
-fn change(code: &str, template: &str) -> SeriesChange {
+/// A definition of one serial for the type of its code.
+pub(super) fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
         "code": code, "name": "n", "serves": {"types": [code]}, "template": template,
         "serials": [{}],
