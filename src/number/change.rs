@@ -76,17 +76,16 @@ pub fn takes_over(earlier: &SeriesDefinition, next: &SeriesDefinition) -> bool {
             || !(shows(&["{PROJECT}"]) || scoped("project")))
 }
 
-/// The first serial that takes its values from another counter than before.
+/// The first serial that takes its values from other counters than before, or is new: counters are
+/// named by their serial's name, what it counts by, and its period.
 fn other_counters(earlier: &Series, next: &Series) -> Option<String> {
     let naming = |serial: &SerialDefinition| {
         // The rest, whatever it is, may name the counter.
         SerialDefinition { start: 1, step: 1, max: None, ..serial.clone() }
     };
-    let (old, new) = (&earlier.definition.serials, &next.definition.serials);
-    (0..old.len().max(new.len())).find_map(|index| {
-        let same = old.get(index).map(naming) == new.get(index).map(naming);
-        (!same).then(|| format!("serials[{index}]"))
-    })
+    let known: Vec<_> = earlier.definition.serials.iter().map(naming).collect();
+    let new = next.definition.serials.iter().position(|serial| !known.contains(&naming(serial)));
+    new.map(|index| format!("serials[{index}]"))
 }
 
 fn other_scope(earlier: &Series, next: &Series) -> bool {
@@ -182,14 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn serials_that_change_places_are_other_counters() {
+    fn serials_may_change_places_and_not_names() {
         let mut earlier = yearly("{YEAR}-{SEQ:4}-{SEQ:4:LOT}");
         earlier.serials.push(serial("LOT"));
-        let next = changed(&earlier, |next| next.serials.reverse());
-        assert_eq!(
-            check(&earlier, &next),
-            Err(ChangeError::Counters { field: "serials[0]".into() })
-        );
+        assert_eq!(check(&earlier, &changed(&earlier, |next| next.serials.reverse())), Ok(()));
+        let renamed = changed(&earlier, |next| {
+            next.template = "{YEAR}-{SEQ:4}-{SEQ:4:BOX}".into();
+            next.serials[1].name = "BOX".into();
+        });
+        let error = ChangeError::Counters { field: "serials[1]".into() };
+        assert_eq!(check(&earlier, &renamed), Err(error));
     }
 
     #[test]
