@@ -262,6 +262,7 @@ mod tests {
                 (Slug::SequenceExhausted | Slug::DocumentAlreadyNumbered, _) => continue,
                 (Slug::InterfaceSerialRepeated | Slug::StateUnknown, _) => continue,
                 (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
+                (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
