@@ -38,7 +38,8 @@ impl Allocator {
     /// where a serial ends. `series_id` names the counters that it would go on with.
     ///
     /// # Errors
-    /// `Input` where the series refuses the request; `Unavailable` where the ledger does not answer.
+    /// `Input` where the series refuses the request; `Unavailable` where the ledger does not
+    /// answer.
     pub async fn preview_series(
         &self,
         series: &Series,

@@ -74,8 +74,8 @@ pub(super) async fn by_code(
     Ok(fetch(conn, query).await?.pop())
 }
 
-/// Versions of a series under which numbers may have been issued, newest first. All of them, however
-/// many: the one left out would be the one that collides.
+/// Versions of a series under which numbers may have been issued, newest first. All of them,
+/// however many: the one left out would be the one that collides.
 pub(super) async fn of_used(
     conn: &mut Conn,
     series_id: i64,
