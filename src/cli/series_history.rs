@@ -97,8 +97,7 @@ pub(super) async fn find(
 ) -> anyhow::Result<SeriesVersion> {
     let (ledger, newest) = open(settings, code).await?;
     let Some(wanted) = version else { return Ok(newest) };
-    let found = ledger.series_versions(newest.series_id, wanted, 1).await?;
-    match found.into_iter().find(|found| found.version == wanted) {
+    match ledger.series_version(newest.series_id, wanted).await? {
         Some(found) => Ok(found),
         None => bail!("series {code} has the versions 1 to {}, not {wanted}", newest.version),
     }

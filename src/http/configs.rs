@@ -158,7 +158,12 @@ pub(super) async fn list_versions(
     QueryOf(query): QueryOf<VersionQuery>,
 ) -> Result<axum::Json<VersionList>, Problem> {
     let config_id = read_id(config_id)?;
-    let found = versions(&app, config_id, query.upto, VERSIONS_MAX).await?;
+    let ledger = app.service.ledger.clone();
+    let found =
+        super::finish(
+            async move { ledger.series_versions(config_id, query.upto, VERSIONS_MAX).await },
+        )
+        .await?;
     if found.is_empty() {
         return Err(not_found(config_id));
     }
@@ -182,9 +187,9 @@ pub(super) async fn show_version(
 ) -> Result<axum::Json<ConfigAnswer>, Problem> {
     let Path((config_id, wanted)) =
         ids.map_err(|_| Problem::field("version", "id and version must be whole numbers"))?;
-    let found = versions(&app, config_id, wanted, 1).await?;
-    let found = found.iter().find(|version| version.version == wanted);
-    found.map(|version| axum::Json(ConfigAnswer::of(version))).ok_or_else(|| {
+    let ledger = app.service.ledger.clone();
+    let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
+    found.await?.map(|version| axum::Json(ConfigAnswer::of(&version))).ok_or_else(|| {
         let detail = format!("configuration {config_id} has no version {wanted}");
         Problem::new(Slug::ConfigNotFound, detail)
     })
@@ -205,14 +210,4 @@ pub(super) fn etag(version: u32) -> [(axum::http::HeaderName, HeaderValue); 1] {
 fn not_found(config_id: i64) -> Problem {
     let detail = format!("no numbering configuration has the id {config_id}");
     Problem::new(Slug::ConfigNotFound, detail)
-}
-
-async fn versions(
-    app: &App,
-    config_id: i64,
-    upto: u32,
-    limit: u32,
-) -> Result<Vec<SeriesVersion>, Problem> {
-    let ledger = app.service.ledger.clone();
-    super::finish(async move { ledger.series_versions(config_id, upto, limit).await }).await
 }

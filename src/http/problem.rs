@@ -3,7 +3,7 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
-mod series;
+mod ledger;
 
 use std::fmt;
 
@@ -390,21 +390,6 @@ fn unavailable(why: Unavailable) -> (Slug, &'static str) {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
         }
         Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
-    }
-}
-
-/// For calls that take no number.
-impl From<LedgerError> for Problem {
-    fn from(error: LedgerError) -> Self {
-        let slug = match &error {
-            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
-            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
-            LedgerError::Conflict(_) => Slug::VersionConflict,
-            LedgerError::Series(refusal) => return Problem::from(refusal),
-            _ => return Problem::unread(&error),
-        };
-        tracing::warn!(%error, "the ledger did not answer a call");
-        Problem::new(slug, "the ledger does not answer now").retry_soon()
     }
 }
 

@@ -40,6 +40,19 @@ pub(super) async fn versions(
     fetch(&mut conn, query).await
 }
 
+/// See [`crate::ledger::Documents::series_version`].
+pub(super) async fn one(
+    store: &Store,
+    series_id: i64,
+    version: u32,
+) -> Result<Option<SeriesVersion>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where s.series_id = ").push_bind(series_id);
+    query.push(" and v.version = ").push_bind(i64::from(version));
+    Ok(fetch(&mut conn, query).await?.pop())
+}
+
 /// See [`crate::ledger::Ledger::series_stamp`].
 pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
     let stamp: Option<i64> =

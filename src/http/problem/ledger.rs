@@ -1,8 +1,24 @@
-//! Problems of whoever changes series: a definition that cannot be used, a change that is refused.
+//! Problems of calls that take no number: a ledger that does not answer, a definition that cannot
+//! be used, a change of series that is refused.
 
 use super::{Problem, Slug};
 use crate::ledger::{LedgerError, SeriesRefusal};
 use crate::number::{RuleError, TemplateError};
+
+/// For calls that take no number.
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        let slug = match &error {
+            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
+            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
+            LedgerError::Conflict(_) => Slug::VersionConflict,
+            LedgerError::Series(refusal) => return Problem::from(refusal),
+            _ => return Problem::unread(&error),
+        };
+        tracing::warn!(%error, "the ledger did not answer a call");
+        Problem::new(slug, "the ledger does not answer now").retry_soon()
+    }
+}
 
 /// The token, its position and the remedy are in the detail.
 impl From<TemplateError> for Problem {
