@@ -112,9 +112,8 @@ impl Catalog {
     /// A type that only series serve that are deactivated is not unknown (R4.3).
     fn know_inactive(&self, error: RuleError, type_code: &str) -> RuleError {
         let wanted: String = type_code.nfc().collect();
-        let serves = |served: &&Arc<ServedSeries>| {
-            served.version.definition.serves.types.iter().any(|name| *name == wanted)
-        };
+        let serves =
+            |served: &&Arc<ServedSeries>| served.version.definition.serves.types.contains(&wanted);
         match (error, self.inactive.iter().find(serves)) {
             (RuleError::UnknownType { type_code, .. }, Some(served)) => {
                 let code = &served.version.definition.code;

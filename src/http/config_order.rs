@@ -65,7 +65,6 @@ impl ExampleOrder {
             project: self.project.or(sample.project),
             date: self.date,
             context: self.context,
-            ..Inputs::default()
         }
     }
 }
