@@ -1,8 +1,9 @@
-//! The active series, compiled; replaced as a whole, so that no number is made by half a change.
+//! The series, compiled; replaced as a whole, so that no number is made by half a change.
 
 use std::sync::Arc;
 
 use thiserror::Error;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
 use crate::number::{Mask, RuleError, Series, TemplateError, choose};
@@ -10,14 +11,16 @@ use crate::number::{Mask, RuleError, Series, TemplateError, choose};
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
 
-/// The active series of the ledger, compiled; replaced as a whole when any of them changes.
+/// The series of the ledger, compiled; replaced as a whole when any of them changes.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    series: Vec<Arc<ServedSeries>>,
+    active: Vec<Arc<ServedSeries>>,
+    /// Those that serve no request: their numbers can still be read.
+    inactive: Vec<Arc<ServedSeries>>,
     stamp: i64,
 }
 
-/// One active series.
+/// One series.
 #[derive(Debug)]
 pub struct ServedSeries {
     /// Its row in the ledger.
@@ -45,14 +48,14 @@ pub enum CatalogError {
 }
 
 impl Catalog {
-    /// Reads and compiles the active series.
+    /// Reads and compiles the series.
     ///
     /// # Errors
     /// See [`CatalogError`].
     pub async fn load(ledger: &SharedLedger) -> Result<Self, CatalogError> {
         // The stamp is read first: a change in between is seen again, never missed.
         let stamp = ledger.series_stamp().await?;
-        let mut series = Vec::new();
+        let (mut active, mut inactive) = (Vec::new(), Vec::new());
         for version in ledger.series().await? {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
                 CatalogError::Series {
@@ -61,15 +64,27 @@ impl Catalog {
                     error,
                 }
             })?;
-            series.push(Arc::new(ServedSeries { version, series: compiled }));
+            let list = if version.active { &mut active } else { &mut inactive };
+            list.push(Arc::new(ServedSeries { version, series: compiled }));
         }
-        Ok(Catalog { series, stamp })
+        Ok(Catalog { active, inactive, stamp })
     }
 
     /// All active series, by code.
     #[must_use]
-    pub fn all(&self) -> &[Arc<ServedSeries>] {
-        &self.series
+    pub fn active(&self) -> &[Arc<ServedSeries>] {
+        &self.active
+    }
+
+    /// All series that are deactivated, by code (R4.3).
+    #[must_use]
+    pub fn inactive(&self) -> &[Arc<ServedSeries>] {
+        &self.inactive
+    }
+
+    /// All series, the active ones first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<ServedSeries>> {
+        self.active.iter().chain(&self.inactive)
     }
 
     /// The ledger's stamp when this was loaded.
@@ -78,7 +93,7 @@ impl Catalog {
         self.stamp
     }
 
-    /// The series that serves a type and project (R2.9).
+    /// The active series that serves a type and project (R2.9).
     ///
     /// # Errors
     /// See [`RuleError`].
@@ -87,11 +102,29 @@ impl Catalog {
         type_code: &str,
         project: Option<&str>,
     ) -> Result<&Arc<ServedSeries>, RuleError> {
-        let index = choose(self.series.iter().map(|served| &served.series), type_code, project)?;
-        Ok(&self.series[index])
+        let active = self.active.iter().map(|served| &served.series);
+        match choose(active, type_code, project) {
+            Ok(index) => Ok(&self.active[index]),
+            Err(error) => Err(self.know_inactive(error, type_code)),
+        }
     }
 
-    /// The journal row of a range that holds a number, as far as an active series can read the
+    /// A type that only series serve that are deactivated is not unknown (R4.3).
+    fn know_inactive(&self, error: RuleError, type_code: &str) -> RuleError {
+        let wanted: String = type_code.nfc().collect();
+        let serves =
+            |served: &&Arc<ServedSeries>| served.version.definition.serves.types.contains(&wanted);
+        match (error, self.inactive.iter().find(serves)) {
+            (RuleError::UnknownType { type_code, .. }, Some(served)) => {
+                let code = &served.version.definition.code;
+                let hint = format!("series {code} numbers it, and is not active");
+                RuleError::TypeNotConfigured { type_code, hint }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// The journal row of a range that holds a number, as far as a series can read the
     /// number and it shows which counter it came from. A range stands in the journal under its
     /// first number only, so its other numbers are found by their value.
     ///
@@ -103,7 +136,7 @@ impl Catalog {
         number: &str,
     ) -> Result<Option<JournalRow>, LedgerError> {
         let mut probes = 0;
-        for served in &self.series {
+        for served in self.all() {
             let Ok(parsed) = served.series.parse(number) else { continue };
             let Some(first) = parsed.serials.first() else { continue };
             let value = first.value;

@@ -31,6 +31,6 @@ impl Catalog {
             };
             Some(Reading { served: Arc::clone(served), types, parsed })
         };
-        self.all().iter().filter_map(read).collect()
+        self.active().iter().filter_map(read).collect()
     }
 }

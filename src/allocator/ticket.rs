@@ -68,6 +68,7 @@ impl Order {
             .zip(&draft.keys)
             .map(|(serial, key)| Seed {
                 series_id,
+                version: served.version.version,
                 serial: serial.name.clone(),
                 key: key.to_string(),
                 start: serial.start,

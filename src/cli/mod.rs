@@ -17,6 +17,7 @@ pub mod reconcile;
 mod restored;
 pub mod revise;
 pub mod series;
+pub mod series_history;
 pub mod serve;
 mod session;
 mod settings;

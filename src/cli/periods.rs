@@ -8,7 +8,7 @@ use super::series::SavedSeries;
 use super::session::{clock, open_ledger};
 use crate::config::Settings;
 use crate::http::LOCAL_USER;
-use crate::ledger::SeriesChange;
+use crate::ledger::{Expected, SeriesChange};
 use crate::number::Series;
 
 /// What to close.
@@ -39,7 +39,7 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
     else {
         bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
     };
-    let mut definition = version.definition;
+    let mut definition = version.definition.clone();
     let closed = definition.closed_before.replace(args.before);
     // Only a day that is one can be compared with another.
     let definition = Series::compile(definition)?.definition().clone();
@@ -50,8 +50,10 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
             args.code
         );
     }
+    let (series_id, version) = (version.series_id, version.version);
     let change = SeriesChange {
         definition,
+        expected: Expected::Version { series_id, version },
         saved_by: LOCAL_USER.into(),
         reason: args.reason,
         saved_at_us: clock().now_us(),

@@ -1,5 +1,4 @@
-//! `numerator series apply | list | show | close-period`: series files into the ledger,
-//! and out of it again; days before which a series is closed.
+//! `numerator series`: series files into the ledger, and out of it again.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use comfy_table::Table;
-use comfy_table::presets;
 use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
-use super::session::{clock, open_catalog, open_ledger};
+use super::series_history::{self, ActivityArgs, VersionsArgs};
+use super::session::{clock, open_catalog, open_ledger, refusal};
+use super::words::table;
 use crate::config::Settings;
-use crate::http::{ConfigAnswer, LOCAL_USER};
-use crate::ledger::{SeriesChange, SeriesVersion};
+use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
+use crate::ledger::{Expected, SeriesChange, SeriesVersion};
 use crate::number::{self, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
@@ -33,6 +32,12 @@ pub enum SeriesCommand {
     Show(ShowArgs),
     /// Give no numbers any more to documents dated before a day
     ClosePeriod(ClosePeriodArgs),
+    /// List the versions of a series, newest first
+    Versions(VersionsArgs),
+    /// Have a series serve requests again
+    Activate(ActivityArgs),
+    /// Keep a series from serving requests; its numbers stay
+    Deactivate(ActivityArgs),
 }
 
 /// What to save.
@@ -52,6 +57,9 @@ pub struct ApplyArgs {
 /// How to list.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
+    /// Those that are deactivated instead
+    #[arg(long)]
+    pub inactive: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -62,6 +70,9 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// Code of the series
     pub code: String,
+    /// A version of it; the one in force without it
+    #[arg(long, value_name = "N")]
+    pub version: Option<u32>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -77,6 +88,11 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
         SeriesCommand::ClosePeriod(args) => periods::close(settings, args).await,
+        SeriesCommand::Versions(args) => series_history::versions(settings, &args).await,
+        SeriesCommand::Activate(args) => series_history::set_activity(settings, args, true).await,
+        SeriesCommand::Deactivate(args) => {
+            series_history::set_activity(settings, args, false).await
+        }
     }
 }
 
@@ -86,6 +102,7 @@ pub(super) struct SavedSeries {
     code: String,
     config_id: i64,
     version: u32,
+    active: bool,
     is_new: bool,
 }
 
@@ -100,12 +117,14 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
             definitions.push(definition);
         }
     }
+    let reason = check_reason(&args.reason).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
+        expected: Expected::Anything,
         saved_by: LOCAL_USER.into(),
-        reason: args.reason.clone(),
+        reason: reason.clone(),
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
@@ -125,13 +144,15 @@ impl SavedSeries {
             code: saved.definition.code,
             config_id: saved.series_id,
             version: saved.version,
+            active: saved.active,
             is_new: saved.is_new,
         }
     }
 
     pub(super) fn line(&self) -> String {
         let what = if self.is_new { "saved" } else { "unchanged" };
-        format!("{} version {} {what}", self.code, self.version)
+        let idle = if self.active { "" } else { "; not active, see `series activate`" };
+        format!("{} version {} {what}{idle}", self.code, self.version)
     }
 }
 
@@ -151,16 +172,17 @@ struct SeriesFile {
     series: [SeriesDefinition; 1],
 }
 
-/// Prints the active series.
+/// Prints the active series, or the others.
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
+    let catalog = open_catalog(settings).await?;
+    let listed = if args.inactive { catalog.inactive() } else { catalog.active() };
+    let configs: Vec<ConfigAnswer> =
+        listed.iter().map(|served| ConfigAnswer::of(&served.version)).collect();
     if args.json {
         print_json(&configs)?;
         return Ok(());
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["code", "version", "types", "template", "name"]);
+    let mut table = table(["code", "version", "types", "template", "name"]);
     for config in configs {
         let definition = config.definition;
         table.add_row([
@@ -177,10 +199,7 @@ async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
 
 /// Prints one series so that `series apply` reads it again.
 async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
-    let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
-        bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
-    };
+    let config = ConfigAnswer::of(&series_history::find(settings, &args.code, args.version).await?);
     if args.json {
         print_json(&config)?;
     } else {
@@ -192,12 +211,6 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
 /// The text of a series file with one series.
 fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
     toml::to_string_pretty(&SeriesFile { series: [definition] })
-}
-
-/// The series that a service would serve.
-async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
-    let catalog = open_catalog(settings).await?;
-    Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
 }
 
 #[cfg(test)]

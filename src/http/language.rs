@@ -124,6 +124,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::RouteNotFound
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
+        | Slug::PreconditionRequired
         | Slug::IdempotencyKeyReused => UNREADABLE,
         Slug::InvalidField
         | Slug::UnknownVariable
@@ -134,7 +135,9 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::PeriodClosed
         | Slug::DateBeforeLast
         | Slug::TimeRequired => WRONG_DETAILS,
-        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous => UNFIT_SERIES,
+        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous | Slug::SeriesInUse | Slug::CodeTaken => {
+            UNFIT_SERIES
+        }
         other => of_one_slug(other),
     }
 }
@@ -262,6 +265,7 @@ mod tests {
                 (Slug::InterfaceSerialRepeated | Slug::StateUnknown, _) => continue,
                 (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
                 (Slug::RevisionsExhausted, _) => continue,
+                (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",

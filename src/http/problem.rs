@@ -3,6 +3,7 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
+mod ledger;
 mod unavailable;
 
 use std::fmt;
@@ -65,7 +66,9 @@ slugs! {
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
-    VersionConflict "version-conflict" CONFLICT "Other transactions changed the same rows",
+    VersionConflict "version-conflict" CONFLICT "Somebody else changed the same",
+    CodeTaken "code-taken" CONFLICT "Another numbering configuration has the code",
+    SeriesInUse "series-in-use" CONFLICT "The series has issued numbers",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT
         "The document has a number for another payload",
     RevisionsExhausted "revisions-exhausted" CONFLICT
@@ -78,6 +81,8 @@ slugs! {
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
     UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
         "The body must be application/json",
+    PreconditionRequired "precondition-required" PRECONDITION_REQUIRED
+        "The change must name the version that it builds on",
     InvalidField "invalid-field" UNPROCESSABLE_ENTITY "A field is missing, unknown or wrong",
     UnknownType "unknown-type" UNPROCESSABLE_ENTITY "Unknown document type",
     TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY
@@ -357,20 +362,6 @@ impl From<&AllocError> for Problem {
 impl From<AllocError> for Problem {
     fn from(error: AllocError) -> Self {
         Problem::from(&error)
-    }
-}
-
-/// For calls that read: nothing was taken.
-impl From<LedgerError> for Problem {
-    fn from(error: LedgerError) -> Self {
-        let slug = match &error {
-            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
-            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
-            LedgerError::Conflict(_) => Slug::VersionConflict,
-            _ => return Problem::internal_taking_nothing(&error),
-        };
-        tracing::warn!(%error, "the ledger did not answer a call");
-        Problem::new(slug, "the ledger does not answer now").retry_soon()
     }
 }
 

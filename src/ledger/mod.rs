@@ -52,20 +52,42 @@ pub trait Ledger: Documents + SerialLedger {
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError>;
 
     /// Saves each definition as a new version of its series, creating the series where it is new; a
-    /// definition equal to the active version changes nothing. All or nothing.
+    /// definition equal to the version in force changes nothing. Whether a series is active stays
+    /// as it is. All or nothing, checked against everything that is active afterwards. Each change
+    /// is an event.
     ///
     /// # Errors
-    /// `Refused` when two active series would then serve a request equally well, and when a series
-    /// that has counters would change to or from `gapless`, and with it its partition (F8).
+    /// `Series` says what keeps a change from being saved ([`SeriesRefusal`]).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// The active versions of all active series, by code.
+    /// The same as a dry run: answers, and refuses, as [`Ledger::apply_series`] would, and writes
+    /// nothing. The id of a series that would be new means nothing.
+    async fn try_series(&self, changes: &[SeriesChange])
+    -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// Activates or deactivates a series by a version of its own, under the same checks; one that
+    /// is so already is left as it is (R4.3).
+    ///
+    /// # Errors
+    /// Like [`Ledger::apply_series`].
+    async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError>;
+
+    /// The versions in force of all series, active or not, by code.
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// The highest version id: changes whenever any series does.
+    /// Versions of a series up to `upto`, newest first, at most `limit`; none where there is no
+    /// such series.
+    async fn series_versions(
+        &self,
+        series_id: i64,
+        upto: u32,
+        limit: u32,
+    ) -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// The highest version id: changes whenever any series does, and with each activation.
     async fn series_stamp(&self) -> Result<i64, LedgerError>;
 
     // --- nodes and partitions --------------------------------------------------------------

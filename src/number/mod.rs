@@ -4,6 +4,7 @@
 //! counter it comes from* lives here; nothing here knows who takes the values.
 
 mod calendar;
+mod change;
 mod compile;
 mod date;
 mod definition;
@@ -20,6 +21,7 @@ mod period;
 mod range;
 mod revision;
 mod rules;
+mod sample;
 mod series;
 mod series_file;
 mod template;
@@ -31,6 +33,7 @@ mod tests;
 mod text;
 mod value;
 
+pub use change::{ChangeError, check_change, takes_over};
 pub use definition::{
     Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
 };

@@ -13,6 +13,7 @@ mod partitions;
 mod restored;
 mod seeds;
 mod serials;
+mod series;
 mod setup;
 mod takes;
 mod world;
@@ -66,6 +67,16 @@ ledger_contract! {
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
         events_come_back_newest_first
+    }
+    series {
+        activity_changes_by_versions_of_their_own
+        each_change_of_a_series_is_an_event
+        a_deactivated_series_gives_up_its_types_and_keeps_its_code
+        a_change_builds_on_the_version_that_it_names
+        a_dry_run_refuses_the_same_and_saves_nothing
+        a_used_series_is_not_counted_anew_behind_the_same_text
+        an_heir_does_not_begin_with_numbers_that_are_out
+        a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -3,6 +3,7 @@
 
 mod api;
 mod commands;
+mod configs;
 mod deployment;
 mod documents;
 mod faults;

@@ -134,7 +134,7 @@ pub(super) async fn lock_or_create(
     if let Some(resolved) = lock(conn, seed).await? {
         return of_partition(resolved, at.partition);
     }
-    must_live_here(conn, at.partition, seed.series_id).await?;
+    must_be_current(conn, at.partition, seed).await?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -163,26 +163,21 @@ fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerEr
 }
 
 fn moved() -> LedgerError {
-    let why = "the policy of the series has just changed; send the request again";
-    LedgerError::Refused(why.into())
+    LedgerError::Refused("the series has just changed; send the request again".into())
 }
 
-/// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series
-/// from leaving until the transaction ends (F8).
-async fn must_live_here(
-    conn: &mut Conn,
-    partition: u32,
-    series_id: i64,
-) -> Result<(), LedgerError> {
-    let home: Option<i32> =
-        sqlx::query_scalar(for_share!("select partition from series where series_id = $1"))
-            .bind(series_id)
+/// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
+/// from before the series was in use; keeps the series from changing until the transaction ends.
+async fn must_be_current(conn: &mut Conn, partition: u32, seed: &Seed) -> Result<(), LedgerError> {
+    let series =
+        sqlx::query(for_share!("select partition, used_since from series where series_id = $1"))
+            .bind(seed.series_id)
             .fetch_optional(conn)
             .await?;
-    if home.is_some_and(|home| u32::try_from(home) != Ok(partition)) {
-        return Err(moved());
-    }
-    Ok(())
+    let Some(series) = series else { return Ok(()) };
+    let home = unsigned_small(series.try_get("partition")?, "series.partition")?;
+    let used_since = unsigned_small(series.try_get("used_since")?, "series.used_since")?;
+    if home != partition || seed.version < used_since { Err(moved()) } else { Ok(()) }
 }
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {

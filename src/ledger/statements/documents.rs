@@ -5,9 +5,8 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit};
-use crate::ledger::columns::{read_uuid, small};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit, versions};
+use crate::ledger::columns::read_uuid;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Documents, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised, Revision,
@@ -42,7 +41,7 @@ impl Documents for Engine {
         series_id: i64,
         version: u32,
     ) -> Result<Option<SeriesVersion>, LedgerError> {
-        call!(self, store => series_version(&store, series_id, version))
+        call!(self, store => versions::one(&store, series_id, version))
     }
 
     async fn last_date(
@@ -94,23 +93,6 @@ async fn numbers_of(
     query.push_bind(i64::from(limit.min(PAGE_MAX)));
     let rows = query.build().fetch_all(&store.reader).await?;
     rows.iter().map(journal_row_of).collect()
-}
-
-async fn series_version(
-    store: &Store,
-    series_id: i64,
-    version: u32,
-) -> Result<Option<SeriesVersion>, LedgerError> {
-    let row = sqlx::query(
-        "select s.series_id, s.partition, v.version, v.definition, v.saved_by, v.reason, \
-         v.saved_at_us from series s join series_version v on v.series_id = s.series_id \
-         where v.series_id = $1 and v.version = $2",
-    )
-    .bind(series_id)
-    .bind(small(version, "version")?)
-    .fetch_optional(&store.reader)
-    .await?;
-    row.as_ref().map(version_of).transpose()
 }
 
 async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError> {
