@@ -4,12 +4,14 @@
 //! counter it comes from* lives here; nothing here knows who takes the values.
 
 mod calendar;
+mod check;
 mod compile;
 mod date;
 mod definition;
 mod draft;
 mod error;
 mod exchange;
+mod figure;
 mod key;
 mod lexer;
 mod mask;
@@ -32,7 +34,7 @@ mod text;
 mod value;
 
 pub use definition::{
-    Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
+    Overflow, Policy, Reset, SerialDefinition, SeriesDefinition, Serves, Style, VariableDefinition,
 };
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};

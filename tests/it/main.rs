@@ -6,6 +6,7 @@ mod commands;
 mod deployment;
 mod documents;
 mod faults;
+mod language;
 mod ledger_contract;
 mod links;
 mod load;
