@@ -137,6 +137,7 @@ pub async fn revise(
         type_code: record.type_code.clone(),
         project: record.project.clone(),
         date: Some(record.document_date.clone()),
+        phase: None,
         context: record.context.clone(),
     };
     let values = first_values(&original.entry.taken);

@@ -133,6 +133,8 @@ impl Batch {
     pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
         match error {
             LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
+                // Nothing was committed: each half boards again.
+                self.disembark();
                 let right = self.tickets.split_off(self.tickets.len() / 2);
                 Failed::Halved([self, Batch::new(right)])
             }

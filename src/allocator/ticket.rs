@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
@@ -169,9 +170,20 @@ impl Order {
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
 /// for another number is part of it, so that such a request is safe to retry too.
 fn digest(request: &Request) -> String {
-    let Inputs { type_code, project, date, context } = &request.inputs;
+    let Inputs { type_code, project, date, phase, context } = &request.inputs;
     let Request { document_id, count, again, .. } = request;
-    let payload = serde_json::json!([document_id, type_code, project, date, context, count, again]);
+    let mut payload = vec![
+        json!(document_id),
+        json!(type_code),
+        json!(project),
+        json!(date),
+        json!(context),
+        json!(count),
+        json!(again),
+    ];
+    // At the end and only where there is one: requests without it keep the digest that they had.
+    payload.extend(phase.iter().map(|phase| json!(phase)));
+    let payload = serde_json::Value::Array(payload);
     let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -251,5 +263,33 @@ impl Stage {
     #[must_use]
     pub(super) fn is_given_up(&self) -> bool {
         self.0.load(Ordering::Acquire) == GIVEN_UP
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_keeps_its_digest_across_versions_and_a_phase_changes_it() {
+        let inputs = Inputs {
+            type_code: "T".into(),
+            date: Some("2025-01-02".into()),
+            context: [("A".to_owned(), "1".to_owned())].into(),
+            ..Inputs::default()
+        };
+        let mut request = Request {
+            inputs,
+            document_id: Some("d1".into()),
+            count: 1,
+            again: false,
+            idempotency_key: None,
+            user_id: "u".into(),
+            ip_address: None,
+        };
+        // What the first version wrote into journals.
+        assert_eq!(digest(&request), "971ec6de3dc8b2fec57bac1ba299503c");
+        request.inputs.phase = Some("P2".into());
+        assert_eq!(digest(&request), "5c9e74ff4ba11bb0ad6dcc2ea1fea8a6");
     }
 }

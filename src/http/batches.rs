@@ -48,6 +48,9 @@ pub(super) struct BatchOrder {
     /// Date of a range.
     #[serde(default)]
     date: Option<String>,
+    /// Phase of a range.
+    #[serde(default)]
+    phase: Option<String>,
     /// Variables of a range.
     #[serde(default, deserialize_with = "order::context")]
     context: BTreeMap<String, String>,
@@ -151,6 +154,7 @@ impl BatchOrder {
         let is_mixed = self.type_code.is_some()
             || self.project.is_some()
             || self.date.is_some()
+            || self.phase.is_some()
             || !self.context.is_empty()
             || self.count.is_some()
             || self.expand
@@ -159,7 +163,7 @@ impl BatchOrder {
         if is_mixed {
             return Err(Problem::field(
                 "documents",
-                "must stand alone: each document has its own type, project, date and context",
+                "must stand alone: each document has its own type, project, date, phase, context",
             ));
         }
         if documents.is_empty() || documents.len() > DOCUMENTS_MAX {
@@ -175,12 +179,12 @@ impl BatchOrder {
             let reason = "is missing: name documents, or type and count";
             Problem::field(field, reason)
         };
-        let BatchOrder { project, date, context, again, .. } = self;
+        let BatchOrder { project, date, phase, context, again, .. } = self;
         let type_code = self.type_code.ok_or_else(|| missing("type"))?;
         let count = self.count.ok_or_else(|| missing("count"))?;
         let check = |id: &String| order::check_document_id("document_id", id);
         let document_id = self.document_id.as_ref().map(check).transpose()?;
-        let number = NumberOrder { type_code, project, date, context, again };
+        let number = NumberOrder { type_code, project, date, phase, context, again };
         Ok(Kind::Range(Box::new(RangeOrder { number, count, expand: self.expand, document_id })))
     }
 }

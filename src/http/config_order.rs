@@ -52,6 +52,8 @@ pub(super) struct ExampleOrder {
     project: Option<String>,
     /// Document date; now without one.
     date: Option<String>,
+    /// Phase, where a counter begins anew with each.
+    phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default)]
     context: std::collections::BTreeMap<String, String>,
@@ -64,6 +66,7 @@ impl ExampleOrder {
             type_code: self.type_code.unwrap_or(sample.type_code),
             project: self.project.or(sample.project),
             date: self.date,
+            phase: self.phase.or(sample.phase),
             context: self.context,
         }
     }

@@ -34,6 +34,9 @@ pub(super) struct NumberOrder {
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
+    /// Phase, where the series has phases.
+    #[serde(default)]
+    pub(super) phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
@@ -57,6 +60,9 @@ pub(super) struct DocumentOrder {
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
+    /// Phase, where the series has phases.
+    #[serde(default)]
+    pub(super) phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
@@ -73,9 +79,9 @@ impl NumberOrder {
         idempotency_key: Option<String>,
         caller: &Caller,
     ) -> Request {
-        let NumberOrder { type_code, project, date, context, again } = self;
+        let NumberOrder { type_code, project, date, phase, context, again } = self;
         Request {
-            inputs: Inputs { type_code, project, date, context },
+            inputs: Inputs { type_code, project, date, phase, context },
             document_id,
             count: 1,
             again,
@@ -94,8 +100,8 @@ impl DocumentOrder {
         caller: &Caller,
     ) -> Result<Request, Problem> {
         let document_id = check_document_id("document_id", &self.document_id)?;
-        let DocumentOrder { type_code, project, date, context, again, .. } = self;
-        let order = NumberOrder { type_code, project, date, context, again };
+        let DocumentOrder { type_code, project, date, phase, context, again, .. } = self;
+        let order = NumberOrder { type_code, project, date, phase, context, again };
         Ok(order.request(Some(document_id), idempotency_key, caller))
     }
 }

@@ -5,7 +5,6 @@
 
 use thiserror::Error;
 
-use super::mask::DIGITS_MAX;
 use super::template::Part;
 use super::{SerialDefinition, Series, SeriesDefinition};
 
@@ -117,10 +116,11 @@ fn literal<'p>(mut parts: impl Iterator<Item = &'p Part>) -> &'p str {
 fn lengths(series: &Series) -> (usize, usize) {
     let chars = |part: &Part| match part {
         Part::Literal(text) => (text.chars().count(), text.chars().count()),
-        Part::Serial { width, .. } => (width.unwrap_or(1), width.unwrap_or(DIGITS_MAX)),
+        Part::Serial { figure, .. } => (figure.width, figure.width_max()),
         Part::Variable(index) => series.variables[*index].rule.widths(),
         Part::Date(field) => (field.width(), field.width()),
-        Part::Project | Part::Type(_) => (1, super::TEXT_CHARS_MAX),
+        Part::Check(check) => (check.width(), check.width()),
+        Part::Project | Part::Type(_) | Part::Phase => (1, super::TEXT_CHARS_MAX),
     };
     series.parts.iter().map(chars).fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
 }

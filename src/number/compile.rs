@@ -8,13 +8,14 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
+use super::period::FiscalYear;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
-use super::{NUMBER_MAX, Policy, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
+use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{Serial, Series, VariableDefinition};
 
 /// Longest code of a series, in characters.
@@ -43,6 +44,7 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     let zone = zone(&definition)?;
     let closed_before = closed_before(&definition)?;
     check_chronology(&definition)?;
+    let fiscal = fiscal_year(&definition)?;
     let mut variables = variables(&definition)?;
     check_serial_names(&definition)?;
     check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
@@ -62,6 +64,10 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     }
     let mut used = scope.iter().chain(counters.iter().flat_map(|rule| &rule.dimensions));
     let project_needed = parts.contains(&Part::Project) || used.any(|d| *d == Dimension::Project);
+    let resets = |wanted: fn(Reset) -> bool| counters.iter().any(|rule| wanted(rule.reset));
+    let phase_needed = parts.contains(&Part::Phase) || resets(|reset| reset == Reset::Phase);
+    let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
+    let time_needed = parts.iter().any(time_shown) || resets(Reset::is_time);
     Ok(Series {
         definition,
         serials,
@@ -70,6 +76,9 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
         parts,
         variables,
         project_needed,
+        phase_needed,
+        time_needed,
+        fiscal,
         zone,
         closed_before,
     })
@@ -192,6 +201,18 @@ fn check_chronology(definition: &SeriesDefinition) -> Result<(), TemplateError> 
     Ok(())
 }
 
+/// The fiscal year: its first month is one of twelve.
+fn fiscal_year(definition: &SeriesDefinition) -> Result<FiscalYear, TemplateError> {
+    let month = definition.fiscal_year_start;
+    match month {
+        Some(month) if !(1..=12).contains(&month) => {
+            let flaw = FieldFlaw::Bounds { value: month.into(), least: 1, most: 12 };
+            at("fiscal_year_start", flaw)
+        }
+        _ => Ok(FiscalYear::starting_in(month)),
+    }
+}
+
 /// The declared variables; whether the template shows them is noted later.
 fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateError> {
     check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
@@ -270,9 +291,10 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
 fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), TemplateError> {
     let least = |part: &Part| match part {
         Part::Literal(text) => text.chars().count(),
-        Part::Serial { width, .. } => width.unwrap_or(1),
+        Part::Serial { figure, .. } => figure.width,
+        Part::Check(check) => check.width(),
         Part::Variable(index) => variables[*index].rule.widths().0,
-        Part::Project | Part::Type(_) => 1,
+        Part::Project | Part::Phase | Part::Type(_) => 1,
         Part::Date(field) => field.width(),
     };
     let chars = parts.iter().map(least).sum();
@@ -322,18 +344,14 @@ fn serial(
     parts: &[Part],
 ) -> Result<Serial, TemplateError> {
     let SerialDefinition { name, start, step, .. } = declared;
-    let width = parts.iter().find_map(|part| match part {
-        Part::Serial { serial, width } if *serial == index => Some(*width),
+    let figure = parts.iter().find_map(|part| match part {
+        Part::Serial { serial, figure } if *serial == index => Some(*figure),
         _ => None,
     });
-    let Some(width) = width else {
+    let Some(figure) = figure else {
         return at(path, FieldFlaw::SerialNotShown { name: name.clone() });
     };
-    let held = match width {
-        // A width is at most 15 digits: the power fits.
-        Some(width) => 10_u64.pow(u32::try_from(width).unwrap_or(15)) - 1,
-        None => NUMBER_MAX,
-    };
+    let held = figure.value_max();
     let max = declared.max.unwrap_or(held).min(held);
     // Value 0 means "nothing taken yet" elsewhere, so no serial starts there.
     for (field, value, most) in [

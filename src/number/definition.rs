@@ -35,6 +35,9 @@ pub struct SeriesDefinition {
     /// IANA time zone in which dates and periods are read; UTC without one (R1.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
+    /// Month in which the fiscal year begins, 1 to 12; January, the calendar year, without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fiscal_year_start: Option<u8>,
     /// Dimensions within which a number is unique; empty: the whole ledger (R2.7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unique_within: Vec<String>,
@@ -122,7 +125,13 @@ pub struct SerialDefinition {
     /// Distance between values (default 1).
     #[serde(default = "SerialDefinition::one")]
     pub step: u64,
-    /// Largest value; the width of its `{SEQ:n}` bounds it too.
+    /// How its values are written.
+    #[serde(default, skip_serializing_if = "Style::is_digits")]
+    pub style: Style,
+    /// What happens to a value that its `{SEQ:n}` is too narrow for (R2.5).
+    #[serde(default, skip_serializing_if = "Overflow::refuses")]
+    pub overflow: Overflow,
+    /// Largest value; the width of its `{SEQ:n}` bounds it too, unless it widens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
     /// The dimensions of its counter key: `project`, `type`, or a declared variable.
@@ -143,17 +152,65 @@ impl SerialDefinition {
     }
 }
 
-/// The period that names a new counter (R3.4).
+/// How a serial's values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// `1`, `2`, …; `{SEQ:n}` fills up with zeros.
+    #[default]
+    Digits,
+    /// `A`, …, `Z`, `AA`, …; `{SEQ:n}` begins at n times `A`.
+    Letters,
+}
+
+impl Style {
+    fn is_digits(&self) -> bool {
+        *self == Style::Digits
+    }
+}
+
+/// What happens to a value that needs more characters than its `{SEQ:n}` has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// It is refused: `sequence-exhausted`.
+    #[default]
+    Refuse,
+    /// It is shown with as many as it needs.
+    Widen,
+}
+
+impl Overflow {
+    fn refuses(&self) -> bool {
+        *self == Overflow::Refuse
+    }
+}
+
+/// The period that names a new counter (R3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reset {
     /// Never.
     #[default]
     None,
+    /// Each second of the series' wall time.
+    Second,
+    /// Each minute.
+    Minute,
+    /// Each hour. One that the end of summer time repeats is one hour.
+    Hour,
     /// Each calendar day of the series' time zone.
     Day,
+    /// Each ISO week, Monday to Sunday.
+    Week,
     /// Each calendar month.
     Month,
+    /// Each quarter of a calendar year.
+    Quarter,
     /// Each calendar year.
     Year,
+    /// Each fiscal year; see `SeriesDefinition::fiscal_year_start`.
+    FiscalYear,
+    /// Each phase that a request names.
+    Phase,
 }

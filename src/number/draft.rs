@@ -10,11 +10,10 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
-use super::mask::digits;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
-use super::{CounterKey, InputError, Mask, Series, TEXT_CHARS_MAX};
+use super::{CounterKey, InputError, Mask, Reset, Series, TEXT_CHARS_MAX};
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
 pub(super) const ABSENT: &str = "0";
@@ -29,6 +28,9 @@ pub struct Inputs {
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
+    /// The phase, where the series has phases (R3.4).
+    #[serde(default)]
+    pub phase: Option<String>,
     /// Values of declared variables.
     pub context: BTreeMap<String, String>,
 }
@@ -57,6 +59,8 @@ struct Values<'s> {
     series: &'s Series,
     type_code: String,
     project: Option<String>,
+    /// Given where the series has phases.
+    phase: Option<String>,
     /// One per declared variable.
     variables: Vec<Option<String>>,
     time: DateTime,
@@ -65,13 +69,13 @@ struct Values<'s> {
 /// Checks everything, then names the counters, then fills the mask.
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let values = Values::check(series, inputs, now)?;
-    let date = values.time.date();
     let keys = series.counters.iter().map(|rule| {
         let mut parts = values.pairs(&rule.dimensions);
-        parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
+        parts.extend(values.period(rule.reset));
         CounterKey { parts }
     });
     let keys = keys.collect();
+    let date = values.time.date();
     let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
     let first = series.counters.first().filter(|_| series.definition.chronology);
     let family = first.map(|rule| CounterKey { parts: values.pairs(&rule.dimensions) }.to_string());
@@ -85,7 +89,8 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
 }
 
 impl<'s> Values<'s> {
-    /// Checks the fields in the order in which a caller reads them: type, project, context, date.
+    /// Checks the fields in the order in which a caller reads them: type, project, context, date,
+    /// phase.
     fn check(series: &'s Series, inputs: &Inputs, now: Timestamp) -> Result<Self, InputError> {
         let type_code = plain_value(series, "type", Some(&inputs.type_code), true)?;
         let project =
@@ -97,12 +102,22 @@ impl<'s> Values<'s> {
         }
         let value = |variable| variable_value(series, variable, &inputs.context);
         let variables = series.variables.iter().map(value).collect::<Result<_, _>>()?;
-        let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
-        let time_shown = series.parts.iter().any(time_shown);
         let given = inputs.date.as_deref();
-        let time = super::date::document_time(given, &series.zone, now, time_shown)?;
+        let time = super::date::document_time(given, &series.zone, now, series.time_needed)?;
+        if inputs.phase.is_some() && !series.phase_needed {
+            return Err(InputError::PhaseUnknown { series: series.definition.code.clone() });
+        }
+        let phase = plain_value(series, "phase", inputs.phase.as_deref(), series.phase_needed)?;
         let type_code = type_code.unwrap_or_default();
-        Ok(Values { series, type_code, project, variables, time })
+        Ok(Values { series, type_code, project, phase, variables, time })
+    }
+
+    /// The period of the request, as the last part of a counter key.
+    fn period(&self, reset: Reset) -> Option<(String, String)> {
+        if reset == Reset::Phase {
+            return self.phase.clone().map(|phase| ("phase".into(), phase));
+        }
+        reset.period(self.time, self.series.fiscal).map(|(name, value)| (name.into(), value))
     }
 
     /// Dimensions with their values.
@@ -124,12 +139,14 @@ impl<'s> Values<'s> {
         for part in &self.series.parts {
             match part {
                 Part::Literal(text) => mask.push_text(text),
-                Part::Serial { serial, width } => mask.push_serial(*serial, *width),
-                // A shown variable and a shown project have a value: `check` refused the rest.
+                Part::Serial { serial, figure } => mask.push_serial(*serial, *figure),
+                Part::Check(check) => mask.push_check(*check),
+                // What is shown has a value: `check` refused the rest.
                 Part::Variable(index) => {
                     mask.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
                 }
                 Part::Project => mask.push_text(self.project.as_deref().unwrap_or(ABSENT)),
+                Part::Phase => mask.push_text(self.phase.as_deref().unwrap_or(ABSENT)),
                 Part::Type(_) => mask.push_text(&self.type_code),
                 Part::Date(field) => {
                     let value = field.value(self.time).and_then(|value| u64::try_from(value).ok());
@@ -141,7 +158,7 @@ impl<'s> Values<'s> {
                 }
             }
         }
-        let chars = mask.chars_max(|serial| digits(self.series.serials[serial].max));
+        let chars = mask.chars_max(|serial| self.series.serials[serial].max);
         if chars > TEXT_CHARS_MAX {
             return Err(InputError::TextTooLong { chars });
         }
@@ -154,7 +171,7 @@ fn absent_or(value: Option<&str>) -> String {
     value.unwrap_or(ABSENT).to_owned()
 }
 
-/// The type or the project.
+/// The type, the project or the phase.
 fn plain_value(
     series: &Series,
     field: &str,

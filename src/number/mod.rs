@@ -5,12 +5,14 @@
 
 mod calendar;
 mod change;
+mod check;
 mod compile;
 mod date;
 mod definition;
 mod draft;
 mod error;
 mod exchange;
+mod figure;
 mod key;
 mod lexer;
 mod mask;
@@ -35,7 +37,7 @@ mod value;
 
 pub use change::{ChangeError, check_change, takes_over};
 pub use definition::{
-    Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
+    Overflow, Policy, Reset, SerialDefinition, SeriesDefinition, Serves, Style, VariableDefinition,
 };
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};

@@ -6,6 +6,9 @@ use super::{Inputs, Series};
 /// What stands for a project where the series names none.
 const PROJECT: &str = "PROJECT";
 
+/// What stands for a phase.
+const PHASE: &str = "1";
+
 /// Characters that a sample value is made of, the first that its variable takes.
 const CHARACTERS: std::ops::RangeInclusive<char> = 'A'..='\u{fffd}';
 
@@ -29,6 +32,7 @@ impl Series {
         Inputs {
             type_code: serves.types.first().cloned().unwrap_or_default(),
             project,
+            phase: self.phase_needed.then(|| PHASE.to_owned()),
             context: self.variables.iter().filter(needed).map(value).collect(),
             ..Inputs::default()
         }

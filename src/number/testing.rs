@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Inputs, Policy, Reset, SerialDefinition, Series, SeriesDefinition, Serves, TemplateError,
+    Inputs, Overflow, Policy, Reset, SerialDefinition, Series, SeriesDefinition, Serves, Style,
+    TemplateError,
 };
 
 /// A definition with one serial and the type `T`.
@@ -19,6 +20,7 @@ pub(super) fn definition() -> SeriesDefinition {
         closed_before: None,
         template: "{SEQ:3}".into(),
         timezone: None,
+        fiscal_year_start: None,
         unique_within: Vec::new(),
         variables: BTreeMap::new(),
         serials: vec![serial("SEQ")],
@@ -27,8 +29,16 @@ pub(super) fn definition() -> SeriesDefinition {
 
 /// A serial from 1 in steps of 1, never reset.
 pub(super) fn serial(name: &str) -> SerialDefinition {
-    let (start, step, max) = (1, 1, None);
-    SerialDefinition { name: name.into(), start, step, max, counter: vec![], reset: Reset::None }
+    SerialDefinition {
+        name: name.into(),
+        start: 1,
+        step: 1,
+        style: Style::Digits,
+        overflow: Overflow::Refuse,
+        max: None,
+        counter: vec![],
+        reset: Reset::None,
+    }
 }
 
 /// Compiles an edited definition.
@@ -55,6 +65,7 @@ pub(super) fn inputs(
         type_code: type_code.into(),
         project: some(project),
         date: some(date),
+        phase: None,
         context: context.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
     }
 }

@@ -1,7 +1,9 @@
 //! The room as a whole: reference numbers, the reference page, refusals, and what must hold for
 //! random series.
 
+mod checks;
 mod closed_periods;
+mod periods;
 mod properties;
 mod reference_docs;
 mod reference_numbers;

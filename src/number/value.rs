@@ -83,6 +83,14 @@ impl ValueRule {
             && !self.excluded.as_ref().is_some_and(|set| set.contains(character))
     }
 
+    /// A character that a value may hold and that is wanted, if there is one.
+    pub(super) fn find(&self, wanted: impl Fn(char) -> bool) -> Option<char> {
+        let any = [('\0', char::MAX)];
+        let ranges = self.allowed.as_ref().map_or(&any[..], |set| &set.ranges);
+        let mut all = ranges.iter().flat_map(|(first, last)| *first..=*last);
+        all.find(|character| wanted(*character) && self.takes(*character, false))
+    }
+
     /// Checks a value and brings it into normal form C. An empty one is the caller's to refuse.
     pub(super) fn check(&self, field: &str, given: &str) -> Result<String, InputError> {
         // Normalising costs time in proportion; nothing this long can become short enough.

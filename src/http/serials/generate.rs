@@ -271,6 +271,7 @@ impl Exchange {
             type_code: self.kind.type_code().into(),
             project: None,
             date: self.date.clone(),
+            phase: None,
             context: self.context.clone(),
             again: false,
         };

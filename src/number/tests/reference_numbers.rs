@@ -200,6 +200,25 @@ fn the_year_of_the_counter_and_of_the_text_turn_together_in_bangkok() {
 }
 
 #[test]
+fn the_fiscal_year_of_the_counter_and_of_the_text_turn_together() {
+    let series = series(|definition| {
+        definition.template = "{FY:B.E.}/{FY:start}-{SEQ:3}".into();
+        definition.timezone = Some("Asia/Bangkok".into());
+        definition.fiscal_year_start = Some(10);
+        definition.serials[0].reset = Reset::FiscalYear;
+    });
+    for (date, key, number) in [
+        ("2025-09-30T23:59:59+07:00", "fiscal-year=2025", "2568/2024-001"),
+        ("2025-09-30T17:00:00Z", "fiscal-year=2026", "2569/2025-001"),
+    ] {
+        let draft = series.draft(&inputs("T", "", date, &[]), now()).unwrap();
+        assert_eq!(draft.keys[0].to_string(), key);
+        assert_eq!(draft.mask.fill(&[1]).unwrap(), number);
+        assert_eq!(series.origins(&series.parse(number).unwrap()), draft.keys);
+    }
+}
+
+#[test]
 fn a_definition_survives_json_and_toml() {
     for definition in builtin_series() {
         let json = serde_json::to_string(&definition).unwrap();

@@ -1,8 +1,8 @@
 //! What the ledger knows of documents.
 
 use numerator::ledger::{
-    At, Closing, Entry, JournalFilter, LedgerError, NewRevision, Owner, PartitionState, Position,
-    REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome, ValueOf,
+    At, Closing, Entry, Expected, JournalFilter, LedgerError, NewRevision, Owner, PartitionState,
+    Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome, ValueOf,
 };
 use numerator::number::{Policy, SeriesDefinition};
 
@@ -306,7 +306,13 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
         let definition =
             SeriesDefinition { policy: Policy::Gapless, chronology, ..template.clone() };
         let saved_by = "u".to_owned();
-        let change = SeriesChange { definition, saved_by, reason: "r".into(), saved_at_us: NOW_US };
+        let change = SeriesChange {
+            definition,
+            expected: Expected::Anything,
+            saved_by,
+            reason: "r".into(),
+            saved_at_us: NOW_US,
+        };
         world.ledger.apply_series(&[change]).await.unwrap().remove(0)
     };
     let series = apply(true).await;
