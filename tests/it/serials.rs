@@ -3,13 +3,14 @@
 
 mod runs;
 
+use std::time::{Duration, Instant};
+
 use harness::load::post;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 use crate::deployment::Deployment;
 
