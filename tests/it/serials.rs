@@ -208,10 +208,9 @@ async fn a_call_with_a_key_gets_its_serial_again_and_one_without_a_new_one() {
     }
 }
 
-#[tokio::test]
-async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
-    let stand = Stand::embedded();
-    let cases = [
+/// Route, body, the field at fault and a part of what is told.
+fn bad_requests() -> Vec<(&'static str, Value, &'static str, &'static str)> {
+    vec![
         ("unified", with(&json!({ "system": "C001" })), "system", "4 characters"),
         ("unified", with(&json!({ "module": "A-1" })), "module", "character 2, '-'"),
         ("unified", with(&json!({ "instance": "1" })), "instance", "exactly 2"),
@@ -267,8 +266,13 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
             "reason",
             "1 to 500",
         ),
-    ];
-    for (route, order, field, told) in cases {
+    ]
+}
+
+#[tokio::test]
+async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
+    let stand = Stand::embedded();
+    for (route, order, field, told) in bad_requests() {
         let (status, problem) = ask(&stand.service, route, &order).await;
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{route} {order}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains(told), "{route}: {problem}");
