@@ -141,7 +141,7 @@ pub struct Problem {
     /// The number that the document has already.
     document_number: Option<String>,
     /// How the serial stands that was refused.
-    standing: Option<SerialStanding>,
+    standing: Option<Box<SerialStanding>>,
 }
 
 impl Problem {
@@ -198,7 +198,7 @@ impl Problem {
 
     /// The same problem, telling how the serial stands that was refused.
     pub(super) fn standing(self, standing: SerialStanding) -> Self {
-        Problem { standing: Some(standing), ..self }
+        Problem { standing: Some(Box::new(standing)), ..self }
     }
 
     /// The problem of a call that writes: where its outcome is unknown, it says so.
@@ -232,7 +232,7 @@ impl Problem {
             retry_after_ms: self.retry_after_ms,
             field: self.field.clone(),
             document_number: self.document_number.clone(),
-            standing: self.standing.clone(),
+            standing: self.standing.as_deref().cloned(),
             user_message: user_message(self.slug, language),
         }
     }

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_path_is_labelled_by_its_pattern() {
-        for pattern_text in PATTERNS.iter().copied() {
+        for &pattern_text in PATTERNS {
             assert_eq!(pattern(&pattern_text.replace(['{', '}'], "")), pattern_text);
         }
         assert_eq!(

@@ -147,7 +147,7 @@ fn all_twelve_order_types_are_served_under_their_own_prefix() {
         assert_eq!(draft.mask.fill(&[7]).unwrap(), format!("{code}-20260101-007"));
         assert_eq!(draft.document_date, "2026-01-01");
     }
-    assert_eq!(series.len(), codes.len() + 5);
+    assert_eq!(series.len(), codes.len() + 8);
 }
 
 #[test]
