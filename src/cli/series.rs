@@ -1,4 +1,5 @@
-//! `numerator series apply | list | show`: series files into the ledger, and out of it again.
+//! `numerator series apply | list | show`: series files into the ledger, and out of it again. Rule
+//! expressions are in `expression.rs`.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,6 +11,7 @@ use comfy_table::Table;
 use comfy_table::presets;
 use serde::Serialize;
 
+use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::session::{clock, open_catalog, open_ledger};
 use crate::config::Settings;
@@ -29,6 +31,10 @@ pub enum SeriesCommand {
     List(ListArgs),
     /// Show one series as a series file
     Show(ShowArgs),
+    /// Print a rule expression (a JSON array of elements) as a series file; saves nothing
+    FromExpression(FromExpressionArgs),
+    /// Print a series as a rule expression
+    ToExpression(ToExpressionArgs),
 }
 
 /// What to save.
@@ -72,6 +78,8 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
+        SeriesCommand::FromExpression(args) => expression::from_expression(args),
+        SeriesCommand::ToExpression(args) => expression::to_expression(settings, &args).await,
     }
 }
 
@@ -185,7 +193,7 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
 }
 
 /// The text of a series file with one series.
-fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
+pub(super) fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
     toml::to_string_pretty(&SeriesFile { series: [definition] })
 }
 

@@ -108,6 +108,19 @@ impl Mask {
         text
     }
 
+    /// The number with `%s` in place of each serial; a percent sign of the text is doubled.
+    pub(super) fn rule_format(&self) -> String {
+        let constant = |from: usize, to: usize| self.literal[from..to].replace('%', "%%");
+        let mut text = String::with_capacity(self.literal.len() + 2 * self.slots.len());
+        let mut from = 0;
+        for slot in &self.slots {
+            text.push_str(&constant(from, slot.offset));
+            text.push_str("%s");
+            from = slot.offset;
+        }
+        text + &constant(from, self.literal.len())
+    }
+
     /// Reads the text form back.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod definition;
 mod draft;
 mod error;
 mod exchange;
+mod expression;
 mod key;
 mod lexer;
 mod mask;
@@ -19,6 +20,7 @@ mod pattern;
 mod period;
 mod range;
 mod revision;
+mod rule_format;
 mod rules;
 mod series;
 mod series_file;
@@ -37,10 +39,14 @@ pub use definition::{
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
+pub use expression::{
+    EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
+};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};
 pub use revision::{Original, RevisedNumber, RevisionError};
+pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, RuleError, check_rules, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
