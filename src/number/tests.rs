@@ -1,6 +1,8 @@
 //! The room as a whole: reference numbers, the reference page, refusals, and what must hold for
 //! random series.
 
+mod fuzz;
+mod linear;
 mod properties;
 mod reference_docs;
 mod reference_numbers;

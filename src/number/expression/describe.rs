@@ -16,7 +16,7 @@ pub(super) fn describe(series: &Series) -> Result<Expression, Inexpressible> {
             _ => elements.push(element),
         }
     }
-    let expression = Expression::from(elements);
+    let expression = Expression { elements };
     let again = expression.define(series.definition.clone());
     // An expression counts by the finest period that it shows: some have no such reset.
     let again = again.map_err(|error| cannot("serials[0].reset", &error.to_string()))?;

@@ -56,6 +56,13 @@ enum Key {
     Serial,
 }
 
+impl Element {
+    /// An element with the label of its kind.
+    fn new(key: Key, value: impl Into<String>) -> Self {
+        Element { key, label: key.label().into(), value: value.into() }
+    }
+}
+
 impl Key {
     fn named(name: &str) -> Option<Self> {
         Some(match name {

@@ -5,25 +5,10 @@ use serde_json::{Map, Value};
 use super::super::TEXT_CHARS_MAX;
 use super::super::error::excerpt;
 use super::super::text::{is_printable, normalise};
-use super::{
-    ELEMENTS_MAX, EXPRESSION_BYTES_MAX, Element, ElementFlaw, Expression, ExpressionError, Key,
-};
+use super::{ELEMENTS_MAX, EXPRESSION_BYTES_MAX, Element, ElementFlaw, ExpressionError, Key};
 
 /// Longest label, in characters.
 const LABEL_CHARS_MAX: usize = 64;
-
-impl Element {
-    /// An element with the label of its kind.
-    pub(super) fn new(key: Key, value: impl Into<String>) -> Self {
-        Element { key, label: key.label().into(), value: value.into() }
-    }
-}
-
-impl From<Vec<Element>> for Expression {
-    fn from(elements: Vec<Element>) -> Self {
-        Expression { elements }
-    }
-}
 
 /// A flaw of one element, as the result of any check.
 pub(super) fn at<T>(index: usize, field: &str, flaw: ElementFlaw) -> Result<T, ExpressionError> {
