@@ -160,13 +160,15 @@ fn variable_value(
     variable: &Variable,
     context: &BTreeMap<String, String>,
 ) -> Result<Option<String>, InputError> {
-    let field = || format!("context.{}", variable.name);
+    let missing = || missing(series, format!("context.{}", variable.name));
     match context.get(&variable.name) {
         // An empty value is a mistake, not a way to leave the variable out.
-        Some(given) if given.is_empty() => Err(missing(series, field())),
-        Some(given) => variable.rule.check(&field(), given).map(Some),
+        Some(given) if given.is_empty() => Err(missing()),
+        Some(given) => {
+            variable.rule.check(format_args!("context.{}", variable.name), given).map(Some)
+        }
         None if variable.default.is_some() => Ok(variable.default.clone()),
-        None if variable.required || variable.shown => Err(missing(series, field())),
+        None if variable.required || variable.shown => Err(missing()),
         None => Ok(None),
     }
 }
