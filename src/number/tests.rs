@@ -7,3 +7,4 @@ mod properties;
 mod reference_docs;
 mod reference_numbers;
 mod refusals;
+mod vectors;

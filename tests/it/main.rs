@@ -23,3 +23,4 @@ mod serials;
 mod shapes;
 mod stage;
 mod vanished;
+mod vectors;
