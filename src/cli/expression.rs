@@ -1,5 +1,5 @@
-//! `numerator series from-expression | to-expression`: rule expressions into series files, and series
-//! into rule expressions.
+//! `numerator series from-expression | to-expression`: rule expressions into series files, and
+//! series into rule expressions.
 
 use std::fs::File;
 use std::io::Read;

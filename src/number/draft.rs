@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
 use super::mask::digits;
+use super::period::day_text;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
@@ -61,13 +62,14 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     let values = Values::check(series, inputs, now)?;
     let date = values.time.date();
     let keys = series.counters.iter().map(|rule| {
-        let mut parts = values.pairs(&rule.dimensions);
+        let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
+        parts.extend(values.pairs(&rule.dimensions));
         parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
         CounterKey { parts }
     });
     let keys = keys.collect();
-    let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
-    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: date.to_string() })
+    let scope = CounterKey { parts: values.pairs(&series.scope).collect() }.to_string();
+    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: day_text(date) })
 }
 
 impl<'s> Values<'s> {
@@ -92,8 +94,8 @@ impl<'s> Values<'s> {
     }
 
     /// Dimensions with their values.
-    fn pairs(&self, dimensions: &[Dimension]) -> Vec<(String, String)> {
-        let pair = |dimension: &Dimension| match *dimension {
+    fn pairs(&self, dimensions: &[Dimension]) -> impl Iterator<Item = (String, String)> {
+        let pair = move |dimension: &Dimension| match *dimension {
             Dimension::Project => ("project".into(), absent_or(self.project.as_deref())),
             Dimension::Type => ("type".into(), self.type_code.clone()),
             Dimension::Variable(index) => {
@@ -101,12 +103,12 @@ impl<'s> Values<'s> {
                 (name, absent_or(self.variables[index].as_deref()))
             }
         };
-        dimensions.iter().map(pair).collect()
+        dimensions.iter().map(pair)
     }
 
     /// Fills everything but the serials into the template.
     fn mask(&self, inputs: &Inputs) -> Result<Mask, InputError> {
-        let mut mask = Mask::default();
+        let mut mask = Mask::with_room(self.series.serials.len());
         for part in &self.series.parts {
             match part {
                 Part::Literal(text) => mask.push_text(text),

@@ -43,6 +43,11 @@ struct Slot {
 }
 
 impl Mask {
+    /// An empty mask for so many serials, with room for a number of ordinary length.
+    pub(super) fn with_room(serials: usize) -> Self {
+        Mask { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
+    }
+
     /// Appends literal text.
     pub(super) fn push_text(&mut self, text: &str) {
         self.literal.push_str(text);
@@ -188,7 +193,7 @@ pub(super) fn digits(value: u64) -> usize {
 }
 
 /// Appends a value with leading zeros to at least `width` digits.
-fn push_padded(text: &mut String, value: u64, width: usize) {
+pub(super) fn push_padded(text: &mut String, value: u64, width: usize) {
     // 20 digits hold every u64; widths are at most 16.
     let mut buffer = [b'0'; 20];
     let mut at = buffer.len();

@@ -101,8 +101,11 @@ fn compare_serials(series: &Series, again: &Series) -> Result<(), Inexpressible>
             let what = "a reset by anything but the finest part of the date that is shown";
             return Err(cannot(&field("reset"), what));
         }
-        let (name, max) = (said.name.clone(), said.max);
-        let rest = SerialDefinition { name, max, ..given.clone() };
+        if given.name != said.name {
+            let what = format!("a serial of another name than {}: its counters bear it", said.name);
+            return Err(cannot(&field("name"), &what));
+        }
+        let rest = SerialDefinition { max: said.max, ..given.clone() };
         let compiled = |of: &Series| of.serials[index].max;
         if rest != *said || compiled(series) != compiled(again) {
             let what = "anything of a serial but its start and its digits";

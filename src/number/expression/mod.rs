@@ -1,8 +1,8 @@
 //! Rule expressions: the second notation for what a series' numbers look like (R2.2).
 //!
-//! A rule expression is a JSON array of elements, each a constant, a part of the date, a variable or
-//! a serial. It is only another way to a definition and back: nothing here renders a number, names a
-//! counter or takes a value.
+//! A rule expression is a JSON array of elements, each a constant, a part of the date, a variable
+//! or a serial. It is only another way to a definition and back: nothing here renders a number,
+//! names a counter or takes a value.
 
 mod define;
 mod describe;

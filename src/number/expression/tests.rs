@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::super::testing::{definition, inputs, series};
-use super::super::{Reset, SerialDefinition, Series, SeriesDefinition, VariableDefinition};
+use super::super::{
+    Inputs, Reset, RuleFormatError, RuleFormats, SerialDefinition, Series, SeriesDefinition,
+    VariableDefinition,
+};
 use super::*;
 
 /// The source's own example.
@@ -144,7 +147,15 @@ fn json_of_another_shape_is_refused() {
 #[test]
 fn what_no_expression_holds_is_named() {
     type Edit = fn(&mut SeriesDefinition);
-    let cases: [(Edit, &str, &str); 16] = [
+    let cases: [(Edit, &str, &str); 17] = [
+        (
+            |d| {
+                d.template = "{SEQ:3:LOT}".into();
+                d.serials[0].name = "LOT".into();
+            },
+            "serials[0].name",
+            "SEQ",
+        ),
         (|d| d.template = "{PROJECT}{SEQ:3}".into(), "template", "{PROJECT}"),
         (|d| d.template = "{CORR_TYPE}{SEQ:3}".into(), "template", "{CORR_TYPE}"),
         (|d| d.template = "{YEAR:B.E.}{SEQ:3}".into(), "template", "another era"),
@@ -170,9 +181,9 @@ fn what_no_expression_holds_is_named() {
         ),
         (
             |d| {
-                d.template = "{SEQ:3:LOT}{SEQ:3}".into();
-                let lot = SerialDefinition { name: "LOT".into(), ..SerialDefinition::default() };
-                d.serials.push(lot);
+                d.template = "{SEQ:3:SEQ2}{SEQ:3}".into();
+                let second = SerialDefinition { name: "SEQ2".into(), ..Default::default() };
+                d.serials.push(second);
             },
             "serials",
             "another order",
@@ -252,7 +263,7 @@ proptest! {
         prop_assert_eq!(&Expression::of(&second).expect("said"), &said);
         let names = first.definition().variables.keys();
         let context = names.map(|name| (name.clone(), format!("{name}7"))).collect();
-        let request = super::super::Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
+        let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
         let draft = |series: &Series| series.draft(&request, Timestamp::UNIX_EPOCH);
         prop_assert_eq!(draft(&first), draft(&second));
         prop_assert_eq!(first.serials(), second.serials());
@@ -264,14 +275,13 @@ proptest! {
         elements in prop::collection::vec(element(), 1..7),
         date in "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])",
     ) {
-        use super::super::{RuleFormatError, RuleFormats};
         let elements: Vec<&str> = elements.iter().map(String::as_str).collect();
         let parsed = Expression::parse(&expression(&elements)).expect("the shape is right");
         let Ok(made) = parsed.define(definition()) else { return Ok(()) };
         let series = Series::compile(made).expect("was compiled");
         let names = series.definition().variables.keys();
         let context = names.map(|name| (name.clone(), "x".into())).collect();
-        let request = super::super::Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
+        let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
         let draft = series.draft(&request, Timestamp::UNIX_EPOCH).expect("short enough");
         match RuleFormats::of(&series).expect("compiles").counter_key(&draft.rule_format()) {
             Ok(key) => prop_assert_eq!(&key, &draft.keys[0]),

@@ -1,7 +1,7 @@
 //! No reader of this room takes quadratic time: twice the text is at most about twice the work.
 //!
-//! Counts the time that the processor spent on this thread, not the time that passed: a busy machine
-//! changes little.
+//! Counts the time that the processor spent on this thread, not the time that passed: a busy
+//! machine changes little.
 
 use super::super::testing::{definition, inputs};
 use super::super::*;
