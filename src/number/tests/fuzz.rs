@@ -22,8 +22,9 @@ const RAW: [&str; 16] = [
     "\"", "\\", "%", "𝟙",
 ];
 
-/// Calls `check` with texts of these words.
-fn fuzz(words: &[&str], check: impl Fn(&str) + std::panic::RefUnwindSafe) {
+/// Calls `check` with texts of these words, which stand between blanks.
+fn fuzz(words: &str, check: impl Fn(&str) + std::panic::RefUnwindSafe) {
+    let words: Vec<&str> = words.split_whitespace().collect();
     let text = |bytes: &[u8]| -> String {
         let all = words.len() + RAW.len();
         let word = |byte: &u8| match usize::from(*byte) % all {
@@ -47,42 +48,10 @@ fn builtin() -> Vec<Series> {
 
 #[test]
 fn no_template_makes_compiling_or_drafting_panic() {
-    let words = [
-        "{SEQ:3}",
-        "{",
-        "}",
-        "{{",
-        "}}",
-        "SEQ",
-        "DATE",
-        "YEAR",
-        "PREFIX",
-        "PROJECT",
-        "CORR_TYPE",
-        "A",
-        "单位",
-        ":",
-        "3",
-        "15",
-        "yyyy",
-        "MM",
-        "dd",
-        "HHmm",
-        "ww",
-        "YYYY",
-        "Q",
-        "'",
-        "-",
-        "ก",
-        "{DATE:",
-        "{YEAR:",
-        "B.E.",
-        "ROC",
-        "{A}",
-        "{单位:2}",
-        "{PROJECT}",
-    ];
-    fuzz(&words, |template| {
+    let words = "
+        {SEQ:3} { } {{ }} SEQ DATE YEAR PREFIX PROJECT CORR_TYPE A 单位 : 3 15 yyyy MM dd
+        HHmm ww YYYY Q ' - ก {DATE: {YEAR: B.E. ROC {A} {单位:2} {PROJECT}";
+    fuzz(words, |template| {
         let compiled = compile(|definition| {
             definition.template = template.into();
             definition.prefix = Some("P".into());
@@ -108,34 +77,16 @@ fn no_text_makes_reading_numbers_panic() {
     let series = builtin();
     let formats: Vec<RuleFormats> =
         series.iter().map(|series| RuleFormats::of(series).expect("compiles")).collect();
-    let words = [
-        "SPO-",
-        "20240122",
-        "-001",
-        "-",
-        "0001",
-        "2568",
-        "คคง.",
-        "สคฉ.3",
-        "LCBP3-C2",
-        "-RFA-",
-        "TER",
-        "RPT",
-        "A",
-        "HT",
-        "财务部",
-        "000001",
-        "BX20240115",
-        "%s",
-        "%%",
-        "C0001A0101",
-        "20150710",
-        "0123456789",
-        "235959",
-        "9",
-        "2025",
-    ];
-    fuzz(&words, |text| {
+    let words = "
+        SPO- 20240122 -001 - 0001 2568 คคง. สคฉ.3 LCBP3-C2 -RFA- TER RPT A HT 财务部 000001
+        BX20240115 %s %% C0001A0101 P0002 20150710 0123456789 235959 9 2025";
+    fuzz(words, |text| {
+        for kind in ExchangeKind::ALL {
+            let reads = |series: &&Series| series.definition().code == kind.type_code();
+            let series = series.iter().find(reads).expect("built in");
+            let read = (ExchangeSerial::parse(kind, text).is_ok(), series.parse(text).is_ok());
+            assert_eq!(read.0, read.1, "{kind:?} and its series read alike: {text}");
+        }
         for (series, formats) in series.iter().zip(&formats) {
             if let Ok(parsed) = series.parse(text) {
                 assert_eq!(parsed.serials.len(), series.serials().len(), "{text}");
@@ -154,10 +105,9 @@ fn no_text_makes_reading_numbers_panic() {
 #[test]
 fn no_request_makes_drafting_panic() {
     let series = builtin();
-    let words = [
-        "2024", "-", "02", "29", "T", "23:59", ":60", "Z", "+07:00", "9999", "0000", "ก", "A", "é",
-    ];
-    fuzz(&words, |text| {
+    let words = "
+        2024 - 02 29 T 23:59 :60 Z +07:00 9999 0000 ก A é";
+    fuzz(words, |text| {
         for series in &series {
             let definition = series.definition();
             let names = definition.variables.keys();
@@ -176,37 +126,13 @@ fn no_request_makes_drafting_panic() {
 
 #[test]
 fn no_text_makes_reading_expressions_panic() {
-    let words = [
-        "[",
-        "]",
-        "{",
-        "}",
-        ",",
-        ":",
-        "\"key\":\"const\"",
-        "\"key\":\"time\"",
-        "\"key\":\"variable\"",
-        "\"key\":\"serial\"",
-        "\"value\":\"HT\"",
-        "\"value\":\"yyyyMMdd\"",
-        "\"value\":\"1(6)\"",
-        "\"value\":\"单位\"",
-        "\"value\":\"",
-        "\"label\":\"x\"",
-        "1(6)",
-        "yyyy",
-        "null",
-        "1e9",
-        "[{",
-        "}]",
-        "},{",
-        "\\u0301",
-        "{\"key\":\"serial\",\"value\":\"1(3)\"}",
-        "{\"key\":\"variable\",\"value\":\"A\"}",
-        "{\"key\":\"const\",\"value\":\"{\"}",
-        "{\"key\":\"time\",\"value\":\"yy\"}",
-    ];
-    fuzz(&words, |json| {
+    let words = r##"
+        [ ] { } , : "key":"const" "key":"time" "key":"variable" "key":"serial"
+        "value":"HT" "value":"yyyyMMdd" "value":"1(6)" "value":"单位" "value":"
+        "label":"x" 1(6) yyyy null 1e9 [{ }] },{ \u0301 {"key":"serial","value":"1(3)"}
+        {"key":"variable","value":"A"} {"key":"const","value":"{"}
+        {"key":"time","value":"yy"}"##;
+    fuzz(words, |json| {
         // A loose text is rarely JSON: the same words once more as the elements of an array.
         for json in [json, &format!("[{}]", json.replace("}{", "},{"))] {
             let Ok(expression) = Expression::parse(json) else { continue };
@@ -221,17 +147,12 @@ fn no_text_makes_reading_expressions_panic() {
 
 #[test]
 fn only_one_text_is_read_as_a_mask_and_as_a_counter_key() {
-    let words = [
-        "{0:3}", "{1}", "{{", "}}", "{", "}", "0", "7", "8", ":", "15", "16", "=", ";", "\\", "a",
-        "ก",
-    ];
-    fuzz(&words, |text| {
+    let words = r##"
+        {0:3} {1} {{ }} { } 0 7 8 : 15 16 = ; \ a ก"##;
+    fuzz(words, |text| {
         if let Ok(mask) = Mask::parse(text) {
             assert_eq!(mask.to_text(), text);
-            let widest = mask.fill(&[NUMBER_MAX; 8]);
-            assert!(
-                widest.is_ok_and(|number| number.len() >= text.len().min(1)) || text.contains('{')
-            );
+            assert!(mask.fill(&[1; 8]).is_ok(), "{text}");
         }
         if let Some(key) = CounterKey::parse(text) {
             assert_eq!(key.to_string(), text);

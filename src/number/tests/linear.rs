@@ -79,6 +79,9 @@ fn twice_the_number_is_at_most_twice_the_work() {
             for series in &series {
                 let _ = series.parse(number);
             }
+            for kind in ExchangeKind::ALL {
+                let _ = ExchangeSerial::parse(kind, number);
+            }
         });
     }
     let formats: Vec<RuleFormats> =
