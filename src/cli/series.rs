@@ -1,4 +1,5 @@
-//! `numerator series`: series files into the ledger, and out of it again.
+//! `numerator series`: series files into the ledger, and out of it again. Rule expressions are in
+//! `expression.rs`.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
 use super::series_history::{self, ActivityArgs, VersionsArgs};
@@ -38,6 +40,10 @@ pub enum SeriesCommand {
     Activate(ActivityArgs),
     /// Keep a series from serving requests; its numbers stay
     Deactivate(ActivityArgs),
+    /// Print a rule expression (a JSON array of elements) as a series file; saves nothing
+    FromExpression(FromExpressionArgs),
+    /// Print a series as a rule expression
+    ToExpression(ToExpressionArgs),
 }
 
 /// What to save.
@@ -93,6 +99,8 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Deactivate(args) => {
             series_history::set_activity(settings, args, false).await
         }
+        SeriesCommand::FromExpression(args) => expression::from_expression(args),
+        SeriesCommand::ToExpression(args) => expression::to_expression(settings, &args).await,
     }
 }
 
@@ -209,7 +217,7 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
 }
 
 /// The text of a series file with one series.
-fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
+pub(super) fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
     toml::to_string_pretty(&SeriesFile { series: [definition] })
 }
 

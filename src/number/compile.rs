@@ -218,7 +218,12 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
     check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
     let compile = |(name, declared): (&String, &VariableDefinition)| {
         let path = format!("variables.{}", excerpt(name));
-        check_variable_name(&path, name)?;
+        if let Some(flaw) = flaw_of_variable_name(name) {
+            return at(&path, flaw);
+        }
+        if let Some(label) = &declared.label {
+            check_text(&format!("{path}.label"), label, DISPLAY_CHARS_MAX)?;
+        }
         let rule = ValueRule::compile(&path, declared)?;
         if declared.required && declared.default.is_some() {
             let flaw = FieldFlaw::Contradiction { other: "default" };
@@ -232,7 +237,7 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
 
 /// Capital letters of any script, since sources name variables in Chinese too; lower case is left
 /// to `project`, `type` and the periods, so that no counter key can be read in two ways.
-fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
+pub(super) fn flaw_of_variable_name(name: &str) -> Option<FieldFlaw> {
     let letter = |c: char| c.is_alphabetic() && !c.is_lowercase();
     let mark = unicode_normalization::char::is_combining_mark;
     let fits = name.chars().next().is_some_and(|first| letter(first) && !mark(first))
@@ -240,12 +245,10 @@ fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
         && name.chars().count() <= NAME_CHARS_MAX
         && normalise(name) == name;
     if !fits {
-        return syntax(path, name, "a name of up to 32 capital letters, digits and `_`");
+        let expected = "a name of up to 32 capital letters, digits and `_`";
+        return Some(FieldFlaw::Syntax { value: excerpt(name), expected });
     }
-    if RESERVED.contains(&name) {
-        return at(path, FieldFlaw::Reserved);
-    }
-    Ok(())
+    RESERVED.contains(&name).then_some(FieldFlaw::Reserved)
 }
 
 /// Names and count of the serials; their numbers need the template and come last.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// One numbering configuration, as written by an administrator. `Series::compile` checks it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesDefinition {
     /// Stable code of the series, unique in the ledger: `[A-Za-z0-9._-]{1,64}`.
@@ -90,6 +90,9 @@ pub struct Serves {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableDefinition {
+    /// What people call it, where its name does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Refuse a request without it. A variable with a `default` is never required.
     #[serde(default)]
     pub required: bool,
@@ -140,6 +143,23 @@ pub struct SerialDefinition {
     /// When a new counter begins.
     #[serde(default)]
     pub reset: Reset,
+}
+
+impl Default for SerialDefinition {
+    /// `{SEQ}`, from 1 in steps of 1, one counter that never resets.
+    fn default() -> Self {
+        let (start, step) = (SerialDefinition::one(), SerialDefinition::one());
+        SerialDefinition {
+            name: Self::default_name(),
+            start,
+            step,
+            style: Style::default(),
+            overflow: Overflow::default(),
+            max: None,
+            counter: Vec::new(),
+            reset: Reset::None,
+        }
+    }
 }
 
 impl SerialDefinition {

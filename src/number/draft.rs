@@ -10,6 +10,7 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
+use super::period::day_text;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
@@ -70,22 +71,23 @@ struct Values<'s> {
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let values = Values::check(series, inputs, now)?;
     let keys = series.counters.iter().map(|rule| {
-        let mut parts = values.pairs(&rule.dimensions);
+        let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
+        parts.extend(values.pairs(&rule.dimensions));
         parts.extend(values.period(rule.reset));
         CounterKey { parts }
     });
     let keys = keys.collect();
     let date = values.time.date();
-    let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
+    let scope = values.named(&series.scope);
     let first = series.counters.first().filter(|_| series.definition.chronology);
-    let family = first.map(|rule| CounterKey { parts: values.pairs(&rule.dimensions) }.to_string());
+    let family = first.map(|rule| values.named(&rule.dimensions));
     let closed = series.closed_before.filter(|open_from| date < *open_from);
     let closed = closed.map(|open_from| {
-        let (date, open_from) = (date.to_string(), open_from.to_string());
+        let (date, open_from) = (day_text(date), open_from.to_string());
         InputError::PeriodClosed { date, open_from }
     });
     let mask = values.mask(inputs)?;
-    Ok(Draft { keys, mask, scope, document_date: date.to_string(), family, closed })
+    Ok(Draft { keys, mask, scope, document_date: day_text(date), family, closed })
 }
 
 impl<'s> Values<'s> {
@@ -121,8 +123,8 @@ impl<'s> Values<'s> {
     }
 
     /// Dimensions with their values.
-    fn pairs(&self, dimensions: &[Dimension]) -> Vec<(String, String)> {
-        let pair = |dimension: &Dimension| match *dimension {
+    fn pairs(&self, dimensions: &[Dimension]) -> impl Iterator<Item = (String, String)> {
+        let pair = move |dimension: &Dimension| match *dimension {
             Dimension::Project => ("project".into(), absent_or(self.project.as_deref())),
             Dimension::Type => ("type".into(), self.type_code.clone()),
             Dimension::Variable(index) => {
@@ -130,12 +132,17 @@ impl<'s> Values<'s> {
                 (name, absent_or(self.variables[index].as_deref()))
             }
         };
-        dimensions.iter().map(pair).collect()
+        dimensions.iter().map(pair)
+    }
+
+    /// Dimensions with their values, as the text of a counter key.
+    fn named(&self, dimensions: &[Dimension]) -> String {
+        CounterKey { parts: self.pairs(dimensions).collect() }.to_string()
     }
 
     /// Fills everything but the serials into the template.
     fn mask(&self, inputs: &Inputs) -> Result<Mask, InputError> {
-        let mut mask = Mask::default();
+        let mut mask = Mask::with_room(self.series.serials.len());
         for part in &self.series.parts {
             match part {
                 Part::Literal(text) => mask.push_text(text),
@@ -191,13 +198,15 @@ fn variable_value(
     variable: &Variable,
     context: &BTreeMap<String, String>,
 ) -> Result<Option<String>, InputError> {
-    let field = || format!("context.{}", variable.name);
+    let missing = || missing(series, format!("context.{}", variable.name));
     match context.get(&variable.name) {
         // An empty value is a mistake, not a way to leave the variable out.
-        Some(given) if given.is_empty() => Err(missing(series, field())),
-        Some(given) => variable.rule.check(&field(), given).map(Some),
+        Some(given) if given.is_empty() => Err(missing()),
+        Some(given) => {
+            variable.rule.check(format_args!("context.{}", variable.name), given).map(Some)
+        }
         None if variable.default.is_some() => Ok(variable.default.clone()),
-        None if variable.required || variable.shown => Err(missing(series, field())),
+        None if variable.required || variable.shown => Err(missing()),
         None => Ok(None),
     }
 }

@@ -50,6 +50,11 @@ enum Shows {
 const SLOTS_MAX: usize = SERIALS_MAX + 1;
 
 impl Mask {
+    /// An empty mask for so many serials, with room for a number of ordinary length.
+    pub(super) fn with_room(serials: usize) -> Self {
+        Mask { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
+    }
+
     /// Appends literal text.
     pub(super) fn push_text(&mut self, text: &str) {
         self.literal.push_str(text);
@@ -130,6 +135,19 @@ impl Mask {
         }
         push_escaped(&mut text, &self.literal[from..]);
         text
+    }
+
+    /// The number with `%s` in place of each serial; a percent sign of the text is doubled.
+    pub(super) fn rule_format(&self) -> String {
+        let constant = |from: usize, to: usize| self.literal[from..to].replace('%', "%%");
+        let mut text = String::with_capacity(self.literal.len() + 2 * self.slots.len());
+        let mut from = 0;
+        for slot in &self.slots {
+            text.push_str(&constant(from, slot.offset));
+            text.push_str("%s");
+            from = slot.offset;
+        }
+        text + &constant(from, self.literal.len())
     }
 
     /// Reads the text form back.

@@ -12,6 +12,7 @@ mod definition;
 mod draft;
 mod error;
 mod exchange;
+mod expression;
 mod figure;
 mod key;
 mod lexer;
@@ -22,6 +23,7 @@ mod pattern;
 mod period;
 mod range;
 mod revision;
+mod rule_format;
 mod rules;
 mod sample;
 mod series;
@@ -42,10 +44,14 @@ pub use definition::{
 pub use draft::{Draft, Inputs};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
+pub use expression::{
+    EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
+};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};
 pub use revision::{Original, RevisedNumber, RevisionError};
+pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, RuleError, check_rules, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};

@@ -95,6 +95,11 @@ const LETTERS: [(&str, DateField); 12] = [
 ];
 
 impl DateField {
+    /// Its letters; none for a year of another era.
+    pub(super) fn letters(self) -> Option<&'static str> {
+        LETTERS.iter().find(|(_, field)| *field == self).map(|(letters, _)| *letters)
+    }
+
     /// Its width in digits.
     pub(super) fn width(self) -> usize {
         use DateField as F;

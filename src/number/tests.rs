@@ -3,8 +3,11 @@
 
 mod checks;
 mod closed_periods;
+mod fuzz;
+mod linear;
 mod periods;
 mod properties;
 mod reference_docs;
 mod reference_numbers;
 mod refusals;
+mod vectors;

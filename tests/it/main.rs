@@ -25,3 +25,4 @@ mod serials;
 mod shapes;
 mod stage;
 mod vanished;
+mod vectors;
