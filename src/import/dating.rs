@@ -78,9 +78,10 @@ impl Dated<'_> {
                 return Ok((inputs, draft));
             }
         }
-        let ends = match &parsed.date {
-            Some(date) => period(date),
-            None => Some(PROBES.map(str::to_owned)),
+        let ends = match (&parsed.date, parsed.fiscal_year) {
+            (Some(date), _) => period(date),
+            (None, Some(year)) => self.fiscal_year(year, &inputs),
+            (None, None) => Some(PROBES.map(str::to_owned)),
         };
         let [first, last] = ends.map_or_else(|| needs_date(parsed), Ok)?;
         let draft = self.exact(&Inputs { date: Some(first.clone()), ..inputs.clone() })?;
@@ -88,9 +89,22 @@ impl Dated<'_> {
         if draft.keys != other.keys || draft.scope != other.scope {
             return needs_date(parsed);
         }
-        inputs.date = parsed.date.is_some().then_some(first);
+        inputs.date = (parsed.date.is_some() || parsed.fiscal_year.is_some()).then_some(first);
         let draft = self.exact(&inputs)?;
         Ok((inputs, draft))
+    }
+
+    /// First days of the first and of the last month of the fiscal year that a number shows.
+    fn fiscal_year(&self, end: i16, inputs: &Inputs) -> Option<[String; 2]> {
+        let months = [end.checked_sub(1)?, end]
+            .into_iter()
+            .flat_map(|year| (1..=12).map(move |month: i8| format!("{year:04}-{month:02}-01")));
+        let shows = |date: &String| {
+            let inputs = Inputs { date: Some(date.clone()), ..inputs.clone() };
+            self.exact(&inputs).is_ok()
+        };
+        let shown: Vec<String> = months.filter(shows).collect();
+        Some([shown.first()?.clone(), shown.last()?.clone()])
     }
 
     /// The draft of these inputs, if it renders the number.

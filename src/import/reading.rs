@@ -230,7 +230,8 @@ fn inputs(definition: &SeriesDefinition, parsed: &Parsed, row: &Row) -> Result<I
             context.insert(name.clone(), value.clone());
         }
     }
-    Ok(Inputs { type_code, project, date: None, context })
+    let phase = agreed("phase", row.phase.as_ref(), parsed.variables.get("PHASE"))?;
+    Ok(Inputs { type_code, project, date: None, phase, context })
 }
 
 /// What a column says and a number shows, where both do not contradict each other.

@@ -24,6 +24,7 @@ pub(super) struct Row {
     pub(super) issued_at: Option<String>,
     pub(super) type_code: Option<String>,
     pub(super) project: Option<String>,
+    pub(super) phase: Option<String>,
     /// Values of variables.
     pub(super) context: BTreeMap<String, String>,
 }
@@ -38,6 +39,7 @@ enum Column {
     IssuedAt,
     Type,
     Project,
+    Phase,
     Variable(String),
 }
 
@@ -51,6 +53,7 @@ impl Column {
             "issued_at" => Column::IssuedAt,
             "type" => Column::Type,
             "project" => Column::Project,
+            "phase" => Column::Phase,
             _ if variables.contains(name) => Column::Variable(name.to_owned()),
             _ => return None,
         })
@@ -153,7 +156,7 @@ fn columns(head: &csv::StringRecord, variables: &BTreeSet<String>) -> Result<Vec
         let Some(column) = Column::of(name, variables) else {
             return Err(format!(
                 "column {name:?} is not known; it may be number, document_id, date, user, \
-                 issued_at, type, project or a variable of a series, such as ORIGINATOR"
+                 issued_at, type, project, phase or a variable of a series, such as ORIGINATOR"
             ));
         };
         if columns.contains(&column) {
@@ -182,6 +185,7 @@ fn row(columns: &[Column], record: &csv::ByteRecord, line: u64) -> Result<Row, P
             Column::IssuedAt => row.issued_at = Some(value),
             Column::Type => row.type_code = Some(value),
             Column::Project => row.project = Some(value),
+            Column::Phase => row.phase = Some(value),
             Column::Variable(name) => {
                 row.context.insert(name.clone(), value);
             }

@@ -112,6 +112,15 @@ fn what_a_number_does_not_show_is_asked_for() {
     let list = file(&deployment, "daily.csv", "number,date\n2025/0001,2025-03-04\n");
     let report = imported(&deployment, &[&list, "--series", "DAILY"]);
     assert_eq!(report["counters"][0]["counter_key"], "type=DAILY;day=2025-03-04", "{report}");
+    // A fiscal year is enough for a counter by the fiscal year.
+    let series = deployment.series_file("FISCAL", "{FY}/{SEQ:4}", "fiscal_year_start = 4");
+    let text = std::fs::read_to_string(&series).unwrap() + "reset = \"fiscal-year\"\n";
+    std::fs::write(&series, text).unwrap();
+    deployment.apply(&[series]);
+    let fiscal = file(&deployment, "fiscal.txt", "2026/0007\n");
+    let report = imported(&deployment, &[&fiscal, "--series", "FISCAL"]);
+    let key = report["counters"][0]["counter_key"].as_str().unwrap();
+    assert!(key.starts_with("type=FISCAL;") && key.ends_with("2026"), "{report}");
     let (code, _, stderr) = import(&deployment, &[&list, "--series", "NOBODY"]);
     assert!(code == 1 && stderr.contains("NOBODY"), "{stderr}");
     let usage = deployment.run(&["import", &list, "--map", "codes.csv"]);
