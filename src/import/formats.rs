@@ -1,8 +1,9 @@
 //! Another system's configurations as series definitions, to be looked at and applied like any
 //! series file. Never saves one.
 //!
-//! Knows `document_number_formats`: a template for each project and type. What such a template
-//! shows is what the series counts by, so that no two of its counters write one text.
+//! Knows `com_no_config`, a rule expression for each type, and `document_number_formats`, a
+//! template for each project and type. What such a template shows is what the series counts by, so
+//! that no two of its counters write one text.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use super::codes::{Codes, REFERENCE_TABLES};
 use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
 use super::tables::{Record, Source};
-use crate::number::{Series, SeriesDefinition};
+use crate::number::{Expression, Series, SeriesDefinition};
 
 /// Tables of configurations.
 const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];
@@ -33,7 +34,10 @@ const OWN_TOKENS: [&str; 10] = [
 /// Variables that a request may leave out: 0 says that there is none.
 const OPTIONAL: [&str; 4] = ["DISCIPLINE", "DISCIPLINE_CODE", "SUB_TYPE", "RFA_TYPE"];
 
-/// Where the system with these formats reads its years.
+/// Where the system with rules reads its dates.
+const RULE_ZONE: &str = "Asia/Shanghai";
+
+/// Where the system with formats reads its years.
 const ZONE: &str = "Asia/Bangkok";
 
 /// Most characters of an organization's or discipline's code.
@@ -69,7 +73,7 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
             }
             let definition = match record.table {
                 "document_number_formats" => of_format(&record, &codes),
-                _ => of_rule(&record),
+                _ => of_rule(&record, &codes),
             };
             match definition {
                 Ok(definition) => formats.definitions.push(definition),
@@ -91,13 +95,43 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
 }
 
 /// A rule: an expression, or the address of a service that makes the numbers.
-fn of_rule(record: &Record) -> Result<SeriesDefinition, String> {
-    let type_code = record.get("bill_type_id").unwrap_or_default();
-    let value = record.get("rule_value").unwrap_or_default();
-    Err(match record.get("rule_type") {
-        Some("1") => format!("the numbers of {type_code} come from {value}; no series makes them"),
-        _ => format!("the rule of {type_code} is an expression; write a series for it: {value}"),
-    })
+fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
+    let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
+    let type_code = codes.code_or_id("bill_types", needed("bill_type_id")?);
+    let rule = needed("rule_value")?;
+    if record.get("rule_type") == Some("1") {
+        return Err(format!("the numbers of {type_code} come from {rule}; no series makes them"));
+    }
+    // The expression brings the template, the variables and the serials.
+    let head = json!({
+        "code": code_of(type_code.clone(), "RULE", record),
+        "name": type_code,
+        "serves": { "types": [type_code] },
+        "template": "",
+        "timezone": RULE_ZONE,
+        "serials": [],
+    });
+    let head: SeriesDefinition = serde_json::from_value(head).map_err(|error| error.to_string())?;
+    let expression = Expression::parse(rule).map_err(|error| error.to_string())?;
+    let definition = expression.define(head).map_err(|error| error.to_string())?;
+    compiled(definition)
+}
+
+/// The code of a series, or one by the row's id where no series may be called so.
+fn code_of(code: String, kind: &str, record: &Record) -> String {
+    let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if code.len() <= 64 && code.chars().all(is_code) {
+        return code;
+    }
+    format!("{kind}-{}", record.get("id").unwrap_or("0"))
+}
+
+/// The definition, if it is one.
+fn compiled(definition: SeriesDefinition) -> Result<SeriesDefinition, String> {
+    match Series::compile(definition.clone()) {
+        Ok(_) => Ok(definition),
+        Err(error) => Err(format!("{:?}: {error}", definition.template)),
+    }
 }
 
 fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
@@ -117,10 +151,7 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
         }
     }
     counter.push("type");
-    let code = format!("{project}-{type_code}");
-    let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let by_id = || format!("FORMAT-{}", record.get("id").unwrap_or("0"));
-    let code = if code.chars().all(is_code) && code.len() <= 64 { code } else { by_id() };
+    let code = code_of(format!("{project}-{type_code}"), "FORMAT", record);
     let definition = json!({
         "code": code,
         "name": format!("{type_code} of {project}"),
@@ -137,10 +168,7 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
     });
     let definition: SeriesDefinition =
         serde_json::from_value(definition).map_err(|error| error.to_string())?;
-    match Series::compile(definition.clone()) {
-        Ok(_) => Ok(definition),
-        Err(error) => Err(format!("{template:?}: {error}")),
-    }
+    compiled(definition)
 }
 
 fn variable(name: &str, template: &str) -> Value {

@@ -200,6 +200,31 @@ INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) VALU
 }
 
 #[test]
+fn a_rule_becomes_a_series_that_continues_its_serials() {
+    let deployment = Deployment::embedded();
+    let dump = "\
+INSERT INTO com_no_config (id, bill_type_id, rule_type, rule_value, is_deleted) VALUES \
+('r1','HT-1',0,'[{\\\"key\\\":\\\"const\\\",\\\"label\\\":\\\"常量\\\",\\\"value\\\":\\\"HT\\\"},\
+{\\\"key\\\":\\\"time\\\",\\\"label\\\":\\\"时间\\\",\\\"value\\\":\\\"yyyyMMdd\\\"},\
+{\\\"key\\\":\\\"variable\\\",\\\"label\\\":\\\"变量\\\",\\\"value\\\":\\\"单位\\\"},\
+{\\\"key\\\":\\\"serial\\\",\\\"label\\\":\\\"流水号\\\",\\\"value\\\":\\\"1(6)\\\"}]',2), \
+('r2','X',0,'[',1);\n\
+INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) VALUES \
+('1','r1','HT20240115甲%s',117,2), ('2','r1','HT20240115乙%s',3,2);\n";
+    let dump = file(&deployment, "rules.sql", dump);
+    deployment.ok(&["import", &dump, "--from-table", "--configs", "--apply"]);
+    let report = imported(&deployment, &[&dump, "--from-table", "--apply"]);
+    assert_eq!(report["counters_total"], 2, "{report}");
+    let next = |unit: &str| {
+        let unit = format!("单位={unit}");
+        deployment.ok(&["next", "HT-1", "--date", "2024-01-15", "--set", &unit])
+    };
+    assert_eq!(next("甲"), "HT20240115甲000118\n");
+    assert_eq!(next("乙"), "HT20240115乙000004\n");
+    assert!(deployment.verify().0);
+}
+
+#[test]
 fn a_source_without_such_tables_is_refused() {
     let deployment = Deployment::embedded();
     let dump = file(&deployment, "other.sql", "INSERT INTO customers VALUES (1);\n");

@@ -216,7 +216,13 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
         let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
         let import = other.import(world.node, &counters, chunks);
         let seed = world.ledger.seed(now, world.node, &seeds);
-        let (import, seed) = tokio::join!(import, seed);
+        // The one that is named first has the start.
+        let (import, seed) = if round % 2 == 0 {
+            tokio::join!(import, seed)
+        } else {
+            let (seed, import) = tokio::join!(seed, import);
+            (import, seed)
+        };
         seed.unwrap();
         let row = world.ledger.counter(series.series_id, "SEQ", &key).await.unwrap().unwrap();
         match import {
