@@ -221,8 +221,8 @@ async fn a_service_and_an_import_at_the_same_counter_never_issue_a_number_twice(
 /// Goal: a process that dies in the middle of an import leaves nothing; a whole one takes memory
 /// that does not grow with its rows. Method: 100,000 rows, killed while the journal is written;
 /// then the same file again.
-#[test]
-fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_memory() {
+#[tokio::test]
+async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_memory() {
     const ROWS: u64 = 100_000;
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("large"), None);
@@ -255,7 +255,7 @@ fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_memory()
     while child.try_wait().unwrap().is_none() {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         peak = text.lines().find(|line| line.starts_with("VmHWM")).map_or(peak, str::to_owned);
-        std::thread::sleep(Duration::from_millis(20));
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
