@@ -10,6 +10,7 @@ mod columns;
 mod documents;
 mod error;
 mod grid;
+mod imports;
 mod line;
 mod patience;
 mod postgres;
@@ -20,6 +21,7 @@ mod witness;
 
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use imports::Imports;
 pub use rows::*;
 pub use serials::SerialLedger;
 
@@ -37,7 +39,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + SerialLedger {
+pub trait Ledger: Documents + Imports + SerialLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
