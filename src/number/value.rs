@@ -77,6 +77,13 @@ impl ValueRule {
         (self.width_min, self.width_max)
     }
 
+    /// The ranges of characters that it allows, all there are without one, and those that it takes
+    /// from these.
+    pub(super) fn ranges(&self) -> (Option<&[(char, char)]>, &[(char, char)]) {
+        let allowed = self.allowed.as_ref().map(|set| set.ranges.as_slice());
+        (allowed, self.excluded.as_ref().map_or(&[], |set| set.ranges.as_slice()))
+    }
+
     /// Whether the character may stand in a value, `first` telling whether it begins it.
     pub(super) fn takes(&self, character: char, first: bool) -> bool {
         let fits =

@@ -1,0 +1,3 @@
+//! The proof against traps, against every series that ships, and against brute force.
+
+mod traps;
