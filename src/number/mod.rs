@@ -50,7 +50,7 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use mask::Mask;
-pub use proof::{Ambiguity, CollidingRequest, prove};
+pub use proof::{Accepted, Ambiguity, CollidingRequest, ProofError, prove, prove_saved};
 pub use range::{Range, TakenRange, first_values};
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};

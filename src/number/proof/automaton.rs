@@ -186,7 +186,8 @@ struct Reading {
 /// Digits from left to right, told apart by whether the largest number is passed.
 fn number(zero: bool, most: u64, width: usize) -> Vec<Node> {
     let longest = width.max(digits(most));
-    let limit: Vec<u32> = format!("{most:0longest$}").chars().filter_map(|c| c.to_digit(10)).collect();
+    let limit: Vec<u32> =
+        format!("{most:0longest$}").chars().filter_map(|c| c.to_digit(10)).collect();
     let against = std::cmp::Ordering::Equal;
     let first = Reading { offset: 0, padded: false, positive: false, against };
     let mut known = HashMap::from([(first, 0)]);

@@ -96,6 +96,14 @@ pub(super) fn shows(part: &Part) -> Shows {
     }
 }
 
+/// The text that every number of a series begins with.
+pub(super) fn head(series: &Series) -> &str {
+    match series.parts.first() {
+        Some(Part::Literal(text)) => text,
+        _ => "",
+    }
+}
+
 /// The value of a serial that a part shows.
 pub(super) fn serial_value(shown: &str) -> Option<u64> {
     shown.parse().ok()

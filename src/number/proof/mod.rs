@@ -16,16 +16,18 @@ mod charset;
 mod language;
 mod moments;
 mod product;
+mod saving;
 #[cfg(test)]
 mod tests;
 mod witness;
 
 pub use ambiguity::{Ambiguity, CollidingRequest};
+pub use saving::{Accepted, ProofError, prove_saved};
 
 use std::cell::LazyCell;
 
 use automaton::{Automaton, Sets, automaton};
-use language::{Reach, Shows, language, shows};
+use language::{Reach, Shows, head, language, shows};
 use product::{Chance, PAIRS_MAX, Product, Runs, Search, Walk};
 use witness::{Asked, collision, name_of, scope_names, settle, values, varies};
 
@@ -76,9 +78,7 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
                 !series.scope.contains(&dimension)
                     && series.counters[*serial].dimensions.contains(&dimension)
             }
-            Shows::Date(field) => {
-                keys[*serial].as_ref().is_some_and(|keys| keys.contains(&field))
-            }
+            Shows::Date(field) => keys[*serial].as_ref().is_some_and(|keys| keys.contains(&field)),
         };
         serials.clone().filter(tells).fold(0, |marks, serial| marks | bit(serial))
     };
@@ -116,10 +116,11 @@ fn hidden(series: &Series, serial: usize) -> Option<Dimension> {
 /// Two requests whose texts are read alike and do not show what tells their counters apart.
 fn unshown(series: &Series, hidden: &[Option<Dimension>]) -> Result<(), Ambiguity> {
     let by_period: Vec<usize> = (0..hidden.len()).filter(|s| hidden[*s].is_none()).collect();
-    let Some((early, late)) = moments::apart(series, &by_period, &moments::fields(series)) else {
-        return Ok(());
+    let pair = match by_period[..] {
+        [] => Some((moments::first(), moments::first())),
+        _ => moments::apart(series, &by_period, &moments::fields(series)),
     };
-    let late = if by_period.is_empty() { early } else { late };
+    let Some((early, late)) = pair else { return Ok(()) };
     let (mut first, mut second) = (Asked::first(series, early), Asked::first(series, late));
     for part in &series.parts {
         if let Shows::Dimension(dimension) = shows(part) {
@@ -164,6 +165,10 @@ fn period_word(reset: Reset) -> &'static str {
 
 /// The numbers of two series.
 fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
+    // Most series are told apart by their prefix: nothing needs to be searched.
+    if !std::iter::zip(head(a).chars(), head(b).chars()).all(|(x, y)| x == y) {
+        return Ok(());
+    }
     let serves = |series: &Series| series.definition.serves.clone();
     let (mut types_a, mut types_b) = (serves(a).types, serves(b).types);
     if a.scope.contains(&Dimension::Type) {
@@ -181,7 +186,8 @@ fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), Ambiguity> 
     let same = |part| match shows(part) {
         Shows::Dimension(dimension) if a.scope.contains(&dimension) => {
             let name = name_of(a, dimension);
-            let shown = |other: &_| matches!(shows(other), Shows::Dimension(d) if name_of(b, d) == name);
+            let shown =
+                |other: &_| matches!(shows(other), Shows::Dimension(d) if name_of(b, d) == name);
             b.parts.iter().position(shown)
         }
         _ => None,
@@ -231,8 +237,7 @@ fn chosen(ambiguity: &Ambiguity, active: &[&Series]) -> bool {
     let Ambiguity::Collision { first, second, .. } = ambiguity else { return false };
     [first, second].into_iter().all(|request| {
         let inputs = &request.inputs;
-        let choice =
-            choose(active.iter().copied(), &inputs.type_code, inputs.project.as_deref());
+        let choice = choose(active.iter().copied(), &inputs.type_code, inputs.project.as_deref());
         choice.is_ok_and(|index| active[index].definition.code == request.series)
     })
 }
@@ -285,17 +290,15 @@ fn told(
 
 /// Where two readings of a text part, in words.
 fn misreading(series: &Series, walk: &Walk) -> String {
-    let differ = walk.first.iter().zip(&walk.second).position(|(a, b)| a != b);
-    let at = differ.unwrap_or(0);
-    let (a, b) = (walk.first.get(at), walk.second.get(at));
-    let name = |part: Option<&usize>| {
-        part.map_or_else(String::new, |part| language::name(series, &series.parts[*part]))
+    let Some((a, b)) = walk.first.iter().zip(&walk.second).find(|(a, b)| a != b) else {
+        return "the number does not show what tells their counters apart: show it".into();
     };
+    let name = |part: usize| language::name(series, &series.parts[part]);
     format!(
         "the number can be read in two ways, since {} may go on where {} begins: separate them by \
          a sign that the first excludes, or give the first a fixed width",
-        name(a.min(b)),
-        name(a.max(b)),
+        name(*a.min(b)),
+        name(*a.max(b)),
     )
 }
 

@@ -27,6 +27,11 @@ static DAYS: LazyLock<Vec<DateTime>> = LazyLock::new(|| {
     days.map(|day| day.at(0, 0, 0, 0)).collect()
 });
 
+/// Any moment, the same in every run.
+pub(super) fn first() -> DateTime {
+    FIRST_DAY.at(0, 0, 0, 0)
+}
+
 /// The fields of the date that a series shows, each once.
 pub(super) fn fields(series: &Series) -> Vec<DateField> {
     let mut fields: Vec<DateField> = Vec::new();
@@ -100,7 +105,8 @@ const LIKE_MAX: usize = 16;
 
 /// A moment that shows these values.
 pub(super) fn find(fields: &[(DateField, i64)]) -> Option<DateTime> {
-    let shows = |at: &DateTime| fields.iter().all(|(field, value)| field.value(*at) == Some(*value));
+    let shows =
+        |at: &DateTime| fields.iter().all(|(field, value)| field.value(*at) == Some(*value));
     let of_day = |at: &DateTime| {
         let days = fields.iter().filter(|(field, _)| !field.is_time());
         days.clone().all(|(field, value)| field.value(*at) == Some(*value))

@@ -110,7 +110,14 @@ impl Runs<'_> {
     }
 
     /// Every way by one character.
-    fn step(&self, index: u32, (a, b, marks): Pair, depth: usize, sets: &mut Sets, found: &mut Found) {
+    fn step(
+        &self,
+        index: u32,
+        (a, b, marks): Pair,
+        depth: usize,
+        sets: &mut Sets,
+        found: &mut Found,
+    ) {
         let (from_a, from_b) = (&self.first.states[a as usize], &self.second.states[b as usize]);
         let together = from_a.offset == from_b.offset
             && self.same.get(from_a.part).copied().flatten() == Some(from_b.part);
@@ -193,7 +200,12 @@ impl Found {
 
 impl Product {
     /// A text that both runs can read, by chance; nearly the shortest first.
-    pub(super) fn walk(&self, runs: &Runs<'_>, sets: &mut Sets, chance: &mut Chance) -> Option<Walk> {
+    pub(super) fn walk(
+        &self,
+        runs: &Runs<'_>,
+        sets: &mut Sets,
+        chance: &mut Chance,
+    ) -> Option<Walk> {
         let alive = |index: &usize| self.left[*index].is_some();
         let starts: Vec<usize> = (0..self.starts).filter(alive).collect();
         let mut at = *chance.pick(&starts)?;

@@ -206,7 +206,8 @@ fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
         let mut choices = values(series, dimension).into_iter();
         let first = choices.next();
         let other = |first: &String| counted && taken.get(name) == Some(first);
-        let value = if first.as_ref().is_some_and(other) { choices.next().or(first) } else { first };
+        let value =
+            if first.as_ref().is_some_and(other) { choices.next().or(first) } else { first };
         asked.known.extend(value.map(|value| (name.to_owned(), value)));
     }
 }
@@ -222,11 +223,13 @@ pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)
     if !a.reached() || !b.reached() {
         return None;
     }
-    let draft = |asked: &Asked<'_>| asked.series.draft(&asked.inputs()?, Timestamp::UNIX_EPOCH).ok();
+    let draft =
+        |asked: &Asked<'_>| asked.series.draft(&asked.inputs()?, Timestamp::UNIX_EPOCH).ok();
     let (of_a, of_b) = (draft(a)?, draft(b)?);
     let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
     let one_series = a.series.definition.code == b.series.definition.code;
-    let taken = |index: usize| of_a.keys[index] == of_b.keys[index] && a.values[index] == b.values[index];
+    let taken =
+        |index: usize| of_a.keys[index] == of_b.keys[index] && a.values[index] == b.values[index];
     let shared = one_series && (0..a.values.len()).any(taken);
     (text == other && of_a.scope == of_b.scope && !shared).then_some((text, of_a.scope))
 }

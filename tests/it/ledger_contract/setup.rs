@@ -13,7 +13,7 @@ use super::world::{NOW_US, World, connections, deployment, seed};
 pub(super) fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
         "code": code, "name": "n", "serves": {"types": [code]}, "template": template,
-        "serials": [{}],
+        "serials": [{}], "unique_within": ["type"],
     }))
     .unwrap();
     let (saved_by, reason) = ("me".to_owned(), "because".to_owned());

@@ -72,6 +72,20 @@ fn a_counter_by_originator_without_the_originator_in_the_number_gives_a_pair() {
 }
 
 #[test]
+fn a_day_in_the_number_does_not_hide_a_type_that_is_not() {
+    let daily = compile(|definition| {
+        definition.template = "{DATE:yyyyMMdd}-{SEQ:3}".into();
+        definition.serves.types = strings(&["T", "U"]);
+        definition.serials[0].counter = strings(&["type"]);
+        definition.serials[0].reset = Reset::Day;
+    });
+    let error = refusal(&daily, &[]);
+    assert!(error.contains("type \"T\", date 2025-01-01"), "{error}");
+    assert!(error.contains("type \"U\", date 2025-01-01"), "{error}");
+    assert!(error.contains("serial SEQ counts by type, which"), "{error}");
+}
+
+#[test]
 fn types_that_share_a_template_and_the_whole_ledger_give_a_pair() {
     let whole = |code: &str| {
         let mut definition = builtin(code);
