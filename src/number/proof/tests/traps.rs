@@ -1,4 +1,4 @@
-//! Traps that administrators meet, each with the pair of requests that shows it, and their remedies.
+//! Traps that administrators meet, each with the pair of requests that shows it, and the remedy.
 
 use super::super::super::testing::{definition, serial};
 use super::super::super::{
