@@ -46,13 +46,16 @@ pub struct CollidingRequest {
 
 impl fmt::Display for CollidingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inputs { type_code, project, date, context, .. } = &self.inputs;
+        let Inputs { type_code, project, date, phase, context, .. } = &self.inputs;
         write!(f, "{} (type {type_code:?}", self.series)?;
         if let Some(project) = project {
             write!(f, ", project {project:?}")?;
         }
         if let Some(date) = date {
             write!(f, ", date {date}")?;
+        }
+        if let Some(phase) = phase {
+            write!(f, ", phase {phase:?}")?;
         }
         for (name, value) in context {
             write!(f, ", {name} {value:?}")?;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::mask::digits;
+use super::super::figure::Figure;
 use super::super::value::ValueRule;
 use super::charset::CharSet;
 use super::language::Language;
@@ -128,6 +128,7 @@ fn fragment(language: &Language) -> Vec<Node> {
         Language::OneOf(texts) => tree(texts),
         Language::Value(rule) => value(rule),
         Language::Number { zero, most, width } => number(*zero, *most, *width),
+        Language::Letters { least, most } => letters(*least, *most),
     }
 }
 
@@ -171,6 +172,16 @@ fn value(rule: &ValueRule) -> Vec<Node> {
     (0..2 * (most + 1)).map(node).collect()
 }
 
+/// As many letters as there may be.
+fn letters(least: usize, most: usize) -> Vec<Node> {
+    let letter = CharSet::without(Some(&[('A', 'Z')]), &[]);
+    let node = |offset: usize| {
+        let edges = if offset < most { vec![(letter.clone(), offset + 1)] } else { Vec::new() };
+        Node { offset, last: offset >= least, edges }
+    };
+    (0..=most).map(node).collect()
+}
+
 /// How far a number has been read, as far as it matters for what may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reading {
@@ -185,7 +196,7 @@ struct Reading {
 
 /// Digits from left to right, told apart by whether the largest number is passed.
 fn number(zero: bool, most: u64, width: usize) -> Vec<Node> {
-    let longest = width.max(digits(most));
+    let longest = width.max(Figure::PLAIN.chars(most));
     let limit: Vec<u32> =
         format!("{most:0longest$}").chars().filter_map(|c| c.to_digit(10)).collect();
     let against = std::cmp::Ordering::Equal;
@@ -288,6 +299,15 @@ mod tests {
         for text in ["", "a ", " a", "a-b", "abcd", "\u{e48}ก", "a\nb"] {
             assert!(!reads(&language, text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn letters_are_read_by_their_number() {
+        let language = Language::Letters { least: 2, most: 3 };
+        for (text, expected) in [("A", false), ("AA", true), ("ZZZ", true), ("AAAA", false)] {
+            assert_eq!(reads(&language, text), expected, "{text}");
+        }
+        assert!(!reads(&language, "A1") && !reads(&language, "aa"));
     }
 
     #[test]

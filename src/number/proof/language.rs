@@ -1,13 +1,14 @@
 //! What a part of a number can look like, and what it shows. The one place of the proof that knows
 //! the kinds of parts: a new kind needs an answer here, and nowhere else.
 
+use super::super::check::Check;
+use super::super::figure::Figure;
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
 use super::super::template::Part;
 use super::super::value::ValueRule;
-use super::super::{NUMBER_MAX, Series};
+use super::super::{NUMBER_MAX, Series, Style};
 use super::moments;
-use crate::number::mask::digits;
 
 /// The texts that a part can show. May hold more than the part ever shows, never less.
 #[derive(Clone, Debug)]
@@ -25,6 +26,13 @@ pub(super) enum Language {
         /// Least digits; smaller numbers have leading zeros.
         width: usize,
     },
+    /// Letters A to Z, from so many to so many.
+    Letters {
+        /// Least letters.
+        least: usize,
+        /// Most letters.
+        most: usize,
+    },
 }
 
 /// What a part tells about its request.
@@ -36,6 +44,8 @@ pub(super) enum Shows {
     Serial(usize),
     /// A dimension.
     Dimension(Dimension),
+    /// The phase.
+    Phase,
     /// A field of the date.
     Date(DateField),
 }
@@ -56,16 +66,32 @@ const LIKELY_VALUES: u64 = 40;
 pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Reach) -> Language {
     match part {
         Part::Literal(text) => Language::OneOf(vec![text.clone()]),
-        Part::Serial { serial, width } => {
-            let (serial, width) = (&series.serials[*serial], width.unwrap_or(1));
-            match reach {
-                Reach::Likely if serial.step > 1 || serial.start > 1 => {
+        Part::Serial { serial, figure } => {
+            let serial = &series.serials[*serial];
+            match (reach, figure.style) {
+                (Reach::Likely, _) if serial.step > 1 || serial.start > 1 => {
                     let values = likely(serial.start, serial.step, serial.max);
-                    let shown = |value| format!("{value:0width$}");
-                    Language::OneOf(values.into_iter().map(shown).collect())
+                    let shown = |value| {
+                        let mut text = String::new();
+                        figure.push(&mut text, value).then_some(text)
+                    };
+                    Language::OneOf(values.into_iter().filter_map(shown).collect())
                 }
-                _ => Language::Number { zero: false, most: serial.max, width },
+                (_, Style::Digits) => {
+                    Language::Number { zero: false, most: serial.max, width: figure.width }
+                }
+                (_, Style::Letters) => {
+                    Language::Letters { least: figure.width, most: figure.chars(serial.max) }
+                }
             }
+        }
+        Part::Phase => Language::Value(ValueRule::printable()),
+        Part::Check(Check::Mod37) => {
+            Language::OneOf(('0'..='9').chain('A'..='Z').map(String::from).collect())
+        }
+        Part::Check(check) => {
+            let most = if check.width() == 1 { 9 } else { 99 };
+            Language::Number { zero: true, most, width: check.width() }
         }
         Part::Variable(index) => Language::Value(series.variables[*index].rule.clone()),
         Part::Project if series.definition.serves.projects.is_empty() => {
@@ -87,7 +113,9 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
 /// What a part tells.
 pub(super) fn shows(part: &Part) -> Shows {
     match part {
-        Part::Literal(_) => Shows::Nothing,
+        // Check characters follow from what stands to their left.
+        Part::Literal(_) | Part::Check(_) => Shows::Nothing,
+        Part::Phase => Shows::Phase,
         Part::Serial { serial, .. } => Shows::Serial(*serial),
         Part::Variable(index) => Shows::Dimension(Dimension::Variable(*index)),
         Part::Project => Shows::Dimension(Dimension::Project),
@@ -105,8 +133,11 @@ pub(super) fn head(series: &Series) -> &str {
 }
 
 /// The value of a serial that a part shows.
-pub(super) fn serial_value(shown: &str) -> Option<u64> {
-    shown.parse().ok()
+pub(super) fn serial_value(part: &Part, shown: &str) -> Option<u64> {
+    match part {
+        Part::Serial { figure, .. } => figure.read(&shown.chars().collect::<Vec<_>>()),
+        _ => None,
+    }
 }
 
 /// A part as an administrator knows it.
@@ -117,14 +148,17 @@ pub(super) fn name(series: &Series, part: &Part) -> String {
         Part::Variable(index) => format!("{{{}}}", series.variables[*index].name),
         Part::Project => "{PROJECT}".into(),
         Part::Type(token) => format!("{{{token}}}"),
+        Part::Phase => "{PHASE}".into(),
         Part::Date(_) => "the date".into(),
+        Part::Check(_) => "{CHECK}".into(),
     }
 }
 
 /// Values that a serial reaches: some of each number of digits, the last ones among them.
 fn likely(start: u64, step: u64, max: u64) -> Vec<u64> {
     let mut values = Vec::new();
-    let (mut from, mut power) = (start, 10_u64.pow(u32::try_from(digits(start)).unwrap_or(1)));
+    let digits = u32::try_from(Figure::PLAIN.chars(start)).unwrap_or(1);
+    let (mut from, mut power) = (start, 10_u64.pow(digits));
     while from <= max {
         let most = max.min(power - 1);
         let count = (most - from) / step + 1;
@@ -150,6 +184,6 @@ mod tests {
         assert_eq!(likely(1000, 1000, 2500), [1000, 2000]);
         let many = likely(3, 10, NUMBER_MAX);
         assert!(many.len() < 2000 && many.iter().all(|value| value % 10 == 3));
-        assert!(many.iter().any(|value| digits(*value) == 16));
+        assert!(many.iter().any(|value| Figure::PLAIN.chars(*value) == 16));
     }
 }

@@ -29,7 +29,7 @@ use std::cell::LazyCell;
 use automaton::{Automaton, Sets, automaton};
 use language::{Reach, Shows, head, language, shows};
 use product::{Chance, PAIRS_MAX, Product, Runs, Search, Walk};
-use witness::{Asked, collision, name_of, scope_names, settle, values, varies};
+use witness::{Asked, PHASE, collision, name_of, scope_names, settle, values, varies};
 
 use super::series::Dimension;
 use super::{Reset, Series, choose};
@@ -63,7 +63,7 @@ pub fn prove(subject: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
 /// The numbers of one series among themselves.
 fn alone(series: &Series) -> Result<(), Ambiguity> {
     let serials = 0..series.serials.len();
-    let hidden: Vec<Option<Dimension>> = serials.clone().map(|s| hidden(series, s)).collect();
+    let hidden: Vec<Option<&str>> = serials.clone().map(|s| hidden(series, s)).collect();
     let keys: Vec<_> = serials.clone().map(|serial| moments::keys(series, serial)).collect();
     let open = |serial: &usize| hidden[*serial].is_some() || keys[*serial].is_none();
     if serials.clone().all(|serial| open(&serial)) {
@@ -78,6 +78,7 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
                 !series.scope.contains(&dimension)
                     && series.counters[*serial].dimensions.contains(&dimension)
             }
+            Shows::Phase => series.counters[*serial].reset == Reset::Phase,
             Shows::Date(field) => keys[*serial].as_ref().is_some_and(|keys| keys.contains(&field)),
         };
         serials.clone().filter(tells).fold(0, |marks, serial| marks | bit(serial))
@@ -103,18 +104,22 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
     comparison.decide(found)
 }
 
-/// A dimension by which a serial's counter counts, that no text and no scope tells.
-fn hidden(series: &Series, serial: usize) -> Option<Dimension> {
-    let told = |dimension: Dimension| {
-        let part = |part| shows(part) == Shows::Dimension(dimension);
-        series.scope.contains(&dimension) || series.parts.iter().any(part)
+/// The name of something by which a serial's counter counts, and that no text and no scope tells.
+fn hidden(series: &Series, serial: usize) -> Option<&str> {
+    let shown = |wanted: Shows| series.parts.iter().any(|part| shows(part) == wanted);
+    let rule = &series.counters[serial];
+    let untold = |dimension: &Dimension| {
+        !series.scope.contains(dimension)
+            && !shown(Shows::Dimension(*dimension))
+            && varies(series, *dimension)
     };
-    let mut dimensions = series.counters[serial].dimensions.iter().copied();
-    dimensions.find(|dimension| !told(*dimension) && varies(series, *dimension))
+    let dimension = rule.dimensions.iter().copied().find(untold);
+    let phase = rule.reset == Reset::Phase && !shown(Shows::Phase);
+    dimension.map(|dimension| name_of(series, dimension)).or(phase.then_some(PHASE))
 }
 
 /// Two requests whose texts are read alike and do not show what tells their counters apart.
-fn unshown(series: &Series, hidden: &[Option<Dimension>]) -> Result<(), Ambiguity> {
+fn unshown(series: &Series, hidden: &[Option<&str>]) -> Result<(), Ambiguity> {
     let by_period: Vec<usize> = (0..hidden.len()).filter(|s| hidden[*s].is_none()).collect();
     let pair = match by_period[..] {
         [] => Some((moments::first(), moments::first())),
@@ -123,23 +128,29 @@ fn unshown(series: &Series, hidden: &[Option<Dimension>]) -> Result<(), Ambiguit
     let Some((early, late)) = pair else { return Ok(()) };
     let (mut first, mut second) = (Asked::first(series, early), Asked::first(series, late));
     for part in &series.parts {
-        if let Shows::Dimension(dimension) = shows(part) {
-            let value = values(series, dimension).into_iter().next().unwrap_or_default();
-            for asked in [&mut first, &mut second] {
-                asked.known.insert(name_of(series, dimension).to_owned(), value.clone());
+        let (name, value) = match shows(part) {
+            Shows::Dimension(dimension) => {
+                let value = values(series, dimension).into_iter().next();
+                (name_of(series, dimension), value.unwrap_or_default())
             }
+            Shows::Phase => (PHASE, "PHASE-1".into()),
+            Shows::Nothing | Shows::Serial(_) | Shows::Date(_) => continue,
+        };
+        for asked in [&mut first, &mut second] {
+            asked.known.insert(name.to_owned(), value.clone());
         }
     }
     let reasons = hidden.iter().enumerate().map(|(serial, hidden)| {
         let name = &series.serials[serial].name;
         match hidden {
-            Some(dimension) => {
-                let dimension = name_of(series, *dimension);
-                format!(
-                    "serial {name} counts by {dimension}, which the number does not show: show it, \
-                     take it out of the serial's `counter`, or name it in `unique_within`"
-                )
-            }
+            Some(PHASE) => format!(
+                "serial {name} begins anew with each phase, which the number does not show: show \
+                 {{PHASE}}, or set another `reset`"
+            ),
+            Some(dimension) => format!(
+                "serial {name} counts by {dimension}, which the number does not show: show it, \
+                 take it out of the serial's `counter`, or name it in `unique_within`"
+            ),
             None => {
                 let period = period_word(series.counters[serial].reset);
                 format!(
@@ -157,9 +168,16 @@ fn unshown(series: &Series, hidden: &[Option<Dimension>]) -> Result<(), Ambiguit
 fn period_word(reset: Reset) -> &'static str {
     match reset {
         Reset::None => "time",
+        Reset::Second => "second",
+        Reset::Minute => "minute",
+        Reset::Hour => "hour",
         Reset::Day => "day",
+        Reset::Week => "week",
         Reset::Month => "month",
+        Reset::Quarter => "quarter",
         Reset::Year => "year",
+        Reset::FiscalYear => "fiscal year",
+        Reset::Phase => "phase",
     }
 }
 

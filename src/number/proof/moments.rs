@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use jiff::ToSpan;
 use jiff::civil::{Date, DateTime, date};
+use jiff::{SignedDuration, ToSpan};
 
 use super::super::pattern::DateField;
 use super::super::template::Part;
@@ -20,16 +20,24 @@ const FIRST_DAY: Date = date(2025, 1, 1);
 /// How many years are looked at.
 const YEARS: i32 = 56;
 
-/// Every day looked at, as its first moment.
+/// Every day looked at, at noon.
 static DAYS: LazyLock<Vec<DateTime>> = LazyLock::new(|| {
     let end = FIRST_DAY.saturating_add(YEARS.years());
     let days = FIRST_DAY.series(1.day()).take_while(|day| *day < end);
-    days.map(|day| day.at(0, 0, 0, 0)).collect()
+    days.map(noon).collect()
 });
+
+/// A time of day that every day has, wherever clocks are changed.
+fn noon(day: Date) -> DateTime {
+    day.at(12, 0, 0, 0)
+}
+
+/// Steps from noon that change one unit of the time of day each, in seconds.
+const STEPS_S: [i64; 4] = [0, 1, 60, 3_600];
 
 /// Any moment, the same in every run.
 pub(super) fn first() -> DateTime {
-    FIRST_DAY.at(0, 0, 0, 0)
+    noon(FIRST_DAY)
 }
 
 /// The fields of the date that a series shows, each once.
@@ -53,13 +61,13 @@ pub(super) fn shown(field: DateField) -> Vec<String> {
 
 /// The period of a serial's counter at a moment.
 fn period(series: &Series, serial: usize, at: DateTime) -> Option<String> {
-    series.counters[serial].reset.period(at.date()).map(|(_, value)| value)
+    series.counters[serial].reset.period(at, series.fiscal).map(|(_, value)| value)
 }
 
 /// Fields that determine the period of a serial's counter, as few as are easily found; `None` where
-/// all that are shown do not determine it.
+/// all that are shown do not determine it. A phase is no time.
 pub(super) fn keys(series: &Series, serial: usize) -> Option<Vec<DateField>> {
-    if series.counters[serial].reset == Reset::None {
+    if matches!(series.counters[serial].reset, Reset::None | Reset::Phase) {
         return Some(Vec::new());
     }
     let mut keys = fields(series);
@@ -85,7 +93,13 @@ pub(super) fn apart(
 ) -> Option<(DateTime, DateTime)> {
     let mut firsts: HashMap<Vec<Option<i64>>, Vec<DateTime>> = HashMap::new();
     let periods = |at| serials.iter().map(move |serial| period(series, *serial, at));
-    for &at in DAYS.iter() {
+    let by_time = serials.iter().any(|serial| series.counters[*serial].reset.is_time());
+    let steps = if by_time { &STEPS_S[..] } else { &STEPS_S[..1] };
+    let times = |day: &DateTime| {
+        let day = *day;
+        steps.iter().map(move |seconds| day.saturating_add(SignedDuration::from_secs(*seconds)))
+    };
+    for at in DAYS.iter().flat_map(times) {
         let shows: Vec<Option<i64>> = shown.iter().map(|field| field.value(at)).collect();
         let like = firsts.entry(shows).or_default();
         let differs = |before: &&DateTime| periods(**before).zip(periods(at)).all(|(a, b)| a != b);
@@ -111,20 +125,30 @@ pub(super) fn find(fields: &[(DateField, i64)]) -> Option<DateTime> {
         let days = fields.iter().filter(|(field, _)| !field.is_time());
         days.clone().all(|(field, value)| field.value(*at) == Some(*value))
     };
-    let year = fields.iter().find_map(|(field, value)| field.common_year(*value));
-    let day = match year.map(|year| i16::try_from(year).ok()) {
-        None => DAYS.iter().copied().find(|at| of_day(at)),
+    let year = |(field, value): &(DateField, i64)| {
+        let fiscal = field.fiscal_year(*value).map(|(_, year)| year.into());
+        field.common_year(*value).or(fiscal)
+    };
+    let day = match fields.iter().find_map(year) {
+        None => DAYS.iter().copied().find(of_day),
         Some(year) => {
-            let first = Date::new(year?, 1, 1).ok().filter(|first| first.year() >= 1)?;
-            let days = first.series(1.day()).take(first.days_in_year().unsigned_abs().into());
-            days.map(|day| day.at(0, 0, 0, 0)).find(|at| of_day(at))
+            // A fiscal year may begin in the calendar year before.
+            let years = [year - 1, year].into_iter().filter(|year| *year >= 1);
+            let firsts = years.filter_map(|year| Date::new(i16::try_from(year).ok()?, 1, 1).ok());
+            let days = |first: Date| {
+                first.series(1.day()).take(first.days_in_year().unsigned_abs().into())
+            };
+            firsts.flat_map(days).map(noon).find(of_day)
         }
     }?;
-    let of = |wanted| fields.iter().find(|(field, _)| *field == wanted).map_or(0, |(_, v)| *v);
-    let small = |wanted| i8::try_from(of(wanted)).ok();
-    let subsecond = i32::try_from(of(DateField::Millisecond)).ok()? * 1_000_000;
-    let hour = small(DateField::Hour)?;
-    let (minute, second) = (small(DateField::Minute)?, small(DateField::Second)?);
+    let of = |wanted, otherwise| {
+        let shown = fields.iter().find(|(field, _)| *field == wanted);
+        i32::try_from(shown.map_or(otherwise, |(_, value)| *value)).ok()
+    };
+    let small = |wanted, otherwise| i8::try_from(of(wanted, otherwise)?).ok();
+    let subsecond = of(DateField::Millisecond, 0)? * 1_000_000;
+    let hour = small(DateField::Hour, 12)?;
+    let (minute, second) = (small(DateField::Minute, 0)?, small(DateField::Second, 0)?);
     let at = DateTime::new(day.year(), day.month(), day.day(), hour, minute, second, subsecond);
     at.ok().filter(shows)
 }
@@ -138,6 +162,7 @@ mod tests {
         series(|definition| {
             definition.template = format!("{pattern}-{{SEQ:3}}");
             definition.serials[0].reset = reset;
+            definition.fiscal_year_start = Some(4);
         })
     }
 
@@ -145,6 +170,7 @@ mod tests {
     fn fields_that_determine_the_period_are_found() {
         use DateField::{Day, DayOfYear, Month, Week, WeekYear};
         let year = fields(&of(Reset::None, "{YEAR}"))[0];
+        let fiscal = fields(&of(Reset::None, "{FY}"))[0];
         for (reset, pattern, expected) in [
             (Reset::None, "{YEAR}", Some(vec![])),
             (Reset::Year, "{YEAR}", Some(vec![year])),
@@ -156,6 +182,19 @@ mod tests {
             (Reset::Month, "{DATE:yyyyDDD}", Some(vec![year, DayOfYear])),
             (Reset::Month, "{DATE:YYYYww}", None),
             (Reset::Month, "{DATE:yyyyQ}", None),
+            (Reset::Quarter, "{DATE:yyyyQ}", Some(vec![year, DateField::Quarter])),
+            (Reset::Quarter, "{DATE:yyyyMM}", Some(vec![year, Month])),
+            (Reset::Week, "{DATE:YYYYww}", Some(vec![WeekYear, Week])),
+            (Reset::Week, "{DATE:yyyyMM}", None),
+            (Reset::FiscalYear, "{YEAR}", None),
+            (Reset::FiscalYear, "{DATE:yyyyMM}", Some(vec![year, Month])),
+            (Reset::FiscalYear, "{FY}", Some(vec![fiscal])),
+            (Reset::Year, "{FY}", None),
+            (Reset::Hour, "{DATE:yyyyMMdd}", None),
+            (Reset::Hour, "{DATE:yyyyMMddHH}", Some(vec![year, Month, Day, DateField::Hour])),
+            (Reset::Second, "{DATE:yyyyMMddHHmm}", None),
+            (Reset::Second, "{DATE:yyyyMMddHH-ss}", None),
+            (Reset::Phase, "{YEAR}", Some(vec![])),
             (Reset::Day, "{DATE:yyyyMMdd}", Some(vec![year, Month, Day])),
             (Reset::Day, "{DATE:yyyyMM}", None),
             (Reset::Day, "{DATE:YYYYww}", None),
@@ -175,5 +214,8 @@ mod tests {
         assert_eq!(find(&shown), Some(date(1857, 3, 1).at(9, 0, 0, 0)));
         assert_eq!(find(&[(DateField::Month, 2), (DateField::Day, 30)]), None);
         assert_eq!(find(&[(DateField::Hour, 24)]), None);
+        let fiscal = fields(&of(Reset::None, "{FY}"))[0];
+        let shown = [(fiscal, 2020), (DateField::Month, 5)];
+        assert_eq!(find(&shown), Some(date(2019, 5, 1).at(12, 0, 0, 0)));
     }
 }

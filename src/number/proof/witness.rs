@@ -8,18 +8,20 @@ use jiff::civil::DateTime;
 
 use super::super::draft::ABSENT;
 use super::super::series::Dimension;
-use super::super::template::Part;
 use super::super::{Inputs, Series};
 use super::ambiguity::CollidingRequest;
 use super::charset::CharSet;
 use super::language::{Shows, serial_value, shows};
 use super::moments;
 
+/// The name of the phase among the values that are known. No variable has it.
+pub(super) const PHASE: &str = "phase";
+
 /// A request on its way to an example.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'s> {
     pub(super) series: &'s Series,
-    /// Values of dimensions and variables, by name: `project`, `type` or the variable's.
+    /// Values of dimensions and variables, by name: `project`, `type`, `phase` or the variable's.
     pub(super) known: BTreeMap<String, String>,
     /// The document's civil time.
     pub(super) at: DateTime,
@@ -98,7 +100,13 @@ impl<'s> Asked<'s> {
         for (part, text) in shown {
             match shows(&series.parts[part]) {
                 Shows::Nothing => {}
-                Shows::Serial(serial) => values[serial] = serial_value(&text)?,
+                Shows::Serial(serial) => values[serial] = serial_value(&series.parts[part], &text)?,
+                Shows::Phase => {
+                    let other = known.insert(PHASE.to_owned(), text.clone());
+                    if other.is_some_and(|other| other != text) {
+                        return None;
+                    }
+                }
                 Shows::Date(field) => {
                     let value: i64 = text.parse().ok()?;
                     if fields.iter().any(|(known, other)| *known == field && *other != value) {
@@ -129,8 +137,7 @@ impl<'s> Asked<'s> {
         let of = |name: &str| self.known.get(name).cloned();
         let variables = self.series.variables.iter();
         let context = variables.filter_map(|v| of(&v.name).map(|value| (v.name.clone(), value)));
-        let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
-        let date = if self.series.parts.iter().any(time_shown) {
+        let date = if self.series.time_needed {
             let at = self.at.to_zoned(self.series.zone.clone()).ok()?;
             // A moment that a change of clocks leaves out is none.
             let at = Some(at).filter(|at| at.datetime() == self.at)?;
@@ -138,8 +145,8 @@ impl<'s> Asked<'s> {
         } else {
             self.at.date().to_string()
         };
-        let (project, context) = (of("project"), context.collect());
-        Some(Inputs { type_code: of("type")?, project, date: Some(date), context })
+        let (project, phase, context) = (of("project"), of(PHASE), context.collect());
+        Some(Inputs { type_code: of("type")?, project, date: Some(date), phase, context })
     }
 
     /// The request as it is told.
@@ -185,6 +192,11 @@ pub(super) fn settle(a: &mut Asked<'_>, b: &mut Asked<'_>) {
 /// Gives whatever the request needs; other values than those taken where there are some.
 fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
     let series = asked.series;
+    if series.phase_needed && !asked.known.contains_key(PHASE) {
+        let other = taken.get(PHASE).is_some_and(|phase| phase == "PHASE-1");
+        let phase = if other { "PHASE-2" } else { "PHASE-1" };
+        asked.known.insert(PHASE.to_owned(), phase.to_owned());
+    }
     let variables = series.variables.iter().enumerate();
     let variables = variables.map(|(index, _)| Dimension::Variable(index));
     for dimension in [Dimension::Type, Dimension::Project].into_iter().chain(variables) {

@@ -2,7 +2,8 @@
 
 use super::super::super::testing::{definition, serial};
 use super::super::super::{
-    Ambiguity, Reset, Series, SeriesDefinition, VariableDefinition, builtin_series, prove,
+    Ambiguity, Overflow, Reset, Series, SeriesDefinition, Style, VariableDefinition,
+    builtin_series, prove,
 };
 
 /// A variable as it is declared.
@@ -206,6 +207,64 @@ fn one_serial_that_is_always_told_is_enough() {
     };
     assert_eq!(prove(&two(&[]), &[]), Ok(()));
     assert!(refusal(&two(&["A"]), &[]).contains("counts by A"));
+}
+
+/// A series of a template and a reset, with one digit after it.
+fn counted(template: &str, reset: Reset) -> Series {
+    compile(|definition| {
+        definition.template = template.into();
+        definition.serials[0].reset = reset;
+        definition.fiscal_year_start = Some(4);
+    })
+}
+
+#[test]
+fn every_period_is_told_by_what_determines_it() {
+    for (reset, shown, hidden) in [
+        (Reset::Second, "{DATE:yyyyMMddHHmmss}", "{DATE:yyyyMMddHHmm}"),
+        (Reset::Minute, "{DATE:yyyyDDDHHmm}", "{DATE:yyyyDDDHH}"),
+        (Reset::Hour, "{DATE:yyyyMMddHH}", "{DATE:yyyyMMdd}"),
+        (Reset::Week, "{DATE:YYYYww}", "{DATE:yyyyMM}"),
+        (Reset::Quarter, "{DATE:yyyyQ}", "{YEAR}"),
+        (Reset::FiscalYear, "{FY:B.E.}", "{YEAR}"),
+        (Reset::FiscalYear, "{FY:start}", "{DATE:MM}"),
+        (Reset::Phase, "{PHASE}", "{YEAR}"),
+    ] {
+        let proved = prove(&counted(&format!("{shown}-{{SEQ:3}}"), reset), &[]);
+        assert_eq!(proved, Ok(()), "{reset:?} {shown}");
+        let error = refusal(&counted(&format!("{hidden}-{{SEQ:3}}"), reset), &[]);
+        assert!(error.contains("begins anew"), "{reset:?} {hidden}: {error}");
+    }
+}
+
+#[test]
+fn figures_of_serials_are_told_apart_or_give_a_pair() {
+    let of = |template: &str, style: Style, overflow: Overflow| {
+        compile(|definition| {
+            definition.template = template.into();
+            let digits = VariableDefinition { alphabet: Some("0-9".into()), ..variable("", 2) };
+            definition.variables.insert("N".into(), digits);
+            definition.serials[0].counter = strings(&["N"]);
+            definition.serials[0].style = style;
+            definition.serials[0].overflow = overflow;
+        })
+    };
+    let (digits, letters) = (Style::Digits, Style::Letters);
+    for (template, style, overflow, proved) in [
+        ("{N}{SEQ:3}", digits, Overflow::Refuse, true),
+        ("{N}{SEQ:3}", digits, Overflow::Widen, false),
+        ("{N}-{SEQ:3}", digits, Overflow::Widen, true),
+        ("{N}{SEQ:3}", letters, Overflow::Widen, true),
+        ("{SEQ}{N}", letters, Overflow::Refuse, true),
+        ("{N}{SEQ:3}{CHECK:luhn}", digits, Overflow::Refuse, true),
+        ("{N}{SEQ:3}{CHECK:mod97-10}", digits, Overflow::Widen, false),
+        ("{SEQ}{N}{CHECK:mod37-36}", letters, Overflow::Refuse, true),
+    ] {
+        match prove(&of(template, style, overflow), &[]) {
+            Err(error @ Ambiguity::Unproven { .. }) => panic!("{template}: {error}"),
+            found => assert_eq!(found.is_ok(), proved, "{template} {overflow:?}: {found:?}"),
+        }
+    }
 }
 
 #[test]
