@@ -1,18 +1,11 @@
 //! The ambiguity proof where series are saved (R2.7).
 
-use numerator::ledger::{ActivityChange, LedgerError, SeriesChange, SeriesRefusal};
+use numerator::ledger::{ActivityChange, LedgerError, SeriesRefusal};
 use numerator::number::{Ambiguity, Reset};
 use serde_json::json;
 
 use super::setup::change;
 use super::world::{NOW_US, World};
-
-/// A series whose numbers are unique in the whole ledger.
-fn whole(code: &str, template: &str) -> SeriesChange {
-    let mut change = change(code, template);
-    change.definition.unique_within = Vec::new();
-    change
-}
 
 /// What is said of a series that is not proved.
 fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
@@ -24,14 +17,14 @@ fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
 
 pub(super) async fn series_that_could_give_two_numbers_one_text_are_refused(world: World) {
     let ledger = &world.ledger;
-    ledger.apply_series(&[whole("A", "A-{SEQ:3}")]).await.unwrap();
+    ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
     let stamp = ledger.series_stamp().await.unwrap();
-    let mut yearly = whole("C", "C-{SEQ:3}");
+    let mut yearly = change("C", "C-{SEQ:3}");
     yearly.definition.serials[0].reset = Reset::Year;
     // Beside one that was there, beside one of the same call, and by itself.
     for (changes, says, text) in [
-        (vec![whole("B", "{SEQ}"), whole("C", "A-{SEQ:3}")], "series C and A can show", "A-0"),
-        (vec![whole("B", "{SEQ}"), whole("C", "{SEQ:2}")], "series B and C can show", "\"1"),
+        (vec![change("B", "{SEQ}"), change("C", "A-{SEQ:3}")], "series C and A can show", "\"A-"),
+        (vec![change("B", "{SEQ}"), change("C", "{SEQ:2}")], "series B and C can show", "\"1"),
         (vec![yearly], "begins anew each year", "\"C-001\""),
     ] {
         for result in [ledger.try_series(&changes).await, ledger.apply_series(&changes).await] {
@@ -44,17 +37,17 @@ pub(super) async fn series_that_could_give_two_numbers_one_text_are_refused(worl
 
 pub(super) async fn a_series_is_proved_again_when_it_is_activated(world: World) {
     let ledger = &world.ledger;
-    let idle = ledger.apply_series(&[whole("A", "{SEQ:3}")]).await.unwrap().remove(0);
+    let idle = ledger.apply_series(&[change("A", "{SEQ:3}")]).await.unwrap().remove(0);
     let activity = |active| {
         let (saved_by, reason) = ("me".to_owned(), "moved".to_owned());
         let (series_id, saved_at_us) = (idle.series_id, NOW_US);
         ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us }
     };
-    ambiguity(ledger.apply_series(&[whole("B", "{SEQ:3}")]).await);
+    ambiguity(ledger.apply_series(&[change("B", "{SEQ:3}")]).await);
     ledger.set_activity(&activity(false)).await.unwrap();
-    ledger.apply_series(&[whole("B", "{SEQ:3}")]).await.unwrap();
+    ledger.apply_series(&[change("B", "{SEQ:3}")]).await.unwrap();
     ambiguity(ledger.set_activity(&activity(true)).await);
-    ledger.apply_series(&[whole("B", "B{SEQ:3}")]).await.unwrap();
+    ledger.apply_series(&[change("B", "B{SEQ:3}")]).await.unwrap();
     assert!(ledger.set_activity(&activity(true)).await.unwrap().active);
 }
 
