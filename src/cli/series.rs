@@ -17,8 +17,8 @@ use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
-use crate::ledger::{Expected, SeriesChange, SeriesVersion};
-use crate::number::{self, SeriesDefinition};
+use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
+use crate::number::{self, ProofError, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -26,6 +26,8 @@ const FILE_BYTES_MAX: u64 = 1_048_576;
 /// What to do with series.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SeriesCommand {
+    /// Check series files alone and beside each other; needs no ledger and saves nothing
+    Check(CheckArgs),
     /// Save the series of files, all or none; one that did not change keeps its version
     Apply(ApplyArgs),
     /// List the active series
@@ -60,6 +62,14 @@ pub struct ApplyArgs {
     pub json: bool,
 }
 
+/// What to check.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Series files (TOML)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
 /// How to list.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
@@ -90,6 +100,7 @@ pub struct ShowArgs {
 /// A file with a mistake (line, column, reason), an unknown code, a ledger that cannot be reached.
 pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<()> {
     match command {
+        SeriesCommand::Check(args) => check(&args),
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
@@ -116,15 +127,7 @@ pub(super) struct SavedSeries {
 
 /// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
-    let mut definitions: Vec<SeriesDefinition> = Vec::new();
-    for file in &args.files {
-        for definition in read_file(file)? {
-            if definitions.iter().any(|other| other.code == definition.code) {
-                bail!("{}: series {} stands there twice", file.display(), definition.code);
-            }
-            definitions.push(definition);
-        }
-    }
+    let definitions = read_files(&args.files)?;
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let saved_at_us = clock().now_us();
@@ -136,13 +139,34 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
-    let saved = ledger.apply_series(&changes).await?;
+    let saved = ledger.apply_series(&changes).await.map_err(|error| match error {
+        LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
+        other => other.into(),
+    })?;
     let saved: Vec<SavedSeries> = saved.into_iter().map(SavedSeries::of).collect();
     if args.json {
         print_json(&saved)?;
     } else {
         print(saved.iter().map(SavedSeries::line))?;
     }
+    Ok(())
+}
+
+/// Proves the series of files by themselves: what `apply` would refuse on an empty ledger.
+fn check(args: &CheckArgs) -> anyhow::Result<()> {
+    let definitions = read_files(&args.files)?;
+    number::check_rules(&definitions)?;
+    let accepted = number::prove_saved(&definitions, |_| true).map_err(|error| match error {
+        ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+        other @ ProofError::Series { .. } => other.into(),
+    })?;
+    print(definitions.iter().map(|definition| {
+        let code = &definition.code;
+        match accepted.iter().find(|accepted| accepted.code == *code) {
+            Some(accepted) => format!("{code} accepted: {}", accepted.ambiguity),
+            None => format!("{code} proved"),
+        }
+    }))?;
     Ok(())
 }
 
@@ -162,6 +186,20 @@ impl SavedSeries {
         let idle = if self.active { "" } else { "; not active, see `series activate`" };
         format!("{} version {} {what}{idle}", self.code, self.version)
     }
+}
+
+/// Reads and checks the series of all files.
+fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefinition>> {
+    let mut definitions: Vec<SeriesDefinition> = Vec::new();
+    for file in files {
+        for definition in read_file(file)? {
+            if definitions.iter().any(|other| other.code == definition.code) {
+                bail!("{}: series {} stands there twice", file.display(), definition.code);
+            }
+            definitions.push(definition);
+        }
+    }
+    Ok(definitions)
 }
 
 /// Reads and checks the series of a file; never more of it than a series file may hold.

@@ -90,7 +90,7 @@ slugs! {
     SeriesAmbiguous "series-ambiguous" UNPROCESSABLE_ENTITY
         "Two series serve the request equally well",
     TemplateAmbiguous "template-ambiguous" UNPROCESSABLE_ENTITY
-        "Another counter rendered the same number",
+        "Two counters can render the same number",
     UnknownVariable "unknown-variable" UNPROCESSABLE_ENTITY
         "The series declares no such variable",
     MissingVariable "missing-variable" UNPROCESSABLE_ENTITY "The series needs a value",

@@ -30,6 +30,9 @@ const DISPLAY_CHARS_MAX: usize = 200;
 /// Longest description, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 2000;
 
+/// Shortest reason for accepting an ambiguity, in characters: a sentence, not a tick.
+const REASON_CHARS_MIN: usize = 20;
+
 /// Most document types or projects of one series.
 const SERVED_MAX: usize = 1000;
 
@@ -139,10 +142,22 @@ fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     if definition.description.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         return syntax("description", &definition.description, "text without control characters");
     }
+    check_reason(definition.ambiguity_accepted.as_deref())?;
     match &definition.prefix {
         Some(prefix) => check_text("prefix", prefix, VALUE_CHARS_MAX),
         None => Ok(()),
     }
+}
+
+/// Why an ambiguity was accepted: an auditor will read it.
+fn check_reason(reason: Option<&str>) -> Result<(), TemplateError> {
+    let Some(reason) = reason else { return Ok(()) };
+    let field = "ambiguity_accepted";
+    check_text(field, reason, DISPLAY_CHARS_MAX)?;
+    if reason.chars().count() < REASON_CHARS_MIN {
+        return syntax(field, reason, "why two numbers may be equal, in at least 20 characters");
+    }
+    Ok(())
 }
 
 /// Types and projects: each a value that a request can bring, none twice.

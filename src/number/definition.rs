@@ -41,6 +41,11 @@ pub struct SeriesDefinition {
     /// Dimensions within which a number is unique; empty: the whole ledger (R2.7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unique_within: Vec<String>,
+    /// Why the series may be saved although two of its counters, or it and another series, can
+    /// render one text (R2.7). Recorded with the version; the ledger still refuses the second of
+    /// two equal numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ambiguity_accepted: Option<String>,
     /// Declared variables by name (upper case, the token's name).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, VariableDefinition>,

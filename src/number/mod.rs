@@ -21,6 +21,7 @@ mod origin;
 mod parse;
 mod pattern;
 mod period;
+mod proof;
 mod range;
 mod revision;
 mod rule_format;
@@ -49,6 +50,7 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use mask::Mask;
+pub use proof::{Accepted, Ambiguity, CollidingRequest, ProofError, prove, prove_saved};
 pub use range::{Range, TakenRange, first_values};
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};

@@ -8,6 +8,9 @@ use super::error::excerpt;
 use super::period::FiscalYear;
 use super::template_error::TokenFlaw;
 
+/// The century that `yy` shows; other years have no such field, or two years would show the same.
+const CENTURY: i64 = 2000;
+
 /// How a calendar counts its years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
@@ -50,7 +53,7 @@ impl Era {
 pub(super) enum DateField {
     /// `yyyy`, `{YEAR}`.
     Year(Era),
-    /// `yy`: read back as 2000 to 2099.
+    /// `yy`: shows 2000 to 2099.
     YearOfCentury,
     /// `MM`.
     Month,
@@ -138,12 +141,13 @@ impl DateField {
         matches!(self, Hour | Minute | Second | Millisecond)
     }
 
-    /// Its value at a time; `None` where its width cannot hold it (a year before its era).
+    /// Its value at a time; `None` where it cannot show that (a year before its era, or for `yy`
+    /// of another century).
     pub(super) fn value(self, at: DateTime) -> Option<i64> {
         let date = at.date();
         let value = match self {
             DateField::Year(era) => i64::from(at.year()) + era.offset(),
-            DateField::YearOfCentury => i64::from(at.year()).rem_euclid(100),
+            DateField::YearOfCentury => i64::from(at.year()) - CENTURY,
             DateField::Month => at.month().into(),
             DateField::Day => at.day().into(),
             DateField::DayOfYear => date.day_of_year().into(),
@@ -181,7 +185,7 @@ impl DateField {
     pub(super) fn common_year(self, shown: i64) -> Option<i64> {
         match self {
             DateField::Year(era) => Some(shown - era.offset()),
-            DateField::YearOfCentury => Some(2000 + shown),
+            DateField::YearOfCentury => Some(CENTURY + shown),
             _ => None,
         }
     }

@@ -22,6 +22,7 @@ pub(super) fn definition() -> SeriesDefinition {
         timezone: None,
         fiscal_year_start: None,
         unique_within: Vec::new(),
+        ambiguity_accepted: None,
         variables: BTreeMap::new(),
         serials: vec![serial("SEQ")],
     }

@@ -11,6 +11,9 @@ use super::{TEXT_CHARS_MAX, VariableDefinition};
 /// Largest width of a value where the declaration names none, in characters.
 pub(super) const VALUE_CHARS_MAX: usize = 64;
 
+/// Characters as ranges, both ends included.
+pub(super) type Ranges = [(char, char)];
+
 /// What a value must look like.
 #[derive(Clone, Debug)]
 pub(super) struct ValueRule {
@@ -75,6 +78,13 @@ impl ValueRule {
     /// Least and largest width, in characters.
     pub(super) fn widths(&self) -> (usize, usize) {
         (self.width_min, self.width_max)
+    }
+
+    /// The ranges of characters that it allows, all there are without one, and those that it takes
+    /// from these.
+    pub(super) fn ranges(&self) -> (Option<&Ranges>, &Ranges) {
+        let allowed = self.allowed.as_ref().map(|set| set.ranges.as_slice());
+        (allowed, self.excluded.as_ref().map_or(&[], |set| set.ranges.as_slice()))
     }
 
     /// Whether the character may stand in a value, `first` telling whether it begins it.

@@ -214,6 +214,33 @@ fn a_mistake_in_a_series_file_is_shown_with_line_column_and_reason() {
 }
 
 #[test]
+fn a_series_whose_numbers_could_be_equal_is_refused_with_two_requests() {
+    let deployment = Deployment::embedded();
+    let file = deployment.path("yearly.toml");
+    let text = "[[series]]\ncode = \"INV\"\nname = \"Invoice\"\ntemplate = \"INV-{SEQ:5}\"\n\
+                serves = { types = [\"INV\"] }\nserials = [{ reset = \"year\" }]\n";
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    for command in ["check", "apply"] {
+        let output = deployment.run(&["series", command, path]);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        for says in ["date 2025-01-01, SEQ = 1", "date 2026-01-01, SEQ = 1", "INV-00001"] {
+            assert!(error.contains(says), "{command}: {error}");
+        }
+        assert!(error.trim_end().ends_with("[template-ambiguous]"), "{command}: {error}");
+    }
+    std::fs::write(&file, text.replace("INV-{SEQ", "INV-{YEAR}-{SEQ")).unwrap();
+    assert_eq!(deployment.ok(&["series", "check", path]), "INV proved\n");
+    deployment.ok(&["series", "apply", path]);
+    let accepted = "ambiguity_accepted = \"The year stands on the letterhead.\"\ntemplate";
+    std::fs::write(&file, text.replace("template", accepted)).unwrap();
+    let told = deployment.ok(&["series", "check", path]);
+    assert!(told.starts_with("INV accepted: INV (type \"INV\""), "{told}");
+    deployment.ok(&["series", "apply", path]);
+}
+
+#[test]
 fn a_wrong_setting_is_refused_at_start_with_its_name() {
     let mut deployment = Deployment::embedded();
     deployment.extra = "[node]\nttl = \"3 parsecs\"\n".into();

@@ -11,6 +11,7 @@ mod journal;
 mod lookups;
 mod opening;
 mod partitions;
+mod proofs;
 mod restored;
 mod seeds;
 mod serials;
@@ -68,6 +69,11 @@ ledger_contract! {
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
         events_come_back_newest_first
+    }
+    proofs {
+        series_that_could_give_two_numbers_one_text_are_refused
+        a_series_is_proved_again_when_it_is_activated
+        an_accepted_ambiguity_is_saved_and_remembered
     }
     series {
         activity_changes_by_versions_of_their_own

@@ -37,6 +37,7 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Rule(RuleError::Ambiguous { .. }) => {
                 (Slug::SeriesAmbiguous, Some("serves"))
             }
+            SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
             SeriesRefusal::TakesOver { .. } => (Slug::SeriesInUse, Some("template")),

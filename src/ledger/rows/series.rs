@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::number::{ChangeError, RuleError, SeriesDefinition};
+use crate::number::{Ambiguity, ChangeError, RuleError, SeriesDefinition};
 
 /// A partition in one epoch: where a fenced write belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,10 @@ pub enum SeriesRefusal {
     /// Two active series would serve a request equally well.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// Two numbers of the series, or one of it and one of another active series, could be equal,
+    /// and the series does not accept it (R2.7).
+    #[error(transparent)]
+    Ambiguous(Box<Ambiguity>),
     /// The series has counters, and the change would move them to another partition (F8).
     #[error(
         "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \

@@ -14,6 +14,7 @@ mod gaps;
 mod lookup;
 mod nodes;
 mod partitions;
+mod proving;
 mod records;
 mod recovery;
 mod restored;

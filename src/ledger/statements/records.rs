@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::gaps::{bounded, span_of};
 use super::partitions::columns;
-use super::{Db, Row, Store, allow_long_search, bytes};
+use super::{Conn, Db, Row, Store, allow_long_search, bytes, commit};
 use crate::ledger::columns::{
     from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
@@ -68,6 +68,13 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
 
 /// See [`crate::ledger::Ledger::record_event`].
 pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    insert_event(&mut tx, event).await?;
+    commit(tx).await
+}
+
+/// Writes an event in a transaction.
+pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
     sqlx::query(
         "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
          values ($1, $2, $3, $4, $5, $6)",
@@ -78,9 +85,8 @@ pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), Led
     .bind(event.epoch.map(|epoch| signed(epoch, "epoch")).transpose()?)
     .bind(event.node_id.as_ref().map(bytes))
     .bind(event.detail.to_string())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

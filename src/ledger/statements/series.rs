@@ -4,6 +4,7 @@
 
 use serde_json::json;
 
+use super::proving::{Proved, Question};
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
@@ -28,19 +29,51 @@ struct Saved {
     shows_anew: bool,
 }
 
+/// How often a change is proved anew because other series were saved meanwhile.
+const PROOFS_MAX: usize = 5;
+
+/// How an attempt to save ended.
+enum Attempt {
+    /// Everything is checked, and saved unless it is a dry run.
+    Done(Vec<SeriesVersion>),
+    /// Nothing is saved: this has to be proved first.
+    Unproved(Question),
+}
+
 /// See [`crate::ledger::Ledger::apply_series`] and [`crate::ledger::Ledger::try_series`].
 pub(super) async fn save(
     store: &Store,
     changes: &[SeriesChange],
     saving: Saving,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut proved = None;
+    for _ in 0..=PROOFS_MAX {
+        match try_save(store, changes, saving, proved.as_ref()).await? {
+            Attempt::Done(saved) => return Ok(saved),
+            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+        }
+    }
+    Err(overtaken())
+}
+
+/// Others save series all the time.
+fn overtaken() -> LedgerError {
+    LedgerError::Conflict("other series were saved at the same time, again and again".into())
+}
+
+async fn try_save(
+    store: &Store,
+    changes: &[SeriesChange],
+    saving: Saving,
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
     let partitions = lock_all(&mut tx).await?;
     let mut saved = Vec::with_capacity(changes.len());
     for change in changes {
         saved.push(save_one(&mut tx, change, partitions).await?);
     }
-    settle(tx, saved, saving).await
+    settle(tx, saved, saving, proved).await
 }
 
 /// See [`crate::ledger::Ledger::set_activity`].
@@ -48,6 +81,21 @@ pub(super) async fn set_activity(
     store: &Store,
     change: &ActivityChange,
 ) -> Result<SeriesVersion, LedgerError> {
+    let mut proved = None;
+    for _ in 0..=PROOFS_MAX {
+        match try_activity(store, change, proved.as_ref()).await? {
+            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
+            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+        }
+    }
+    Err(overtaken())
+}
+
+async fn try_activity(
+    store: &Store,
+    change: &ActivityChange,
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
     lock_all(&mut tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
@@ -56,7 +104,7 @@ pub(super) async fn set_activity(
         must_stand_at(&before, expected)?;
     }
     if before.active == change.active {
-        return Ok(before);
+        return Ok(Attempt::Done(vec![before]));
     }
     let after = SeriesVersion {
         version: before.version + 1,
@@ -68,9 +116,8 @@ pub(super) async fn set_activity(
         ..before
     };
     put_in_force(&mut tx, &after).await?;
-    let saved = Saved { shows_anew: change.active, version: after.clone() };
-    settle(tx, vec![saved], Saving::Save).await?;
-    Ok(after)
+    let saved = Saved { shows_anew: change.active, version: after };
+    settle(tx, vec![saved], Saving::Save, proved).await
 }
 
 /// Lets one change of series happen at a time, so that versions count up without a race and each
@@ -88,12 +135,13 @@ async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 }
 
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
-/// dry run back.
+/// dry run back. So it does where the proof is of other series than these.
 async fn settle(
     mut tx: Transaction,
     saved: Vec<Saved>,
     saving: Saving,
-) -> Result<Vec<SeriesVersion>, LedgerError> {
+    proved: Option<&Proved>,
+) -> Result<Attempt, LedgerError> {
     let mut all = all_in_force(&mut tx).await?;
     all.retain(|version| version.active);
     number::check_rules(all.iter().map(|version| &version.definition))
@@ -104,11 +152,19 @@ async fn settle(
         }
         note(&mut tx, version).await?;
     }
+    let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
+    if let Some(question) = Question::of(&all, &saved) {
+        let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
+            tx.rollback().await?;
+            return Ok(Attempt::Unproved(question));
+        };
+        proved.record(&mut tx, &saved).await?;
+    }
     match saving {
         Saving::Save => commit(tx).await?,
         Saving::DryRun => tx.rollback().await?,
     }
-    Ok(saved.into_iter().map(|saved| saved.version).collect())
+    Ok(Attempt::Done(saved))
 }
 
 /// Writes the event of a change (R5.2), which stands if and only if the change does.

@@ -22,7 +22,7 @@ pub(super) fn change(code: &str, template: &str) -> SeriesChange {
 }
 
 fn of_policy(code: &str, policy: &str) -> SeriesChange {
-    let mut change = change(code, "{SEQ:3}");
+    let mut change = change(code, &format!("{code}-{{SEQ:3}}"));
     change.definition.policy = serde_json::from_value(json!(policy)).unwrap();
     change
 }
@@ -128,13 +128,13 @@ pub(super) async fn a_first_counter_is_refused_where_its_series_no_longer_lives(
 pub(super) async fn series_between_which_no_rule_could_choose_are_refused(world: World) {
     let ledger = &world.ledger;
     let serving_t = |code: &str| {
-        let mut change = change(code, "{SEQ:3}");
+        let mut change = change(code, &format!("{code}-{{SEQ:3}}"));
         change.definition.serves.types = vec!["T".into()];
         change
     };
     ledger.apply_series(&[serving_t("A")]).await.unwrap();
     let stamp = ledger.series_stamp().await.unwrap();
-    let error = ledger.apply_series(&[change("B", "{SEQ:3}"), serving_t("C")]).await;
+    let error = ledger.apply_series(&[change("B", "B-{SEQ:3}"), serving_t("C")]).await;
     let error = error.expect_err("ambiguous").to_string();
     for says in ["series A and C", "\"T\"", "change `serves`"] {
         assert!(error.contains(says), "{error}");
@@ -142,20 +142,20 @@ pub(super) async fn series_between_which_no_rule_could_choose_are_refused(world:
     assert_eq!(ledger.series().await.unwrap().len(), 1, "nothing was saved");
     assert_eq!(ledger.series_stamp().await.unwrap(), stamp);
     // Both at once: the old one gives the type up in the call that brings the new one.
-    let applied = ledger.apply_series(&[serving_t("C"), change("A", "{SEQ:3}")]).await.unwrap();
+    let applied = ledger.apply_series(&[serving_t("C"), change("A", "A-{SEQ:4}")]).await.unwrap();
     assert!(applied.iter().all(|version| version.is_new), "{applied:?}");
 }
 
 pub(super) async fn series_are_applied_all_or_none(world: World) {
-    let mut broken = change("B", "{SEQ:3}");
+    let mut broken = change("B", "B-{SEQ:3}");
     broken.saved_by = "nul\0".into();
-    let changes = [change("A", "{SEQ:3}"), broken];
+    let changes = [change("A", "A-{SEQ:3}"), broken];
     let result = world.ledger.apply_series(&changes).await;
     if world.ledger.engine() == "postgres" {
         assert!(matches!(result, Err(LedgerError::Refused(_))), "{result:?}");
         assert_eq!(world.ledger.series().await.unwrap(), []);
     }
-    let changes = [change("C", "{SEQ:3}"), change("D", "{SEQ:3}")];
+    let changes = [change("C", "C-{SEQ:3}"), change("D", "D-{SEQ:3}")];
     let applied = world.ledger.apply_series(&changes).await.unwrap();
     let codes: Vec<&str> = applied.iter().map(|version| &*version.definition.code).collect();
     assert_eq!(codes, ["C", "D"], "answered in the order asked");

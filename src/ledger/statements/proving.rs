@@ -1,0 +1,85 @@
+//! The ambiguity proof at the saving of series (R2.7): made between two transactions, since a
+//! search would leave one idle; a change is saved if what would be active then is what was proved.
+
+use super::Conn;
+use super::records::insert_event;
+use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
+use crate::number::{self, Accepted, ProofError, SeriesDefinition};
+
+/// Whether some definitions may be active together, as far as it is not known of before.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Question {
+    /// All of them, by code.
+    definitions: Vec<SeriesDefinition>,
+    /// Codes of those that are new among them.
+    new: Vec<String>,
+}
+
+/// A question that was answered with yes.
+pub(super) struct Proved {
+    question: Question,
+    /// The ambiguities that administrators accepted.
+    accepted: Vec<Accepted>,
+}
+
+impl Question {
+    /// The question that a change asks; none where nothing becomes active by it.
+    pub(super) fn of(active: &[SeriesVersion], saved: &[SeriesVersion]) -> Option<Self> {
+        let new = saved.iter().filter(|version| version.is_new && version.active);
+        let new: Vec<String> = new.map(|version| version.definition.code.clone()).collect();
+        let definitions = active.iter().map(|version| version.definition.clone()).collect();
+        (!new.is_empty()).then_some(Question { definitions, new })
+    }
+
+    /// Searches for a proof, on a thread of its own.
+    pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
+        let proving = tokio::task::spawn_blocking(move || {
+            let new = |series: &SeriesDefinition| self.new.contains(&series.code);
+            let accepted = number::prove_saved(&self.definitions, new);
+            accepted.map(|accepted| Proved { question: self, accepted })
+        });
+        proving.await.expect("the proof does not panic").map_err(|error| match error {
+            ProofError::Ambiguity(ambiguity) => SeriesRefusal::Ambiguous(ambiguity).into(),
+            error @ ProofError::Series { .. } => LedgerError::Refused(error.to_string()),
+        })
+    }
+}
+
+impl Proved {
+    /// Whether this is the question that was answered.
+    pub(super) fn answers(&self, question: &Question) -> bool {
+        self.question == *question
+    }
+
+    /// Writes what was accepted into the ledger's events (R5.2).
+    pub(super) async fn record(
+        &self,
+        conn: &mut Conn,
+        saved: &[SeriesVersion],
+    ) -> Result<(), LedgerError> {
+        for accepted in &self.accepted {
+            let version = saved.iter().find(|version| version.definition.code == accepted.code);
+            let version = version.expect("only what is saved is asked about");
+            insert_event(conn, &event(version, accepted)).await?;
+        }
+        Ok(())
+    }
+}
+
+fn event(version: &SeriesVersion, accepted: &Accepted) -> Event {
+    Event {
+        at_us: version.saved_at_us,
+        kind: "ambiguity-accepted".into(),
+        partition: None,
+        epoch: None,
+        node_id: None,
+        detail: serde_json::json!({
+            "config_id": version.series_id,
+            "code": accepted.code,
+            "version": version.version,
+            "user": version.saved_by,
+            "reason": accepted.reason,
+            "ambiguity": accepted.ambiguity.to_string(),
+        }),
+    }
+}

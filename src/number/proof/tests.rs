@@ -1,0 +1,4 @@
+//! The proof against traps, against every series that ships, and against brute force.
+
+mod brute_force;
+mod traps;

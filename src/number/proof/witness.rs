@@ -1,0 +1,247 @@
+//! Two concrete requests for one number: made from two readings of a text, and shown to collide by
+//! rendering them as any request is rendered. Nothing is called a collision that was not rendered.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+use super::super::draft::ABSENT;
+use super::super::series::Dimension;
+use super::super::{Inputs, Series};
+use super::ambiguity::CollidingRequest;
+use super::charset::CharSet;
+use super::language::{Shows, serial_value, shows};
+use super::moments;
+
+/// The name of the phase among the values that are known. No variable has it.
+pub(super) const PHASE: &str = "phase";
+
+/// A request on its way to an example.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'s> {
+    pub(super) series: &'s Series,
+    /// Values of dimensions and variables, by name: `project`, `type`, `phase` or the variable's.
+    pub(super) known: BTreeMap<String, String>,
+    /// The document's civil time.
+    pub(super) at: DateTime,
+    /// One value per serial.
+    pub(super) values: Vec<u64>,
+}
+
+/// The name of a dimension, as counter keys hold it.
+pub(super) fn name_of(series: &Series, dimension: Dimension) -> &str {
+    match dimension {
+        Dimension::Project => "project",
+        Dimension::Type => "type",
+        Dimension::Variable(index) => &series.variables[index].name,
+    }
+}
+
+/// The names of the dimensions of a series' uniqueness scope, in their order.
+pub(super) fn scope_names(series: &Series) -> Vec<&str> {
+    series.scope.iter().map(|dimension| name_of(series, *dimension)).collect()
+}
+
+/// Whether a dimension can have more than one value. Says so in doubt.
+pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
+    let serves = &series.definition.serves;
+    match dimension {
+        Dimension::Type => serves.types.len() > 1,
+        Dimension::Project => serves.projects.len() != 1,
+        Dimension::Variable(index) => {
+            let rule = &series.variables[index].rule;
+            let ((least, most), (allowed, excluded)) = (rule.widths(), rule.ranges());
+            let any = CharSet::without(allowed, excluded);
+            least < most || any.common(&any).len() > 1 || values(series, dimension).len() > 1
+        }
+    }
+}
+
+/// Values that a dimension can have: two or more, if that is easily done.
+pub(super) fn values(series: &Series, dimension: Dimension) -> Vec<String> {
+    let serves = &series.definition.serves;
+    match dimension {
+        Dimension::Type => serves.types.clone(),
+        Dimension::Project if serves.projects.is_empty() => {
+            vec!["PROJECT-1".into(), "PROJECT-2".into()]
+        }
+        Dimension::Project => serves.projects.clone(),
+        Dimension::Variable(index) => {
+            let variable = &series.variables[index];
+            let mut values: Vec<String> = variable.default.iter().cloned().collect();
+            let (least, most) = variable.rule.widths();
+            let (allowed, excluded) = variable.rule.ranges();
+            let any = CharSet::without(allowed, excluded).without_blank().at_the_beginning();
+            let characters = any.common(&any);
+            let of = |width: usize| characters.iter().map(move |c| c.to_string().repeat(width));
+            values.extend(of(least).take(2));
+            values.extend(of(most.min(least + 1)).take(1));
+            if !variable.required && variable.default.is_none() && !variable.shown {
+                values.push(ABSENT.into());
+            }
+            values.sort();
+            values.dedup();
+            values
+        }
+    }
+}
+
+impl<'s> Asked<'s> {
+    /// The request that one reading of a text shows; `None` where its parts contradict each other.
+    pub(super) fn read(series: &'s Series, text: &[char], parts: &[usize]) -> Option<Self> {
+        let mut shown: BTreeMap<usize, String> = BTreeMap::new();
+        for (character, part) in text.iter().zip(parts) {
+            shown.entry(*part).or_default().push(*character);
+        }
+        let mut known = BTreeMap::new();
+        let mut values = vec![0; series.serials.len()];
+        let mut fields = Vec::new();
+        for (part, text) in shown {
+            match shows(&series.parts[part]) {
+                Shows::Nothing => {}
+                Shows::Serial(serial) => values[serial] = serial_value(&series.parts[part], &text)?,
+                Shows::Phase => {
+                    let other = known.insert(PHASE.to_owned(), text.clone());
+                    if other.is_some_and(|other| other != text) {
+                        return None;
+                    }
+                }
+                Shows::Date(field) => {
+                    let value: i64 = text.parse().ok()?;
+                    if fields.iter().any(|(known, other)| *known == field && *other != value) {
+                        return None;
+                    }
+                    fields.push((field, value));
+                }
+                Shows::Dimension(dimension) => {
+                    let name = name_of(series, dimension).to_owned();
+                    if known.get(&name).is_some_and(|other| *other != text) {
+                        return None;
+                    }
+                    known.insert(name, text);
+                }
+            }
+        }
+        Some(Asked { series, known, at: moments::find(&fields)?, values })
+    }
+
+    /// A request of a series with its first values and nothing known yet.
+    pub(super) fn first(series: &'s Series, at: DateTime) -> Self {
+        let values = series.serials.iter().map(|serial| serial.start).collect();
+        Asked { series, known: BTreeMap::new(), at, values }
+    }
+
+    /// The request as a caller would write it.
+    fn inputs(&self) -> Option<Inputs> {
+        let of = |name: &str| self.known.get(name).cloned();
+        let variables = self.series.variables.iter();
+        let context = variables.filter_map(|v| of(&v.name).map(|value| (v.name.clone(), value)));
+        let date = if self.series.time_needed {
+            let at = self.at.to_zoned(self.series.zone.clone()).ok()?;
+            // A moment that a change of clocks leaves out is none.
+            let at = Some(at).filter(|at| at.datetime() == self.at)?;
+            at.strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string()
+        } else {
+            self.at.date().to_string()
+        };
+        let (project, phase, context) = (of("project"), of(PHASE), context.collect());
+        Some(Inputs { type_code: of("type")?, project, date: Some(date), phase, context })
+    }
+
+    /// The request as it is told.
+    pub(super) fn told(&self) -> Option<Box<CollidingRequest>> {
+        let series = self.series.definition.code.clone();
+        let names = self.series.serials.iter().map(|serial| serial.name.clone());
+        let values = names.zip(self.values.iter().copied()).collect();
+        Some(Box::new(CollidingRequest { series, inputs: self.inputs()?, values }))
+    }
+
+    /// Whether each value is one that its counter reaches.
+    fn reached(&self) -> bool {
+        self.series.serials.iter().zip(&self.values).all(|(serial, value)| {
+            (serial.start..=serial.max).contains(value)
+                && (value - serial.start).is_multiple_of(serial.step)
+        })
+    }
+}
+
+/// What the texts leave open: dimensions of the scope become equal, others differ where they can.
+pub(super) fn settle(a: &mut Asked<'_>, b: &mut Asked<'_>) {
+    for name in scope_names(a.series) {
+        let value = match (a.known.get(name), b.known.get(name)) {
+            (Some(value), _) | (None, Some(value)) => value.clone(),
+            (None, None) => {
+                let of = |asked: &Asked<'_>| {
+                    dimension_of(asked.series, name).map(|found| values(asked.series, found))
+                };
+                let (for_a, for_b) = (of(a).unwrap_or_default(), of(b).unwrap_or_default());
+                let both = for_a.iter().find(|value| for_b.contains(value));
+                both.or(for_a.first()).cloned().unwrap_or_default()
+            }
+        };
+        a.known.entry(name.to_owned()).or_insert_with(|| value.clone());
+        b.known.entry(name.to_owned()).or_insert(value);
+    }
+    let none = BTreeMap::new();
+    complete(a, &none);
+    let taken = if a.series.definition.code == b.series.definition.code { &a.known } else { &none };
+    complete(b, taken);
+}
+
+/// Gives whatever the request needs; other values than those taken where there are some.
+fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
+    let series = asked.series;
+    if series.phase_needed && !asked.known.contains_key(PHASE) {
+        let other = taken.get(PHASE).is_some_and(|phase| phase == "PHASE-1");
+        let phase = if other { "PHASE-2" } else { "PHASE-1" };
+        asked.known.insert(PHASE.to_owned(), phase.to_owned());
+    }
+    let variables = series.variables.iter().enumerate();
+    let variables = variables.map(|(index, _)| Dimension::Variable(index));
+    for dimension in [Dimension::Type, Dimension::Project].into_iter().chain(variables) {
+        let counted = series.counters.iter().any(|rule| rule.dimensions.contains(&dimension));
+        let needed = match dimension {
+            Dimension::Type => true,
+            Dimension::Project => {
+                series.project_needed || !series.definition.serves.projects.is_empty()
+            }
+            Dimension::Variable(index) => {
+                let variable = &series.variables[index];
+                counted || variable.required || variable.shown
+            }
+        };
+        let name = name_of(series, dimension);
+        if !needed || asked.known.contains_key(name) {
+            continue;
+        }
+        let mut choices = values(series, dimension).into_iter();
+        let first = choices.next();
+        let other = |first: &String| counted && taken.get(name) == Some(first);
+        let value =
+            if first.as_ref().is_some_and(other) { choices.next().or(first) } else { first };
+        asked.known.extend(value.map(|value| (name.to_owned(), value)));
+    }
+}
+
+/// The dimension of that name.
+fn dimension_of(series: &Series, name: &str) -> Option<Dimension> {
+    let mut scope = series.scope.iter().copied();
+    scope.find(|dimension| name_of(series, *dimension) == name)
+}
+
+/// Text and scope of a collision: one number for two requests that take no value in common.
+pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)> {
+    if !a.reached() || !b.reached() {
+        return None;
+    }
+    let draft =
+        |asked: &Asked<'_>| asked.series.draft(&asked.inputs()?, Timestamp::UNIX_EPOCH).ok();
+    let (of_a, of_b) = (draft(a)?, draft(b)?);
+    let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
+    let one_series = a.series.definition.code == b.series.definition.code;
+    let taken =
+        |index: usize| of_a.keys[index] == of_b.keys[index] && a.values[index] == b.values[index];
+    let shared = one_series && (0..a.values.len()).any(taken);
+    (text == other && of_a.scope == of_b.scope && !shared).then_some((text, of_a.scope))
+}
