@@ -15,6 +15,7 @@ mod patience;
 mod postgres;
 mod rows;
 mod serials;
+mod snowflakes;
 mod sqlite;
 mod witness;
 
@@ -22,6 +23,7 @@ pub use documents::Documents;
 pub use error::LedgerError;
 pub use rows::*;
 pub use serials::SerialLedger;
+pub use snowflakes::{SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + SerialLedger {
+pub trait Ledger: Documents + SerialLedger + SnowflakeLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
