@@ -113,8 +113,7 @@ impl Allocator {
     /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
-        let mut order =
-            Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
+        let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }

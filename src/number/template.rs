@@ -299,7 +299,8 @@ impl<'d> Template<'d, '_> {
             "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
             "CATEGORY" => "remove it",
             _ => {
-                let built_in = "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE SNOWFLAKE CHECK";
+                let built_in =
+                    "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE SNOWFLAKE CHECK";
                 let declared = self.variables.iter().map(|variable| variable.name.as_str());
                 let known: Vec<&str> = built_in.split(' ').chain(declared).collect();
                 return TokenFlaw::Unknown { known: known.join(", ") };
