@@ -15,7 +15,7 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
         ("{SEQ:3}-{ORG}", 9, "{ORIGINATOR} or {RECIPIENT}"),
         ("{SEQ:3}-{TYPE}", 9, "{CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}"),
         ("{SEQ:3}-{CATEGORY}", 9, "remove it"),
-        ("ก-{NOPE}", 3, "TYPE_CODE, PHASE, CHECK, DISCIPLINE, REV"),
+        ("ก-{NOPE}", 3, "PHASE, SNOWFLAKE, CHECK, DISCIPLINE, REV"),
         ("{seq:3}", 1, "unknown token"),
         ("{}", 1, "unknown token"),
         ("{SEQ:0}", 1, "1 to 15"),
