@@ -97,8 +97,8 @@ pub struct Parsed {
     pub fiscal_year: Option<i16>,
     /// The id shown.
     pub snowflake: Option<Snowflake>,
-    /// The serials shown, in the order of `Series::serials`. Start, step and maximum are not judged: an
-    /// older version of the series may have had others.
+    /// The serials shown, in the order of `Series::serials`. Start, step and maximum are not
+    /// judged: an older version of the series may have had others.
     pub serials: Vec<ParsedSerial>,
 }
 

@@ -1,4 +1,4 @@
-//! Draws the ids of `{SNOWFLAKE}` (R2.6) under a node number that the ledger leases to this process.
+//! Draws the ids of `{SNOWFLAKE}` (R2.6) under a node number that the ledger leases to this node.
 //!
 //! A number is leased at the first order that needs an id; orders extend its lease ahead of time.
 //! Only what the ledger has committed is drawn from, so no clock and no pause of this process can
