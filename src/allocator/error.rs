@@ -38,6 +38,11 @@ pub enum Unavailable {
     NoRedis,
     /// The configured Redis counts for another ledger (slug `redis-unavailable`).
     ForeignRedis,
+    /// The clock is behind the last id of `{SNOWFLAKE}`, or shows a year that ids do not have (slug
+    /// `clock-behind`).
+    ClockBehind,
+    /// Every node number for ids is held (slug `node-numbers-held`).
+    NodeNumbers,
     /// The process is stopping (slug `stopping`).
     Stopping,
 }
@@ -64,6 +69,8 @@ impl fmt::Display for Unavailable {
             Unavailable::Held => "held until an operator acts",
             Unavailable::NoRedis => "owned by redis, and redis.url is not set",
             Unavailable::ForeignRedis => "redis counts for another ledger",
+            Unavailable::ClockBehind => "the clock is behind the last id",
+            Unavailable::NodeNumbers => "every node number for ids is held",
             Unavailable::Stopping => "stopping",
         })
     }

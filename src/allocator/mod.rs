@@ -32,6 +32,7 @@ mod seat;
 mod settings;
 mod settling;
 mod sights;
+mod snowflakes;
 mod ticket;
 mod trimming;
 
@@ -46,6 +47,7 @@ pub use peers::Peers;
 pub use readings::Reading;
 pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
+pub use snowflakes::SnowflakeSettings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -55,6 +57,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::ledger::LedgerError;
 use crate::task::Task;
 use lane::{Lane, LaneStatus, SharedStatus, unavailable};
+use snowflakes::Snowflakes;
 use ticket::{Order, Stage, Ticket};
 
 /// Hands out numbers. Cheap to clone.
@@ -69,6 +72,7 @@ struct Shared {
     /// Held while series are read again.
     refreshing: tokio::sync::Mutex<()>,
     lanes: Vec<LaneHandle>,
+    snowflakes: Snowflakes,
     stopping: AtomicBool,
 }
 
@@ -89,7 +93,14 @@ impl Allocator {
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
         let refreshing = tokio::sync::Mutex::default();
-        let shared = Shared { context, catalog, refreshing, lanes, stopping };
+        let snowflakes = Snowflakes::new(
+            Arc::clone(&context.ledger),
+            Arc::clone(&context.clock),
+            Arc::clone(&context.membership),
+            context.settings.snowflake,
+            context.settings.retry_delay_max,
+        );
+        let shared = Shared { context, catalog, refreshing, lanes, snowflakes, stopping };
         Allocator { shared: Arc::new(shared) }
     }
 
@@ -102,7 +113,7 @@ impl Allocator {
     /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
-        let order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
+        let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
@@ -114,6 +125,10 @@ impl Allocator {
         let Ok(place) = Arc::clone(&lane.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
+        if order.snowflake.is_some() {
+            let id = self.shared.snowflakes.draw().await;
+            order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
+        }
         let (reply, answer) = oneshot::channel();
         let stage = Arc::new(Stage::default());
         let waiter = Waiter(Arc::clone(&stage));
@@ -196,6 +211,7 @@ impl Allocator {
         for task in tasks {
             task.stop().await;
         }
+        self.shared.snowflakes.stop().await;
         let drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
         self.shared.lanes.iter().all(drained)
     }

@@ -3,7 +3,7 @@
 use super::ticket::Order;
 use super::{AllocError, Allocator, Preview, Request, notes, replay, unread};
 use crate::ledger::Counter;
-use crate::number::{Inputs, Serial, Series};
+use crate::number::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -50,7 +50,8 @@ impl Allocator {
         inputs: &Inputs,
         count: u64,
     ) -> Result<Vec<String>, AllocError> {
-        let draft = series.draft(inputs, self.shared.context.clock.now())?;
+        let now = self.shared.context.clock.now();
+        let mut draft = series.draft(inputs, now)?;
         let mut nexts = Vec::with_capacity(draft.keys.len());
         for (serial, key) in series.serials().iter().zip(&draft.keys) {
             nexts.push(self.next_value(series_id, serial, &key.to_string()).await?);
@@ -62,6 +63,12 @@ impl Allocator {
                 steps.clone().map(|(serial, next)| next + place * serial.step).collect();
             if steps.zip(&values).any(|((serial, _), value)| *value > serial.max) {
                 break;
+            }
+            if let Some(id) = draft.snowflake {
+                // Each shows an id of its own.
+                let serial = place % u64::from(SNOWFLAKES_PER_MS);
+                let serial = u16::try_from(serial).expect("fewer than that");
+                id.put(&mut draft.mask, Snowflake::sample(now, serial));
             }
             numbers.push(draft.mask.fill(&values)?);
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::SnowflakeSettings;
+
 /// Bounds and waits of allocator, journal and reconciler.
 #[derive(Clone, Debug)]
 pub struct AllocatorSettings {
@@ -55,6 +57,8 @@ pub struct AllocatorSettings {
     pub database_retries: DatabaseRetries,
     /// `allocator.stop_max`: longest time that a stopping process waits for requests and records.
     pub stop_max: Duration,
+    /// Ids of `{SNOWFLAKE}`.
+    pub snowflake: SnowflakeSettings,
     /// `http.time_limit`: longest time a request may take.
     pub time_limit: Duration,
 }
@@ -113,6 +117,7 @@ impl Default for AllocatorSettings {
             retry_attempts_max: 5,
             database_retries: DatabaseRetries::default(),
             stop_max: Duration::from_secs(30),
+            snowflake: SnowflakeSettings::default(),
             time_limit: Duration::from_secs(40),
         }
     }

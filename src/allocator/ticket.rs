@@ -12,7 +12,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{InputError, Inputs, Mask, Policy};
+use crate::number::{InputError, Inputs, Mask, Policy, Snowflake, SnowflakePlace};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -34,6 +34,8 @@ pub(super) struct Order {
     pub again: bool,
     /// Where the series keeps chronology: the counters that share a last date.
     pub family: Option<String>,
+    /// Where its number shows an id that is still to be drawn.
+    pub snowflake: Option<SnowflakePlace>,
     /// Why it gets no new number, where its date lies in a closed period.
     pub closed: Option<InputError>,
 }
@@ -61,6 +63,11 @@ impl Order {
         let inputs = &request.inputs;
         let served = catalog.choose(&inputs.type_code, inputs.project.as_deref())?;
         let draft = served.series.draft(inputs, clock.now())?;
+        if request.count > 1 && draft.snowflake.is_some() {
+            let reason = "must be 1: the numbers of the series show an id each; ask for a list of \
+                          documents";
+            return Err(AllocError::Field { field: "count", reason: reason.into() });
+        }
         let series_id = served.version.series_id;
         let serials: Vec<Seed> = served
             .series
@@ -100,7 +107,7 @@ impl Order {
         };
         Ok(Order {
             served: Arc::clone(served),
-            record_json: serde_json::to_string(&record).expect("a record is plain data"),
+            record_json: travelling(&record),
             record: Arc::new(record),
             mask: draft.mask,
             count: request.count,
@@ -108,8 +115,18 @@ impl Order {
             serials,
             again: request.again,
             family: draft.family,
+            snowflake: draft.snowflake,
             closed: draft.closed,
         })
+    }
+
+    /// Puts the id that was drawn for it in its place.
+    pub(super) fn put_snowflake(&mut self, id: Snowflake) {
+        let Some(place) = self.snowflake.take() else { return };
+        place.put(&mut self.mask, id);
+        let record = Arc::make_mut(&mut self.record);
+        record.mask = self.mask.to_text();
+        self.record_json = travelling(record);
     }
 
     /// Whether its answer waits for the journal.
@@ -165,6 +182,11 @@ impl Order {
             replayed,
         })
     }
+}
+
+/// A record as it travels through Redis.
+fn travelling(record: &Record) -> String {
+    serde_json::to_string(record).expect("a record is plain data")
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking

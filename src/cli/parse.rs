@@ -37,6 +37,12 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
     lines.extend(reading.date.iter().map(|date| format!("date {date}")));
     lines.extend(reading.fiscal_year.iter().map(|year| format!("fiscal-year {year}")));
     lines.extend(reading.time.iter().map(|time| format!("time {time}")));
+    if let Some(id) = &reading.snowflake {
+        lines.push(format!("SNOWFLAKE {}", id.id));
+        lines.push(format!("snowflake-time {}", id.time));
+        lines.push(format!("snowflake-node {}", id.node_number));
+        lines.push(format!("snowflake-serial {}", id.serial));
+    }
     lines.extend(reading.variables.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend(reading.serials.iter().map(|serial| format!("{} {}", serial.name, serial.value)));
     lines

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token};
-use crate::allocator::{AllocatorSettings, DatabaseRetries};
+use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
-use crate::ledger::LedgerSettings;
+use crate::ledger::{LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
 /// A setting that is refused.
 pub(super) struct Wrong {
@@ -301,6 +301,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
         )?,
         retry_attempts_max: within("retry.attempts_max", retry.attempts_max, 0..=100)?,
         database_retries: retries(retry)?,
+        snowflake: snowflake(&layer.snowflake)?,
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
     })
@@ -316,6 +317,19 @@ fn retries(retry: &layer::Retry) -> Checked<DatabaseRetries> {
         conflict_attempts: attempts("retry.conflict_attempts", retry.conflict_attempts)?,
         connection_attempts: attempts("retry.connection_attempts", retry.connection_attempts)?,
         connection_delay: delay("retry.connection_delay", retry.connection_delay)?,
+    })
+}
+
+/// Ids of `{SNOWFLAKE}`.
+fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
+    let lease_max = DurationText(SNOWFLAKE_LEASE_MAX);
+    Ok(SnowflakeSettings {
+        lease: wait("snowflake.lease", snowflake.lease, millis(100)..=lease_max)?,
+        clock_wait_max: wait(
+            "snowflake.clock_wait_max",
+            snowflake.clock_wait_max,
+            millis(1)..=secs(10),
+        )?,
     })
 }
 

@@ -29,6 +29,7 @@ pub(super) struct Layer {
     pub(super) node: Node,
     pub(super) idempotency: Idempotency,
     pub(super) allocator: Allocator,
+    pub(super) snowflake: Snowflake,
     pub(super) ceiling: Ceiling,
     pub(super) seed: Seed,
     pub(super) recovery: Recovery,
@@ -49,6 +50,7 @@ impl Default for Layer {
             node: Node::default(),
             idempotency: Idempotency::default(),
             allocator: Allocator::default(),
+            snowflake: Snowflake::default(),
             ceiling: Ceiling::default(),
             seed: Seed::default(),
             recovery: Recovery::default(),
@@ -199,6 +201,14 @@ section! {
         flight_max: usize = issuing().flight_max,
         counters_max: usize = issuing().counters_max,
         stop_max: DurationText = DurationText(issuing().stop_max),
+    }
+}
+
+section! {
+    /// `snowflake.*`
+    Snowflake {
+        lease: DurationText = DurationText(issuing().snowflake.lease),
+        clock_wait_max: DurationText = DurationText(issuing().snowflake.clock_wait_max),
     }
 }
 

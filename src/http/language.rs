@@ -116,6 +116,8 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::QueueFull
         | Slug::RedisUnavailable
         | Slug::PartitionHeld
+        | Slug::ClockBehind
+        | Slug::NodeNumbersHeld
         | Slug::NotReady
         | Slug::Stopping => BUSY,
         Slug::VersionConflict => CHANGED,

@@ -17,7 +17,7 @@ use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading};
 use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
-use crate::number::{Parsed, ParsedSerial};
+use crate::number::{Parsed, ParsedSerial, Snowflake};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -54,11 +54,38 @@ pub struct ReadingAnswer {
     /// The year A.D. in which the fiscal year shown ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fiscal_year: Option<i16>,
-    /// The serials.
+    /// The id shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snowflake: Option<SnowflakeAnswer>,
+    /// The serials shown.
     pub serials: Vec<ExpectedSerial>,
     /// Whether the series can read it in more than one way; nothing of it is told then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ambiguous: bool,
+}
+
+/// An id that a number shows, taken apart.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SnowflakeAnswer {
+    /// The id, 19 digits.
+    pub id: String,
+    /// When it was drawn, by the clock of the node that drew it.
+    pub time: String,
+    /// The number of that node.
+    pub node_number: u16,
+    /// Its serial within the millisecond.
+    pub serial: u16,
+}
+
+impl SnowflakeAnswer {
+    fn of(id: Snowflake) -> Self {
+        SnowflakeAnswer {
+            id: id.to_string(),
+            time: id.time().to_string(),
+            node_number: id.node_number(),
+            serial: id.serial(),
+        }
+    }
 }
 
 impl ReadingAnswer {
@@ -67,7 +94,8 @@ impl ReadingAnswer {
     pub fn of(reading: Reading) -> Self {
         let Reading { served, types, parsed } = reading;
         let ambiguous = parsed.is_none();
-        let Parsed { variables, date, time, fiscal_year, serials } = parsed.unwrap_or_default();
+        let Parsed { variables, date, time, fiscal_year, snowflake, serials } =
+            parsed.unwrap_or_default();
         let serial = |serial: ParsedSerial| ExpectedSerial {
             name: serial.name,
             value: serial.value.to_string(),
@@ -80,6 +108,7 @@ impl ReadingAnswer {
             date,
             time,
             fiscal_year,
+            snowflake: snowflake.map(SnowflakeAnswer::of),
             serials: serials.into_iter().map(serial).collect(),
             ambiguous,
         }

@@ -113,6 +113,9 @@ slugs! {
     QueueFull "queue-full" SERVICE_UNAVAILABLE "Too many requests wait",
     RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "Redis does not answer",
     PartitionHeld "partition-held" SERVICE_UNAVAILABLE "The partition waits for an operator",
+    ClockBehind "clock-behind" SERVICE_UNAVAILABLE "The clock is behind the last id",
+    NodeNumbersHeld "node-numbers-held" SERVICE_UNAVAILABLE
+        "Every node number for ids is held",
     NotReady "not-ready" SERVICE_UNAVAILABLE "No partition can issue numbers",
     Stopping "stopping" SERVICE_UNAVAILABLE "The process is stopping",
 }

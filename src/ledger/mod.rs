@@ -16,6 +16,7 @@ mod patience;
 mod postgres;
 mod rows;
 mod serials;
+mod snowflakes;
 mod sqlite;
 mod witness;
 
@@ -24,6 +25,7 @@ pub use error::LedgerError;
 pub use imports::Imports;
 pub use rows::*;
 pub use serials::SerialLedger;
+pub use snowflakes::{SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +41,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + Imports + SerialLedger {
+pub trait Ledger: Documents + Imports + SerialLedger + SnowflakeLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

@@ -5,6 +5,7 @@
 
 use thiserror::Error;
 
+use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
 use super::{SerialDefinition, Series, SeriesDefinition};
 
@@ -82,8 +83,9 @@ fn other_counters(earlier: &Series, next: &Series) -> Option<String> {
         // The rest, whatever it is, may name the counter.
         SerialDefinition { start: 1, step: 1, max: None, ..serial.clone() }
     };
-    let known: Vec<_> = earlier.definition.serials.iter().map(naming).collect();
-    let new = next.definition.serials.iter().position(|serial| !known.contains(&naming(serial)));
+    let known: Vec<_> = earlier.definition.taken_serials().iter().map(naming).collect();
+    let next = next.definition.taken_serials();
+    let new = next.iter().position(|serial| !known.contains(&naming(serial)));
     new.map(|index| format!("serials[{index}]"))
 }
 
@@ -120,6 +122,7 @@ fn lengths(series: &Series) -> (usize, usize) {
         Part::Variable(index) => series.variables[*index].rule.widths(),
         Part::Date(field) => (field.width(), field.width()),
         Part::Check(check) => (check.width(), check.width()),
+        Part::Snowflake => (SNOWFLAKE_DIGITS, SNOWFLAKE_DIGITS),
         Part::Project | Part::Type(_) | Part::Phase => (1, super::TEXT_CHARS_MAX),
     };
     series.parts.iter().map(chars).fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use super::definition::HIDDEN_SERIAL;
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
 use super::period::FiscalYear;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
+use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
@@ -54,11 +56,14 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     let parts = compile_template(&definition, &mut variables)?;
     check_defaults(&mut variables)?;
     check_least_length(&parts, &variables)?;
+    if definition.serials.is_empty() && !parts.contains(&Part::Snowflake) {
+        return at("serials", FieldFlaw::Empty { what: "serial" });
+    }
 
     let scope = dimensions("unique_within", &definition.unique_within, &variables)?;
     let mut serials = Vec::new();
     let mut counters = Vec::new();
-    for (index, declared) in definition.serials.iter().enumerate() {
+    for (index, declared) in definition.taken_serials().iter().enumerate() {
         let path = format!("serials[{index}]");
         serials.push(serial(&path, index, declared, &parts)?);
         let path = format!("{path}.counter");
@@ -268,9 +273,6 @@ pub(super) fn flaw_of_variable_name(name: &str) -> Option<FieldFlaw> {
 
 /// Names and count of the serials; their numbers need the template and come last.
 fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError> {
-    if definition.serials.is_empty() {
-        return at("serials", FieldFlaw::Empty { what: "serial" });
-    }
     check_count("serials", definition.serials.len(), SERIALS_MAX, "entries")?;
     let mut seen = BTreeSet::new();
     for (index, SerialDefinition { name, .. }) in definition.serials.iter().enumerate() {
@@ -279,6 +281,9 @@ fn check_serial_names(definition: &SeriesDefinition) -> Result<(), TemplateError
         let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
         if !begins || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return syntax(&path, name, "a letter A-Z a-z, then letters, digits and `_`");
+        }
+        if name == HIDDEN_SERIAL {
+            return at(&path, FieldFlaw::Reserved);
         }
         if !seen.insert(name) {
             return at(&path, FieldFlaw::Repeated { value: name.clone() });
@@ -314,6 +319,7 @@ fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), Temp
         Part::Variable(index) => variables[*index].rule.widths().0,
         Part::Project | Part::Phase | Part::Type(_) => 1,
         Part::Date(field) => field.width(),
+        Part::Snowflake => SNOWFLAKE_DIGITS,
     };
     let chars = parts.iter().map(least).sum();
     if chars > TEXT_CHARS_MAX {
@@ -366,10 +372,11 @@ fn serial(
         Part::Serial { serial, figure } if *serial == index => Some(*figure),
         _ => None,
     });
-    let Some(figure) = figure else {
-        return at(path, FieldFlaw::SerialNotShown { name: name.clone() });
+    let held = match figure {
+        Some(figure) => figure.value_max(),
+        None if name == HIDDEN_SERIAL => NUMBER_MAX,
+        None => return at(path, FieldFlaw::SerialNotShown { name: name.clone() }),
     };
-    let held = figure.value_max();
     let max = declared.max.unwrap_or(held).min(held);
     // Value 0 means "nothing taken yet" elsewhere, so no serial starts there.
     for (field, value, most) in [

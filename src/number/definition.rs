@@ -1,5 +1,6 @@
 //! The serde model of a series: the same in TOML series files and in JSON on the API.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -49,8 +50,27 @@ pub struct SeriesDefinition {
     /// Declared variables by name (upper case, the token's name).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, VariableDefinition>,
-    /// The serials, one for each `{SEQ…}` of the template.
+    /// The serials, one for each `{SEQ…}` of the template. May be left out where it has a
+    /// `{SNOWFLAKE}`: see [`SeriesDefinition::taken_serials`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serials: Vec<SerialDefinition>,
+}
+
+/// Name of the serial that a number of an id alone takes its value from.
+pub(super) const HIDDEN_SERIAL: &str = "SNOWFLAKE";
+
+impl SeriesDefinition {
+    /// The serials that each number takes a value of: those declared. Where none is, one that is
+    /// not shown and counts the numbers of a day: an id alone says who drew it and when, not that
+    /// the journal has every one.
+    #[must_use]
+    pub fn taken_serials(&self) -> Cow<'_, [SerialDefinition]> {
+        if !self.serials.is_empty() {
+            return Cow::Borrowed(&self.serials);
+        }
+        let (name, reset) = (HIDDEN_SERIAL.into(), Reset::Day);
+        Cow::Owned(vec![SerialDefinition { name, reset, ..SerialDefinition::default() }])
+    }
 }
 
 /// How a series takes its numbers: speed against what a loss may cost.

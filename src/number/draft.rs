@@ -15,6 +15,7 @@ use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
 use super::{CounterKey, InputError, Mask, Reset, Series, TEXT_CHARS_MAX};
+use super::{Snowflake, SnowflakePlace};
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
 pub(super) const ABSENT: &str = "0";
@@ -50,6 +51,8 @@ pub struct Draft {
     /// Where the series keeps chronology: the key of the first serial's counter but for its period.
     /// Counters of one such family share their last date.
     pub family: Option<String>,
+    /// Where the mask shows an id; a sample stands there until the one that was drawn is put in.
+    pub snowflake: Option<SnowflakePlace>,
     /// Why there is no new number for that date, where it lies in a closed period. An earlier
     /// number may still be the answer, and be revised.
     pub closed: Option<InputError>,
@@ -86,8 +89,9 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
         let (date, open_from) = (day_text(date), open_from.to_string());
         InputError::PeriodClosed { date, open_from }
     });
-    let mask = values.mask(inputs)?;
-    Ok(Draft { keys, mask, scope, document_date: day_text(date), family, closed })
+    let document_date = day_text(date);
+    let (mask, snowflake) = values.mask(inputs, now)?;
+    Ok(Draft { keys, mask, scope, document_date, family, snowflake, closed })
 }
 
 impl<'s> Values<'s> {
@@ -140,14 +144,23 @@ impl<'s> Values<'s> {
         CounterKey { parts: self.pairs(dimensions).collect() }.to_string()
     }
 
-    /// Fills everything but the serials into the template.
-    fn mask(&self, inputs: &Inputs) -> Result<Mask, InputError> {
+    /// Fills everything but the serials into the template; for an id a sample of now.
+    fn mask(
+        &self,
+        inputs: &Inputs,
+        now: Timestamp,
+    ) -> Result<(Mask, Option<SnowflakePlace>), InputError> {
         let mut mask = Mask::with_room(self.series.serials.len());
+        let mut snowflake = None;
         for part in &self.series.parts {
             match part {
                 Part::Literal(text) => mask.push_text(text),
                 Part::Serial { serial, figure } => mask.push_serial(*serial, *figure),
                 Part::Check(check) => mask.push_check(*check),
+                Part::Snowflake => {
+                    let sample = Snowflake::sample(now, 0);
+                    snowflake = Some(SnowflakePlace::push(&mut mask, sample));
+                }
                 // What is shown has a value: `check` refused the rest.
                 Part::Variable(index) => {
                     mask.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
@@ -169,7 +182,7 @@ impl<'s> Values<'s> {
         if chars > TEXT_CHARS_MAX {
             return Err(InputError::TextTooLong { chars });
         }
-        Ok(mask)
+        Ok((mask, snowflake))
     }
 }
 

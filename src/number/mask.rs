@@ -60,6 +60,16 @@ impl Mask {
         self.literal.push_str(text);
     }
 
+    /// Length of the literal text so far, in bytes.
+    pub(super) fn literal_len(&self) -> usize {
+        self.literal.len()
+    }
+
+    /// Puts text in the place of as much literal text.
+    pub(super) fn replace_text(&mut self, offset: usize, text: &str) {
+        self.literal.replace_range(offset..offset + text.len(), text);
+    }
+
     /// Appends a number padded with zeros; `value` has at most `width` digits.
     pub(super) fn push_digits(&mut self, value: u64, width: usize) {
         push_padded(&mut self.literal, value, width);

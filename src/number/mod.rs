@@ -29,6 +29,7 @@ mod rules;
 mod sample;
 mod series;
 mod series_file;
+mod snowflake;
 mod template;
 mod template_error;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, RuleError, check_rules, choose};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
+pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly

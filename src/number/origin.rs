@@ -233,7 +233,7 @@ mod tests {
     fn parsed(date: Option<&str>, time: Option<&str>) -> Parsed {
         let (date, time) = (date.map(Into::into), time.map(Into::into));
         let (variables, serials) = Default::default();
-        Parsed { variables, date, time, fiscal_year: None, serials }
+        Parsed { variables, date, time, fiscal_year: None, snowflake: None, serials }
     }
 
     fn told(reset: Reset, parsed: &Parsed) -> Option<Option<String>> {

@@ -11,9 +11,10 @@ use super::check::Check;
 use super::figure::{FIGURE_CHARS_MAX, Figure, number};
 use super::pattern::DateField;
 use super::series::Variable;
+use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
 use super::value::ValueRule;
-use super::{ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
+use super::{ParseError, Parsed, ParsedSerial, Series, Snowflake, TEXT_CHARS_MAX};
 
 /// Longest text worth normalising, in bytes: a character of normal form C is at most four of four
 /// bytes before.
@@ -115,6 +116,7 @@ impl Matcher<'_> {
                 rest.starts_with(&expected[..width]).then_some(width)
             }
             Part::Date(field) => date_field(rest, *field),
+            Part::Snowflake => snowflake(rest).map(|_| SNOWFLAKE_DIGITS),
             Part::Variable(index) => {
                 return value(rest, &self.series.variables[*index].rule) << from;
             }
@@ -157,6 +159,7 @@ impl Matcher<'_> {
                 format!("serial {} {}", self.series.serials[*serial].name, figure.describe())
             }
             Part::Phase => "the phase".into(),
+            Part::Snowflake => format!("an id of {SNOWFLAKE_DIGITS} digits"),
             Part::Check(check) => format!("the check {}", check.name()),
             Part::Variable(index) => {
                 let Variable { name, rule, .. } = &self.series.variables[*index];
@@ -197,6 +200,11 @@ fn date_field(rest: &[char], field: DateField) -> Option<usize> {
     let (least, most) = field.bounds();
     let shown = i64::try_from(number(&rest[..width])?).ok()?;
     (least..=most).contains(&shown).then_some(width)
+}
+
+/// The id that the rest begins with.
+fn snowflake(rest: &[char]) -> Option<Snowflake> {
+    Snowflake::read(rest.get(..SNOWFLAKE_DIGITS)?)
 }
 
 /// Every length that a serial's value may have.
@@ -298,13 +306,20 @@ impl Walk<'_> {
     /// The parts of the reading; `None` where its date does not exist.
     fn interpret(&self) -> Option<Parsed> {
         let serial = |serial: &super::Serial| ParsedSerial { name: serial.name.clone(), value: 0 };
-        let mut serials: Vec<ParsedSerial> = self.series.serials.iter().map(serial).collect();
+        // One that is not shown has no value to read.
+        let shown = &self.series.serials[..self.series.definition.serials.len()];
+        let mut serials: Vec<ParsedSerial> = shown.iter().map(serial).collect();
+        let mut id = None;
         let mut variables = std::collections::BTreeMap::new();
         let mut dates = Vec::new();
         for (part, span) in self.series.parts.iter().zip(&self.spans) {
             let shown = self.chars(*span);
             let name = match part {
                 Part::Literal(_) | Part::Check(_) => continue,
+                Part::Snowflake => {
+                    id = Some(snowflake(shown)?);
+                    continue;
+                }
                 Part::Serial { serial, figure } => {
                     serials[*serial].value = figure.read(shown)?;
                     continue;
@@ -321,6 +336,6 @@ impl Walk<'_> {
             variables.insert(name.to_owned(), shown.iter().collect());
         }
         let Moment { date, time, fiscal_year } = assemble(&dates)?;
-        Some(Parsed { variables, date, time, fiscal_year, serials })
+        Some(Parsed { variables, date, time, fiscal_year, snowflake: id, serials })
     }
 }

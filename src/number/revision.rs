@@ -10,7 +10,7 @@ use jiff::civil::{Date, Time};
 use thiserror::Error;
 
 use super::draft::ABSENT;
-use super::{InputError, Inputs, Series};
+use super::{InputError, Inputs, Series, Snowflake};
 
 /// The variable that holds the label: it identifies no counter.
 pub(super) const REVISION: &str = "REV";
@@ -76,7 +76,8 @@ pub(super) fn revise(
         phase: phase(series, shown.variables),
         ..original.inputs.clone()
     };
-    match render(series, &inputs, original.values) {
+    let render = |inputs: &Inputs| render(series, inputs, original.values, shown.snowflake);
+    match render(&inputs) {
         Ok(number) if number == original.number => {}
         other => {
             let reason = other.map_or_else(|error| error.to_string(), |text| format!("{text:?}"));
@@ -84,13 +85,22 @@ pub(super) fn revise(
         }
     }
     inputs.context.insert(REVISION.into(), rev.clone());
-    let number = render(series, &inputs, original.values)?;
+    let number = render(&inputs)?;
     Ok(RevisedNumber { rev, number })
 }
 
-fn render(series: &Series, inputs: &Inputs, values: &[u64]) -> Result<String, InputError> {
+fn render(
+    series: &Series,
+    inputs: &Inputs,
+    values: &[u64],
+    shown: Option<Snowflake>,
+) -> Result<String, InputError> {
     // The date is given, with its time of day where one is shown: the present plays no part.
-    series.draft(inputs, Timestamp::UNIX_EPOCH)?.mask.fill(values)
+    let mut draft = series.draft(inputs, Timestamp::UNIX_EPOCH)?;
+    if let (Some(place), Some(id)) = (draft.snowflake, shown) {
+        place.put(&mut draft.mask, id);
+    }
+    draft.mask.fill(values)
 }
 
 /// The document's date; with the time of day that the number shows, where it shows one.

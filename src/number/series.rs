@@ -13,7 +13,7 @@ use super::template::Part;
 use super::value::ValueRule;
 use super::{
     CounterKey, Draft, InputError, Inputs, Original, ParseError, Reset, RevisedNumber,
-    RevisionError, SeriesDefinition, TemplateError,
+    RevisionError, SeriesDefinition, Snowflake, TemplateError,
 };
 
 /// A compiled series.
@@ -95,8 +95,10 @@ pub struct Parsed {
     pub time: Option<String>,
     /// The calendar year A.D. in which the fiscal year shown ends.
     pub fiscal_year: Option<i16>,
-    /// The serials, in the order of `Series::serials`. Start, step and maximum are not judged: an
-    /// older version of the series may have had others.
+    /// The id shown.
+    pub snowflake: Option<Snowflake>,
+    /// The serials shown, in the order of `Series::serials`. Start, step and maximum are not
+    /// judged: an older version of the series may have had others.
     pub serials: Vec<ParsedSerial>,
 }
 
@@ -124,7 +126,8 @@ impl Series {
         &self.definition
     }
 
-    /// The serials in the order of the definition.
+    /// The serials in the order of the definition; where it declares none, the one that counts
+    /// ids.
     #[must_use]
     pub fn serials(&self) -> &[Serial] {
         &self.serials

@@ -57,6 +57,8 @@ pub(super) enum Part {
     Phase,
     /// A field of the document's date.
     Date(DateField),
+    /// The id that is drawn for the number.
+    Snowflake,
     /// Check characters of everything to the left.
     Check(Check),
 }
@@ -135,6 +137,10 @@ impl<'d> Template<'d, '_> {
             "PROJECT" => self.push_plain(&token, "{PROJECT}", Part::Project),
             "PHASE" => self.push_plain(&token, "{PHASE}", Part::Phase),
             "CHECK" => self.check(&token),
+            "SNOWFLAKE" if self.parts.contains(&Part::Snowflake) => {
+                Err(token.error(TokenFlaw::SnowflakeRepeated))
+            }
+            "SNOWFLAKE" => self.push_plain(&token, "{SNOWFLAKE}", Part::Snowflake),
             "CORR_TYPE" => self.push_plain(&token, "{CORR_TYPE}", Part::Type("CORR_TYPE")),
             "TYPE_CODE" => self.push_plain(&token, "{TYPE_CODE}", Part::Type("TYPE_CODE")),
             _ => self.variable(token),
@@ -205,7 +211,7 @@ impl<'d> Template<'d, '_> {
             let expected = "{CHECK:luhn}, {CHECK:mod97-10}, {CHECK:mod37-36} or {CHECK:damm}";
             token.error(TokenFlaw::Arguments { expected })
         })?;
-        if !self.parts.iter().any(|part| matches!(part, Part::Serial { .. })) {
+        if !self.parts.iter().any(|part| matches!(part, Part::Serial { .. } | Part::Snowflake)) {
             return Err(token.error(TokenFlaw::CheckBeforeSerial));
         }
         if self.parts.iter().any(|part| matches!(part, Part::Check(_))) {
@@ -227,7 +233,7 @@ impl<'d> Template<'d, '_> {
         let anything = || ValueRule::printable().find(|character| check.overlooks(character));
         let serves = &self.definition.serves;
         Some(match part {
-            Part::Date(_) | Part::Check(_) => return None,
+            Part::Date(_) | Part::Snowflake | Part::Check(_) => return None,
             Part::Literal(text) => (format!("{text:?}"), text.chars().find(overlooks)?),
             Part::Serial { serial, figure } => {
                 let mut text = String::new();
@@ -293,7 +299,8 @@ impl<'d> Template<'d, '_> {
             "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
             "CATEGORY" => "remove it",
             _ => {
-                let built_in = "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE CHECK";
+                let built_in =
+                    "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE SNOWFLAKE CHECK";
                 let declared = self.variables.iter().map(|variable| variable.name.as_str());
                 let known: Vec<&str> = built_in.split(' ').chain(declared).collect();
                 return TokenFlaw::Unknown { known: known.join(", ") };

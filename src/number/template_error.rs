@@ -140,8 +140,11 @@ pub enum TokenFlaw {
         /// The declaration's, in words.
         declared: String,
     },
-    /// A check that no serial stands before.
-    #[error("it checks what stands to its left; place it behind {{SEQ}}")]
+    /// A second id.
+    #[error("a number has one id; remove this token")]
+    SnowflakeRepeated,
+    /// A check that neither a serial nor an id stands before.
+    #[error("it checks what stands to its left; place it behind {{SEQ}} or {{SNOWFLAKE}}")]
     CheckBeforeSerial,
     /// A second check.
     #[error("a number has one check already; keep the last one")]

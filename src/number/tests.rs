@@ -10,4 +10,5 @@ mod properties;
 mod reference_docs;
 mod reference_numbers;
 mod refusals;
+mod snowflakes;
 mod vectors;

@@ -17,6 +17,7 @@ mod seeds;
 mod serials;
 mod series;
 mod setup;
+mod snowflakes;
 mod takes;
 mod world;
 
@@ -84,6 +85,14 @@ ledger_contract! {
         a_used_series_is_not_counted_anew_behind_the_same_text
         an_heir_does_not_begin_with_numbers_that_are_out
         a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
+    }
+    snowflakes {
+        a_node_number_has_one_holder_until_it_has_left_or_was_adopted
+        nodes_that_lease_at_once_get_numbers_of_their_own
+        whoever_takes_a_number_over_starts_where_its_last_holder_ends
+        a_lease_that_is_returned_ends_where_it_was_used
+        a_lease_that_the_ledger_has_forgotten_is_not_extended
+        a_ledger_that_went_back_leases_nothing_that_it_may_have_leased
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

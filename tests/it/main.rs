@@ -24,6 +24,7 @@ mod restored;
 mod retries;
 mod serials;
 mod shapes;
+mod snowflakes;
 mod stage;
 mod vanished;
 mod vectors;

@@ -32,6 +32,15 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
         }
+        Unavailable::ClockBehind => (
+            Slug::ClockBehind,
+            "the clock of this process is behind the last id of its node number, or outside the \
+             years 2020 to 2089; set the clock, or ask another process",
+        ),
+        Unavailable::NodeNumbers => (
+            Slug::NodeNumbersHeld,
+            "1024 processes hold the node numbers of {SNOWFLAKE}; stop some of them",
+        ),
         Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
     }
 }

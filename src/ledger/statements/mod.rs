@@ -22,6 +22,7 @@ mod seed;
 mod serials;
 mod series;
 mod setup;
+mod snowflakes;
 mod take;
 mod versions;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, hash_map};
 use sqlx::Row as _;
 
 use super::counters::lock_or_create;
-use super::{Conn, Store, allow_long_search, append, commit, partitions, seed};
+use super::{Conn, Store, allow_long_search, append, commit, partitions, seed, snowflakes};
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
 use crate::ledger::{
     Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Record, Released, Seed,
@@ -100,6 +100,9 @@ async fn put_on_hold(
         .execute(&mut *conn)
         .await?;
     }
+    if held > 0 {
+        snowflakes::forget_none(conn, now_us).await?;
+    }
     Ok(held)
 }
 
@@ -189,7 +192,7 @@ async fn read_serials(
     .await?;
     let definition: Option<SeriesDefinition> =
         text.map(|text| from_json(&text, "series_version.definition")).transpose()?;
-    Ok(definition.map(|definition| definition.serials).unwrap_or_default())
+    Ok(definition.map(|definition| definition.taken_serials().into_owned()).unwrap_or_default())
 }
 
 /// See [`crate::ledger::Ledger::lift`].

@@ -62,6 +62,7 @@ fn element(series: &Series, part: &Part) -> Result<Element, Inexpressible> {
         }
         Part::Serial { .. } => Err(cannot("template", "a serial in letters, or one that widens")),
         Part::Phase => Err(cannot("template", "the token {PHASE}")),
+        Part::Snowflake => Err(cannot("template", "the token {SNOWFLAKE}")),
         Part::Check(_) => Err(cannot("template", "the token {CHECK}")),
         Part::Project => Err(cannot("template", "the token {PROJECT}")),
         Part::Type(name) => Err(cannot("template", &format!("the token {{{name}}}"))),

@@ -5,6 +5,7 @@ use super::super::check::Check;
 use super::super::figure::Figure;
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
+use super::super::snowflake::SNOWFLAKE_DIGITS;
 use super::super::template::Part;
 use super::super::value::ValueRule;
 use super::super::{NUMBER_MAX, Series, Style};
@@ -46,6 +47,8 @@ pub(super) enum Shows {
     Dimension(Dimension),
     /// The phase.
     Phase,
+    /// An id that no two numbers share.
+    Id,
     /// A field of the date.
     Date(DateField),
 }
@@ -86,6 +89,11 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             }
         }
         Part::Phase => Language::Value(ValueRule::printable()),
+        Part::Snowflake => Language::Number {
+            zero: true,
+            most: i64::MAX.unsigned_abs(),
+            width: SNOWFLAKE_DIGITS,
+        },
         Part::Check(Check::Mod37) => {
             Language::OneOf(('0'..='9').chain('A'..='Z').map(String::from).collect())
         }
@@ -116,6 +124,7 @@ pub(super) fn shows(part: &Part) -> Shows {
         // Check characters follow from what stands to their left.
         Part::Literal(_) | Part::Check(_) => Shows::Nothing,
         Part::Phase => Shows::Phase,
+        Part::Snowflake => Shows::Id,
         Part::Serial { serial, .. } => Shows::Serial(*serial),
         Part::Variable(index) => Shows::Dimension(Dimension::Variable(*index)),
         Part::Project => Shows::Dimension(Dimension::Project),
@@ -149,6 +158,7 @@ pub(super) fn name(series: &Series, part: &Part) -> String {
         Part::Project => "{PROJECT}".into(),
         Part::Type(token) => format!("{{{token}}}"),
         Part::Phase => "{PHASE}".into(),
+        Part::Snowflake => "{SNOWFLAKE}".into(),
         Part::Date(_) => "the date".into(),
         Part::Check(_) => "{CHECK}".into(),
     }

@@ -62,17 +62,22 @@ pub fn prove(subject: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
 
 /// The numbers of one series among themselves.
 fn alone(series: &Series) -> Result<(), Ambiguity> {
-    let serials = 0..series.serials.len();
+    // Where an id is shown it takes the place of all serials: two numbers differ in it.
+    let has_id = series.parts.iter().any(|part| shows(part) == Shows::Id);
+    let serials = 0..if has_id { 1 } else { series.serials.len() };
     let hidden: Vec<Option<&str>> = serials.clone().map(|s| hidden(series, s)).collect();
     let keys: Vec<_> = serials.clone().map(|serial| moments::keys(series, serial)).collect();
-    let open = |serial: &usize| hidden[*serial].is_some() || keys[*serial].is_none();
+    let open =
+        |serial: &usize| !has_id && (hidden[*serial].is_some() || keys[*serial].is_none());
     if serials.clone().all(|serial| open(&serial)) {
         unshown(series, &hidden)?;
     }
     let bit = |serial: usize| 1_u8 << serial;
     let mark = |part| {
         let tells = |serial: &usize| match shows(part) {
+            Shows::Id => true,
             Shows::Nothing => false,
+            _ if has_id => false,
             Shows::Serial(shown) => shown == *serial,
             Shows::Dimension(dimension) => {
                 !series.scope.contains(&dimension)
@@ -134,7 +139,7 @@ fn unshown(series: &Series, hidden: &[Option<&str>]) -> Result<(), Ambiguity> {
                 (name_of(series, dimension), value.unwrap_or_default())
             }
             Shows::Phase => (PHASE, "PHASE-1".into()),
-            Shows::Nothing | Shows::Serial(_) | Shows::Date(_) => continue,
+            Shows::Nothing | Shows::Id | Shows::Serial(_) | Shows::Date(_) => continue,
         };
         for asked in [&mut first, &mut second] {
             asked.known.insert(name.to_owned(), value.clone());

@@ -99,6 +99,8 @@ impl<'s> Asked<'s> {
         let mut fields = Vec::new();
         for (part, text) in shown {
             match shows(&series.parts[part]) {
+                // No request names an id: such a pair is not shown, and so not proved either.
+                Shows::Id => return None,
                 Shows::Nothing => {}
                 Shows::Serial(serial) => values[serial] = serial_value(&series.parts[part], &text)?,
                 Shows::Phase => {

@@ -15,7 +15,7 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
         ("{SEQ:3}-{ORG}", 9, "{ORIGINATOR} or {RECIPIENT}"),
         ("{SEQ:3}-{TYPE}", 9, "{CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}"),
         ("{SEQ:3}-{CATEGORY}", 9, "remove it"),
-        ("ก-{NOPE}", 3, "TYPE_CODE, PHASE, CHECK, DISCIPLINE, REV"),
+        ("ก-{NOPE}", 3, "PHASE, SNOWFLAKE, CHECK, DISCIPLINE, REV"),
         ("{seq:3}", 1, "unknown token"),
         ("{}", 1, "unknown token"),
         ("{SEQ:0}", 1, "1 to 15"),
@@ -65,7 +65,7 @@ type Edit = fn(&mut SeriesDefinition);
 
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 38] = [
+    let edits: [(&str, &str, Edit); 40] = [
         ("code", "empty", |d| d.code.clear()),
         ("code", "letters", |d| d.code = "a b".into()),
         ("code", "at most 64", |d| d.code = "x".repeat(65)),
@@ -107,7 +107,11 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         ("variables.A.alphabet", "ranges", |d| {
             d.variables.insert("A".into(), declared("alphabet = 'Z-A'"));
         }),
-        ("serials", "empty", |d| d.serials.clear()),
+        ("template", "declare it", |d| d.serials.clear()),
+        ("serials", "empty", |d| {
+            (d.serials, d.template) = (Vec::new(), "A{{SNOWFLAKE}}".into());
+        }),
+        ("serials[1].name", "built into", |d| d.serials.push(serial("SNOWFLAKE"))),
         ("serials", "at most 8", |d| {
             d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
         }),

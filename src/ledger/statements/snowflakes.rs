@@ -1,0 +1,142 @@
+//! Leases of node numbers (F23). The lease's own row is the fence: its end rises in the transaction
+//! that gives it to somebody else, and a holder moves it only while the row is its own.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::Row as _;
+
+use super::{Conn, Engine, Store, bytes, commit};
+use crate::ledger::columns::unreadable;
+use crate::ledger::patience::Patience;
+use crate::ledger::{LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+use crate::node::NodeId;
+
+#[async_trait]
+impl SnowflakeLedger for Engine {
+    async fn lease_snowflakes(
+        &self,
+        node: NodeId,
+        now_ms: i64,
+        lease: Duration,
+    ) -> Result<Option<SnowflakeLease>, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, take(&store, node, now_ms, lease)).await
+    }
+
+    async fn extend_snowflakes(
+        &self,
+        lease: &SnowflakeLease,
+        until_ms: i64,
+    ) -> Result<Option<SnowflakeLease>, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, extend(&store, lease, until_ms)).await
+    }
+
+    async fn return_snowflakes(
+        &self,
+        lease: &SnowflakeLease,
+        until_ms: i64,
+    ) -> Result<(), LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, give_back(&store, lease, until_ms)).await
+    }
+}
+
+/// See [`SnowflakeLedger::lease_snowflakes`].
+async fn take(
+    store: &Store,
+    node: NodeId,
+    now_ms: i64,
+    lease: Duration,
+) -> Result<Option<SnowflakeLease>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // One taker after the other: the next one sees what this one took.
+    sqlx::query(for_update!("select 1 from snowflake_lease where node_number = 0"))
+        .execute(&mut *tx)
+        .await?;
+    // Locked: its last holder may be awake, and move its end.
+    let free = sqlx::query(for_update!(
+        "select l.node_number, l.until_ms from snowflake_lease l \
+         where not exists (select 1 from node n where n.node_id = l.holder \
+         and n.left_at_us is null and n.adopted_at_us is null) \
+         order by l.until_ms, l.node_number limit 1"
+    ))
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = free else { return Ok(None) };
+    let number: i32 = row.try_get("node_number")?;
+    let from_ms = now_ms.max(row.try_get("until_ms")?);
+    let until_ms = from_ms.saturating_add(millis(lease));
+    sqlx::query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
+        .bind(number)
+        .bind(bytes(&node))
+        .bind(until_ms)
+        .execute(&mut *tx)
+        .await?;
+    commit(tx).await?;
+    let node_number = u16::try_from(number)
+        .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))?;
+    Ok(Some(SnowflakeLease { node_number, holder: node, from_ms, until_ms }))
+}
+
+/// See [`SnowflakeLedger::extend_snowflakes`].
+async fn extend(
+    store: &Store,
+    lease: &SnowflakeLease,
+    until_ms: i64,
+) -> Result<Option<SnowflakeLease>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // An earlier end than the one that was committed: the ledger went back, and the number may have
+    // been given away before it did.
+    let row = sqlx::query(
+        "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else until_ms end \
+         where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
+    )
+    .bind(i32::from(lease.node_number))
+    .bind(bytes(&lease.holder))
+    .bind(lease.until_ms)
+    .bind(until_ms)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let extended = match row {
+        Some(row) => Some(SnowflakeLease { until_ms: row.try_get("until_ms")?, ..*lease }),
+        None => None,
+    };
+    commit(tx).await?;
+    Ok(extended)
+}
+
+/// See [`SnowflakeLedger::return_snowflakes`].
+async fn give_back(
+    store: &Store,
+    lease: &SnowflakeLease,
+    until_ms: i64,
+) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update snowflake_lease set until_ms = $3 \
+         where node_number = $1 and holder = $2 and until_ms > $3",
+    )
+    .bind(i32::from(lease.node_number))
+    .bind(bytes(&lease.holder))
+    .bind(until_ms)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await
+}
+
+/// Moves every lease that is taken from now on beyond the times that a lease may have that the
+/// ledger has forgotten.
+pub(super) async fn forget_none(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
+    let until_ms = (now_us / 1_000).saturating_add(millis(SNOWFLAKE_LEASE_MAX));
+    sqlx::query("update snowflake_lease set until_ms = $1 where until_ms < $1")
+        .bind(until_ms)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
