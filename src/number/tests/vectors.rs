@@ -38,7 +38,7 @@ struct Written {
 /// A request, and what comes of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Vector {
+pub(super) struct Vector {
     #[serde(rename = "type")]
     type_code: String,
     project: Option<String>,
@@ -63,6 +63,19 @@ fn one() -> u64 {
     1
 }
 
+impl Vector {
+    /// What the numbering language reads of the request.
+    pub(super) fn inputs(&self) -> Inputs {
+        Inputs {
+            type_code: self.type_code.clone(),
+            project: self.project.clone(),
+            date: self.date.clone(),
+            phase: self.phase.clone(),
+            context: self.context.clone(),
+        }
+    }
+}
+
 /// The files by name.
 fn files() -> Vec<(String, File)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
@@ -79,15 +92,20 @@ fn files() -> Vec<(String, File)> {
 }
 
 /// Takes from counters that are kept in a map.
-struct Counters {
-    series: Vec<Series>,
+pub(super) struct Counters {
+    pub(super) series: Vec<Series>,
     /// The highest value taken, by series, serial and counter key.
     taken: BTreeMap<(usize, usize, String), u64>,
 }
 
 impl Counters {
+    /// Counters of which nothing was taken.
+    pub(super) fn of(series: Vec<Series>) -> Self {
+        Counters { series, taken: BTreeMap::new() }
+    }
+
     /// The last number and the key of its first counter; or slug and field of the refusal.
-    fn take(
+    pub(super) fn take(
         &mut self,
         vector: &Vector,
         leads_back: bool,
@@ -101,14 +119,7 @@ impl Counters {
             RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
         })?;
         let series = &self.series[chosen];
-        let inputs = Inputs {
-            type_code: vector.type_code.clone(),
-            project: vector.project.clone(),
-            date: vector.date.clone(),
-            phase: vector.phase.clone(),
-            context: vector.context.clone(),
-        };
-        let drafted = series.draft(&inputs, Timestamp::UNIX_EPOCH);
+        let drafted = series.draft(&vector.inputs(), Timestamp::UNIX_EPOCH);
         let refused = |error: InputError| (error.slug().to_owned(), Some(error.field()));
         let draft = drafted.map_err(refused)?;
         if let Some(closed) = draft.closed {
@@ -147,7 +158,7 @@ fn every_vector_comes_out_exactly_and_is_read_back() {
         Series::compile(definition).unwrap_or_else(|error| panic!("{code}: {error}"))
     };
     let series = definitions.into_iter().map(compile).collect();
-    let mut counters = Counters { series, taken: BTreeMap::new() };
+    let mut counters = Counters::of(series);
     let mut wrong = Vec::new();
     let mut count = 0;
     for (name, file, vector) in
