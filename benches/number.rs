@@ -8,15 +8,31 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
-use numerator::number::{Inputs, Series, builtin_series};
+use numerator::number::{Inputs, Series, builtin_series, read_series};
 
 /// A series with a request for it.
 struct Case {
     code: &'static str,
     inputs: Inputs,
+    /// The serial's value; wider than its token where the case is about that.
+    value: u64,
 }
 
-/// One series of each source: few parts and many, ASCII and not, a date and the present.
+/// Receipts with a serial that widens and a check over all of the number.
+const RECEIPT: &str = r#"
+[[series]]
+code = "RECEIPT"
+name = "Receipt"
+template = "{BRANCH}-{DATE:yyyyMMdd}-{SEQ:4}-{CHECK:mod97-10}"
+serves = { types = ["RECEIPT"] }
+serials = [{ counter = ["BRANCH"], reset = "day", overflow = "widen" }]
+
+[series.variables]
+BRANCH = { required = true, alphabet = "A-Z0-9", width_max = 8 }
+"#;
+
+/// One series of each source: few parts and many, ASCII and not, a date and the present; and one
+/// with a check.
 fn cases() -> Vec<Case> {
     let inputs = |type_code: &str, project: &str, date: &str, context: &[(&str, &str)]| Inputs {
         type_code: type_code.into(),
@@ -31,7 +47,8 @@ fn cases() -> Vec<Case> {
     let letter = [("ORIGINATOR", "คคง."), ("RECIPIENT", "สคฉ.3")];
     let rfa = [("DISCIPLINE", "TER"), ("RFA_TYPE", "RPT"), ("REV", "A")];
     let system = [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01")];
-    let case = |code, inputs| Case { code, inputs };
+    let branch = [("BRANCH", "BKK02")];
+    let case = |code, inputs| Case { code, inputs, value: 42 };
     vec![
         case("SPO", inputs("SPO", "", "2024-01-22", &[])),
         case("SPO now", inputs("SPO", "", "", &[])),
@@ -39,24 +56,26 @@ fn cases() -> Vec<Case> {
         case("RFA", inputs("RFA", "LCBP3-C2", "2025-12-02", &rfa)),
         case("HT", inputs("HT", "", "2024-01-15", &[("单位", "财务部")])),
         case("UNIFIED-SERIAL", inputs("UNIFIED-SERIAL", "", "2015-07-10", &system)),
+        Case { value: 12_345, ..case("RECEIPT", inputs("RECEIPT", "", "2024-01-22", &branch)) },
     ]
 }
 
 fn series(code: &str) -> Series {
     let code = code.split(' ').next().unwrap_or(code);
-    let definition = builtin_series().into_iter().find(|definition| definition.code == code);
-    Series::compile(definition.expect("built in")).expect("sound")
+    let own = read_series(RECEIPT).expect("sound");
+    let definition = builtin_series().into_iter().chain(own).find(|series| series.code == code);
+    Series::compile(definition.expect("there is one")).expect("sound")
 }
 
 fn render(criterion: &mut Criterion) {
     let now: Timestamp = "2025-12-02T03:04:05Z".parse().expect("a time");
     let mut group = criterion.benchmark_group("render one number");
-    for Case { code, inputs } in cases() {
+    for Case { code, inputs, value } in cases() {
         let series = series(code);
         group.bench_function(BenchmarkId::from_parameter(code), |bencher| {
             bencher.iter(|| {
                 let draft = series.draft(black_box(&inputs), black_box(now)).expect("a draft");
-                draft.mask.fill(black_box(&[42])).expect("fits")
+                draft.mask.fill(black_box(&[value])).expect("fits")
             });
         });
     }
@@ -65,13 +84,13 @@ fn render(criterion: &mut Criterion) {
 
 fn steps(criterion: &mut Criterion) {
     let now: Timestamp = "2025-12-02T03:04:05Z".parse().expect("a time");
-    for Case { code, inputs } in cases() {
+    for Case { code, inputs, value } in cases() {
         let draft = series(code).draft(&inputs, now).expect("a draft");
         criterion.bench_with_input(
             BenchmarkId::new("fill a mask", code),
             &draft,
             |bencher, draft| {
-                bencher.iter(|| black_box(&draft.mask).fill(black_box(&[42])).expect("fits"));
+                bencher.iter(|| black_box(&draft.mask).fill(black_box(&[value])).expect("fits"));
             },
         );
         criterion.bench_with_input(

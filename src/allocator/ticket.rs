@@ -11,8 +11,10 @@ use uuid::Uuid;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
-use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{InputError, Inputs, Mask, Policy, Snowflake, SnowflakePlace};
+use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
+use crate::number::{
+    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace,
+};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -69,22 +71,7 @@ impl Order {
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
         let series_id = served.version.series_id;
-        let serials: Vec<Seed> = served
-            .series
-            .serials()
-            .iter()
-            .zip(&draft.keys)
-            .map(|(serial, key)| Seed {
-                series_id,
-                version: served.version.version,
-                serial: serial.name.clone(),
-                key: key.to_string(),
-                start: serial.start,
-                step: serial.step,
-                max: serial.max,
-                room: 0,
-            })
-            .collect();
+        let serials = seeds(served, &draft.keys);
         let payload_digest = digest(&request);
         let record = Record {
             allocation_id: Uuid::now_v7(),
@@ -187,6 +174,22 @@ impl Order {
 /// A record as it travels through Redis.
 fn travelling(record: &Record) -> String {
     serde_json::to_string(record).expect("a record is plain data")
+}
+
+/// What each serial is taken from.
+fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
+    let SeriesVersion { series_id, version, .. } = served.version;
+    let seed = |(serial, key): (&Serial, &CounterKey)| Seed {
+        series_id,
+        version,
+        serial: serial.name.clone(),
+        key: key.to_string(),
+        start: serial.start,
+        step: serial.step,
+        max: serial.max,
+        room: 0,
+    };
+    served.series.serials().iter().zip(keys).map(seed).collect()
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking

@@ -1,7 +1,9 @@
 //! The vectors of `tests/vectors` through HTTP, on both paths: each request gets its number, or the
-//! refusal that it must get, with the field at fault; and the ledger is clean afterwards.
+//! refusal that it must get, with the field at fault; each range is found by numbers within it; and
+//! the ledger is clean afterwards.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +11,12 @@ use crate::deployment::Deployment;
 use harness::load::post;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
+
+/// Most numbers of a range whose texts are asked for.
+const EXPANDED_MAX: u64 = 1_000;
+
+/// How long the journal may take on a busy machine to show what was answered.
+const JOURNAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// The files, as JSON.
 fn files() -> Vec<Value> {
@@ -32,14 +40,15 @@ fn apply(deployment: &Deployment, files: &[Value]) {
 
 /// The request of a vector: where it goes, and its body.
 fn request(vector: &Value, index: usize) -> (String, Value) {
-    let fields = ["type", "project", "date", "context", "count"];
+    let fields = ["type", "project", "date", "phase", "context", "count"];
     let given = fields.iter().filter_map(|name| Some((*name, vector.get(name)?.clone())));
-    let body: Map<String, Value> = given.map(|(name, value)| (name.to_owned(), value)).collect();
-    let route = match body.contains_key("count") {
-        true => "document-numbering/batches".to_owned(),
-        false => format!("documents/v{index}/generate-number"),
+    let mut body: Map<String, Value> =
+        given.map(|(name, value)| (name.to_owned(), value)).collect();
+    let Some(count) = body.get("count").and_then(Value::as_u64) else {
+        return (format!("documents/v{index}/generate-number"), Value::Object(body));
     };
-    (route, Value::Object(body))
+    body.insert("expand".into(), json!(count <= EXPANDED_MAX));
+    ("document-numbering/batches".into(), Value::Object(body))
 }
 
 /// What is wrong with an answer.
@@ -65,20 +74,53 @@ fn flaw(vector: &Value, status: u16, body: &Value, path: &str) -> Option<String>
     (!right).then(|| format!("{vector}: {status} {body}"))
 }
 
+/// Looks a range up by a number in its middle, where its texts were told, and by its last one.
+async fn is_found(client: &reqwest::Client, service: &str, range: &Value) {
+    let texts = range["numbers"].as_array().map_or(&[][..], Vec::as_slice);
+    for number in texts.get(texts.len() / 2).into_iter().chain([&range["last_number"]]) {
+        let mut url = reqwest::Url::parse(service).unwrap();
+        url.set_path("/api/v1/document-numbering/numbers");
+        url.query_pairs_mut().append_pair("number", number.as_str().unwrap());
+        let deadline = Instant::now() + JOURNAL_LIMIT;
+        let row = loop {
+            let answer = client.get(url.clone()).send().await.unwrap();
+            let (status, body) = (answer.status(), answer.json::<Value>().await.unwrap());
+            if status == 200 {
+                break body["numbers"][0].clone();
+            }
+            assert!(Instant::now() < deadline, "{number} of {range}: {status} {body}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let found_as = if *number == range["first_number"] { "number" } else { "range" };
+        assert_eq!(row["found_as"], found_as, "{number}: {row}");
+        assert_eq!(row["generated_number"], range["first_number"], "{number}: {row}");
+        assert_eq!(row["counter_key"], range["counter_key"], "{number}: {row}");
+        assert_eq!(row["serials"][0]["last"], range["last"], "{number}: {row}");
+    }
+}
+
 async fn run(deployment: &Deployment, path: &str) {
     let files = files();
     apply(deployment, &files);
     let service = deployment.serve();
     let client = reqwest::Client::new();
-    let vectors = files.iter().flat_map(|file| file["vectors"].as_array().unwrap());
-    let mut wrong = Vec::new();
-    for (index, vector) in vectors.enumerate() {
+    let vectors = files.iter().flat_map(|file| {
+        let leads_back = file["leads_back"] == true;
+        file["vectors"].as_array().unwrap().iter().map(move |vector| (vector, leads_back))
+    });
+    let (mut wrong, mut ranges) = (Vec::new(), Vec::new());
+    for (index, (vector, leads_back)) in vectors.enumerate() {
         let (route, body) = request(vector, index);
         let (status, answer) =
             post(&client, &format!("{}/api/v1/{route}", service.url), &body).await;
         wrong.extend(flaw(vector, status, &answer, path));
+        ranges.extend((leads_back && answer["last_number"].is_string()).then_some(answer));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(ranges.len() >= 40, "only {} ranges were taken", ranges.len());
+    for range in &ranges {
+        is_found(&client, &service.url, range).await;
+    }
     assert!(service.terminate());
     assert!(deployment.verify().0);
 }

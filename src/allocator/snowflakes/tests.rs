@@ -1,3 +1,5 @@
+//! Ids of two processes, leases that run out, clocks that go back: on a lease of the test's own.
+
 use std::collections::BTreeSet;
 
 use uuid::Uuid;

@@ -2,6 +2,7 @@
 //! expression never stands for other numbers or other counters than the series it was made of.
 
 use super::super::figure::Figure;
+use super::super::pattern::DateField;
 use super::super::template::Part;
 use super::super::{SerialDefinition, Series, Style, VariableDefinition};
 use super::{Element, Expression, Inexpressible, Key};
@@ -40,6 +41,9 @@ fn cannot(field: &str, what: &str) -> Inexpressible {
 fn element(series: &Series, part: &Part) -> Result<Element, Inexpressible> {
     match part {
         Part::Literal(text) => Ok(Element::new(Key::Const, text.as_str())),
+        Part::Date(DateField::FiscalYear(..) | DateField::FiscalStart(..)) => {
+            Err(cannot("template", "the token {FY}"))
+        }
         Part::Date(field) => match field.letters() {
             Some(letters) => Ok(Element::new(Key::Time, letters)),
             None => Err(cannot("template", "years of another era than A.D.")),
@@ -57,10 +61,9 @@ fn element(series: &Series, part: &Part) -> Result<Element, Inexpressible> {
             let start = series.serials[*serial].start;
             Ok(Element::new(Key::Serial, format!("{start}({width})")))
         }
-        Part::Serial { figure: Figure::PLAIN, .. } => {
-            Err(cannot("template", "a serial without a width"))
+        Part::Serial { .. } => {
+            Err(cannot("template", "a serial without a width, one that widens, or one in letters"))
         }
-        Part::Serial { .. } => Err(cannot("template", "a serial in letters, or one that widens")),
         Part::Phase => Err(cannot("template", "the token {PHASE}")),
         Part::Snowflake => Err(cannot("template", "the token {SNOWFLAKE}")),
         Part::Check(_) => Err(cannot("template", "the token {CHECK}")),

@@ -147,7 +147,7 @@ fn json_of_another_shape_is_refused() {
 #[test]
 fn what_no_expression_holds_is_named() {
     type Edit = fn(&mut SeriesDefinition);
-    let cases: [(Edit, &str, &str); 18] = [
+    let cases: [(Edit, &str, &str); 19] = [
         (
             |d| {
                 d.template = "{SEQ:3:LOT}".into();
@@ -159,6 +159,7 @@ fn what_no_expression_holds_is_named() {
         (|d| d.template = "{PROJECT}{SEQ:3}".into(), "template", "{PROJECT}"),
         (|d| d.template = "{CORR_TYPE}{SEQ:3}".into(), "template", "{CORR_TYPE}"),
         (|d| d.template = "{YEAR:B.E.}{SEQ:3}".into(), "template", "another era"),
+        (|d| d.template = "{FY}{SEQ:3}".into(), "template", "{FY}"),
         (|d| d.template = "{SEQ}".into(), "template", "without a width"),
         (|d| d.serials[0].overflow = Overflow::Widen, "template", "widens"),
         (|d| d.template = "{YEAR}{SEQ:3}".into(), "serials[0].reset", "finest"),
@@ -221,6 +222,10 @@ fn a_prefix_and_a_year_are_said_in_other_words() {
     assert_eq!(values, ["SPO-", "yyyyMM", "-", "1(3)"]);
 }
 
+/// A date-time: an expression may count by the second.
+const DATE_TIME: &str = "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])\
+                         T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z";
+
 /// The constant, time, variable and serial elements that a random expression is made of.
 fn element() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -235,7 +240,11 @@ fn element() -> impl Strategy<Value = String> {
             Just("yyyy-MM-dd"),
             Just("yyyy'年'MM"),
             Just("yyyyDDD"),
+            Just("HH"),
             Just("HHmm"),
+            Just("yyyyMMddHHmmss"),
+            Just("YYYYww"),
+            Just("yyyyQ"),
             Just("Q"),
         ]
         .prop_map(|pattern| format!("time={pattern}")),
@@ -252,7 +261,7 @@ proptest! {
     #[test]
     fn an_expression_survives_its_definition(
         elements in prop::collection::vec(element(), 1..7),
-        date in "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])",
+        date in DATE_TIME,
     ) {
         let elements: Vec<&str> = elements.iter().map(String::as_str).collect();
         let parsed = Expression::parse(&expression(&elements)).expect("the shape is right");
@@ -275,7 +284,7 @@ proptest! {
     #[test]
     fn a_constant_part_names_its_counter(
         elements in prop::collection::vec(element(), 1..7),
-        date in "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])",
+        date in DATE_TIME,
     ) {
         let elements: Vec<&str> = elements.iter().map(String::as_str).collect();
         let parsed = Expression::parse(&expression(&elements)).expect("the shape is right");

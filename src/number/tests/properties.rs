@@ -17,6 +17,21 @@ const FISCAL_YEARS: [&str; 4] = ["{FY}", "{FY:start}", "{FY:B.E.}", "{FY:start:R
 /// The check algorithms.
 const CHECKS: [&str; 4] = ["luhn", "mod97-10", "mod37-36", "damm"];
 
+/// When counters may begin anew.
+const RESETS: [Reset; 11] = [
+    Reset::None,
+    Reset::Second,
+    Reset::Minute,
+    Reset::Hour,
+    Reset::Day,
+    Reset::Week,
+    Reset::Month,
+    Reset::Quarter,
+    Reset::Year,
+    Reset::FiscalYear,
+    Reset::Phase,
+];
+
 /// Names of the variables that a random series may have.
 const NAMES: [&str; 3] = ["A", "B", "单位"];
 
@@ -169,6 +184,20 @@ impl Case {
         self.shows_date(&FISCAL_YEARS).then(|| at.year() + i16::from(ends_next_year))
     }
 
+    /// Whether its numbers show enough to tell a period, as far as that is plain: a whole date
+    /// tells every period of days.
+    fn tells(&self, reset: Reset) -> bool {
+        let (date, time) = self.date_shown();
+        let day = date.is_some_and(|date| date.len() == "yyyy-mm-dd".len());
+        match reset {
+            Reset::None => true,
+            Reset::Second | Reset::Minute | Reset::Hour => day && time.is_some(),
+            Reset::FiscalYear => day || self.fiscal_year_shown().is_some(),
+            Reset::Phase => self.shows_phase(),
+            Reset::Day | Reset::Week | Reset::Month | Reset::Quarter | Reset::Year => day,
+        }
+    }
+
     /// The present where the series is.
     fn at(&self) -> jiff::civil::DateTime {
         TimeZone::get("Asia/Bangkok").unwrap().to_datetime(self.now())
@@ -286,6 +315,29 @@ proptest! {
         match refused {
             Err(ParseError::Check { position: at, .. }) => prop_assert_eq!(at, position),
             other => prop_assert!(false, "{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_number_leads_back_to_no_other_counter_than_its_own(
+        case in case(),
+        reset in prop::sample::select(&RESETS[..]),
+    ) {
+        let mut definition = case.series().definition().clone();
+        definition.serials[0].reset = reset;
+        definition.serials[0].counter = vec!["type".into()];
+        definition.serves.types = vec!["TT".into()];
+        let series = Series::compile(definition).unwrap();
+        let phase = (reset == Reset::Phase || case.shows_phase()).then(|| case.phase.clone());
+        let request = Inputs { phase, ..case.inputs() };
+        let draft = match series.draft(&request, case.now()) {
+            Err(InputError::TextTooLong { .. }) => return Ok(()),
+            drafted => drafted.unwrap(),
+        };
+        let number = draft.mask.fill(&case.fitting(&series)).unwrap();
+        let origins = series.origins(&series.parse(&number).unwrap());
+        if case.tells(reset) || !origins.is_empty() {
+            prop_assert_eq!(&origins, &draft.keys[..1], "{}", number);
         }
     }
 

@@ -65,7 +65,7 @@ type Edit = fn(&mut SeriesDefinition);
 
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 40] = [
+    let edits: [(&str, &str, Edit); 38] = [
         ("code", "empty", |d| d.code.clear()),
         ("code", "letters", |d| d.code = "a b".into()),
         ("code", "at most 64", |d| d.code = "x".repeat(65)),
@@ -108,10 +108,6 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
             d.variables.insert("A".into(), declared("alphabet = 'Z-A'"));
         }),
         ("template", "declare it", |d| d.serials.clear()),
-        ("serials", "empty", |d| {
-            (d.serials, d.template) = (Vec::new(), "A{{SNOWFLAKE}}".into());
-        }),
-        ("serials[1].name", "built into", |d| d.serials.push(serial("SNOWFLAKE"))),
         ("serials", "at most 8", |d| {
             d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
         }),
@@ -135,6 +131,16 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         assert_eq!(error.field(), field, "{error}");
         assert!(error.to_string().contains(hint), "{field}: {error}");
     }
+}
+
+#[test]
+fn only_beside_an_id_may_serials_be_left_out() {
+    let error = compile(|d| (d.serials, d.template) = (Vec::new(), "A{{SNOWFLAKE}}".into()));
+    let error = error.unwrap_err();
+    assert!(error.field() == "serials" && error.to_string().contains("empty"), "{error}");
+    let error = compile(|d| d.serials.push(serial("SNOWFLAKE"))).unwrap_err();
+    assert_eq!(error.field(), "serials[1].name");
+    assert!(error.to_string().contains("built into"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The vectors of `tests/vectors`: requests in the order in which they are made, each with its
-//! number or its refusal, derived from the rules of the source documents. Here the counters are a
-//! map; the same vectors go through the whole service elsewhere.
+//! number or its refusal, derived from the rules of the source documents; and series with the rule
+//! expressions that they are. Here the counters are a map; the same vectors go through the whole
+//! service elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,14 +16,29 @@ use super::super::*;
 #[serde(deny_unknown_fields)]
 struct File {
     vectors: Vec<Vector>,
+    /// Whether every number of the file shows what its counter counts by.
+    #[serde(default)]
+    leads_back: bool,
     #[serde(default)]
     series: Vec<SeriesDefinition>,
+    #[serde(default)]
+    expressions: Vec<Written>,
+}
+
+/// A series of the file as a rule expression.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// Code of the series.
+    series: String,
+    /// The expression's JSON.
+    elements: String,
 }
 
 /// A request, and what comes of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Vector {
+pub(super) struct Vector {
     #[serde(rename = "type")]
     type_code: String,
     project: Option<String>,
@@ -47,6 +63,19 @@ fn one() -> u64 {
     1
 }
 
+impl Vector {
+    /// What the numbering language reads of the request.
+    pub(super) fn inputs(&self) -> Inputs {
+        Inputs {
+            type_code: self.type_code.clone(),
+            project: self.project.clone(),
+            date: self.date.clone(),
+            phase: self.phase.clone(),
+            context: self.context.clone(),
+        }
+    }
+}
+
 /// The files by name.
 fn files() -> Vec<(String, File)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
@@ -63,15 +92,24 @@ fn files() -> Vec<(String, File)> {
 }
 
 /// Takes from counters that are kept in a map.
-struct Counters {
-    series: Vec<Series>,
+pub(super) struct Counters {
+    pub(super) series: Vec<Series>,
     /// The highest value taken, by series, serial and counter key.
     taken: BTreeMap<(usize, usize, String), u64>,
 }
 
 impl Counters {
+    /// Counters of which nothing was taken.
+    pub(super) fn of(series: Vec<Series>) -> Self {
+        Counters { series, taken: BTreeMap::new() }
+    }
+
     /// The last number and the key of its first counter; or slug and field of the refusal.
-    fn take(&mut self, vector: &Vector) -> Result<(String, String), (String, Option<String>)> {
+    pub(super) fn take(
+        &mut self,
+        vector: &Vector,
+        leads_back: bool,
+    ) -> Result<(String, String), (String, Option<String>)> {
         let (type_code, project) = (vector.type_code.as_str(), vector.project.as_deref());
         let chosen = choose(&self.series, type_code, project).map_err(|error| match error {
             RuleError::UnknownType { .. } => ("unknown-type".into(), Some("type".into())),
@@ -81,15 +119,12 @@ impl Counters {
             RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
         })?;
         let series = &self.series[chosen];
-        let inputs = Inputs {
-            type_code: vector.type_code.clone(),
-            project: vector.project.clone(),
-            date: vector.date.clone(),
-            phase: vector.phase.clone(),
-            context: vector.context.clone(),
-        };
-        let drafted = series.draft(&inputs, Timestamp::UNIX_EPOCH);
-        let draft = drafted.map_err(|error| (error.slug().into(), Some(error.field())))?;
+        let drafted = series.draft(&vector.inputs(), Timestamp::UNIX_EPOCH);
+        let refused = |error: InputError| (error.slug().to_owned(), Some(error.field()));
+        let draft = drafted.map_err(refused)?;
+        if let Some(closed) = draft.closed {
+            return Err(refused(closed));
+        }
         let mut values = Vec::new();
         for (index, serial) in series.serials().iter().enumerate() {
             let name = (chosen, index, draft.keys[index].to_string());
@@ -106,6 +141,8 @@ impl Counters {
         let parsed = series.parse(&number).unwrap_or_else(|error| panic!("{number}: {error}"));
         let read: Vec<u64> = parsed.serials.iter().map(|serial| serial.value).collect();
         assert_eq!(read, last, "{number} is read back");
+        let is_found = series.origins(&parsed).contains(&draft.keys[0]);
+        assert!(is_found || !leads_back, "{number} does not lead back to {}", draft.keys[0]);
         Ok((number, draft.keys[0].to_string()))
     }
 }
@@ -121,26 +158,50 @@ fn every_vector_comes_out_exactly_and_is_read_back() {
         Series::compile(definition).unwrap_or_else(|error| panic!("{code}: {error}"))
     };
     let series = definitions.into_iter().map(compile).collect();
-    let mut counters = Counters { series, taken: BTreeMap::new() };
+    let mut counters = Counters::of(series);
     let mut wrong = Vec::new();
     let mut count = 0;
-    for (name, vector) in
-        files.iter().flat_map(|(name, f)| f.vectors.iter().map(move |v| (name, v)))
+    for (name, file, vector) in
+        files.iter().flat_map(|(name, f)| f.vectors.iter().map(move |v| (name, f, v)))
     {
         count += 1;
-        let right = match (counters.take(vector), &vector.number, &vector.refused) {
+        let taken = counters.take(vector, file.leads_back);
+        let right = match (&taken, &vector.number, &vector.refused) {
             (Ok((number, key)), Some(expected), None) => {
-                number == *expected && vector.counter.as_ref().is_none_or(|told| *told == key)
+                number == expected && vector.counter.as_ref().is_none_or(|told| told == key)
             }
             (Err((slug, field)), None, Some(expected)) => {
-                slug == *expected && field == vector.field
+                slug == expected && *field == vector.field
             }
             _ => false,
         };
         if !right {
-            wrong.push(format!("{name}: {vector:?}: {:?}", counters.take(vector)));
+            wrong.push(format!("{name}: {vector:?}: {taken:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count >= 300, "only {count} vectors were found");
+    assert!(count >= 600, "only {count} vectors were found");
+}
+
+#[test]
+fn every_expression_makes_its_series_and_is_made_of_it() {
+    let mut count = 0;
+    for file in files().into_iter().map(|(_, file)| file) {
+        for Written { series: code, elements } in file.expressions {
+            let definition = file.series.iter().find(|series| series.code == code);
+            let definition = definition.unwrap_or_else(|| panic!("{code} is no series"));
+            let expression = Expression::parse(&elements).unwrap();
+            let head = SeriesDefinition {
+                template: String::new(),
+                variables: BTreeMap::new(),
+                serials: Vec::new(),
+                ..definition.clone()
+            };
+            assert_eq!(expression.define(head).as_ref(), Ok(definition), "{code}");
+            let series = Series::compile(definition.clone()).unwrap();
+            assert_eq!(Expression::of(&series), Ok(expression), "{code}");
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "only {count} expressions were found");
 }
