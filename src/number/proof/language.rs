@@ -89,11 +89,9 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             }
         }
         Part::Phase => Language::Value(ValueRule::printable()),
-        Part::Snowflake => Language::Number {
-            zero: true,
-            most: i64::MAX.unsigned_abs(),
-            width: SNOWFLAKE_DIGITS,
-        },
+        Part::Snowflake => {
+            Language::Number { zero: true, most: i64::MAX.unsigned_abs(), width: SNOWFLAKE_DIGITS }
+        }
         Part::Check(Check::Mod37) => {
             Language::OneOf(('0'..='9').chain('A'..='Z').map(String::from).collect())
         }

@@ -67,8 +67,7 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
     let serials = 0..if has_id { 1 } else { series.serials.len() };
     let hidden: Vec<Option<&str>> = serials.clone().map(|s| hidden(series, s)).collect();
     let keys: Vec<_> = serials.clone().map(|serial| moments::keys(series, serial)).collect();
-    let open =
-        |serial: &usize| !has_id && (hidden[*serial].is_some() || keys[*serial].is_none());
+    let open = |serial: &usize| !has_id && (hidden[*serial].is_some() || keys[*serial].is_none());
     if serials.clone().all(|serial| open(&serial)) {
         unshown(series, &hidden)?;
     }
