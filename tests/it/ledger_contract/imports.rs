@@ -11,7 +11,7 @@ use super::world::{PARTITION, World, at, entry, seed, with};
 /// A series in the partition that the cases use.
 async fn series(world: &World) -> SeriesVersion {
     for index in 0.. {
-        let change = change(&format!("S{index}"), "A-{SEQ}");
+        let change = change(&format!("S{index}"), &format!("S{index}-{{SEQ}}"));
         let saved = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
         if saved.partition == PARTITION {
             return saved;
