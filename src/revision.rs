@@ -135,6 +135,7 @@ pub async fn revise(
         project: record.project.clone(),
         date: Some(record.document_date.clone()),
         context: record.context.clone(),
+        ..Inputs::default()
     };
     let values = first_values(&original.entry.taken);
     let number = &original.entry.number;

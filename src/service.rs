@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, Context, Doubts, FlightNumbers, Incidents, Membership,
-    Peers, Sights,
+    Allocator, AllocatorSettings, Catalog, CatalogStamp, Context, Doubts, FlightNumbers, Incidents,
+    Membership, Peers, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -218,19 +218,23 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
     Ok(())
 }
 
-/// Reloads the catalog when a series has changed, within a second.
+/// Reloads the catalog when a series or reference data have changed, within a second.
 fn watch_series(allocator: Allocator, ledger: SharedLedger, bounds: &AllocatorSettings) -> Task {
     let period = bounds.node_heartbeat.min(Duration::from_millis(500));
     Task::start("series", move |stop| async move {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
-            match ledger.series_stamp().await {
+            match CatalogStamp::read(&ledger).await {
                 Ok(stamp) if stamp == allocator.catalog().stamp() => {}
                 Ok(_) => match Catalog::load(&ledger).await {
                     Ok(catalog) => allocator.replace_catalog(catalog),
-                    Err(error) => tracing::error!(%error, "cannot load changed series"),
+                    Err(error) => {
+                        tracing::error!(%error, "cannot load changed series or reference data");
+                    }
                 },
-                Err(error) => tracing::debug!(%error, "cannot look for changed series"),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot look for changed series or reference data");
+                }
             }
         }
     })

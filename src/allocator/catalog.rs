@@ -5,7 +5,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
-use crate::number::{Mask, RuleError, Series, TemplateError, choose};
+use crate::number::{
+    Explanation, Inputs, Mask, ReferenceData, RuleError, Series, TemplateError, choose, explain,
+};
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
@@ -14,7 +16,26 @@ const PROBES_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Catalog {
     series: Vec<Arc<ServedSeries>>,
-    stamp: i64,
+    reference: Arc<ReferenceData>,
+    stamp: CatalogStamp,
+}
+
+/// Where the ledger stood when a catalog was loaded: differs once anything in it has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CatalogStamp {
+    series: i64,
+    reference: i64,
+}
+
+impl CatalogStamp {
+    /// The stamp of the ledger now.
+    ///
+    /// # Errors
+    /// When the ledger does not answer.
+    pub async fn read(ledger: &SharedLedger) -> Result<Self, LedgerError> {
+        let (series, reference) = (ledger.series_stamp().await?, ledger.reference_stamp().await?);
+        Ok(CatalogStamp { series, reference })
+    }
 }
 
 /// One active series.
@@ -51,7 +72,8 @@ impl Catalog {
     /// See [`CatalogError`].
     pub async fn load(ledger: &SharedLedger) -> Result<Self, CatalogError> {
         // The stamp is read first: a change in between is seen again, never missed.
-        let stamp = ledger.series_stamp().await?;
+        let stamp = CatalogStamp::read(ledger).await?;
+        let reference = Arc::new(ledger.reference_data().await?);
         let mut series = Vec::new();
         for version in ledger.series().await? {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
@@ -61,9 +83,10 @@ impl Catalog {
                     error,
                 }
             })?;
+            let compiled = compiled.with_reference(Arc::clone(&reference));
             series.push(Arc::new(ServedSeries { version, series: compiled }));
         }
-        Ok(Catalog { series, stamp })
+        Ok(Catalog { series, reference, stamp })
     }
 
     /// All active series, by code.
@@ -74,21 +97,29 @@ impl Catalog {
 
     /// The ledger's stamp when this was loaded.
     #[must_use]
-    pub fn stamp(&self) -> i64 {
+    pub fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 
-    /// The series that serves a type and project (R2.9).
+    /// The reference data that all its series share.
+    #[must_use]
+    pub fn reference(&self) -> &ReferenceData {
+        &self.reference
+    }
+
+    /// The series that serves a request (R2.9).
     ///
     /// # Errors
     /// See [`RuleError`].
-    pub fn choose(
-        &self,
-        type_code: &str,
-        project: Option<&str>,
-    ) -> Result<&Arc<ServedSeries>, RuleError> {
-        let index = choose(self.series.iter().map(|served| &served.series), type_code, project)?;
+    pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
+        let index = choose(self.series.iter().map(|served| &served.series), inputs)?;
         Ok(&self.series[index])
+    }
+
+    /// Which series would serve a request, and why the others would not (R2.9).
+    #[must_use]
+    pub fn explain(&self, inputs: &Inputs) -> Vec<Explanation> {
+        explain(self.series.iter().map(|served| &served.series), inputs)
     }
 
     /// The journal row of a range that holds a number, as far as an active series can read the

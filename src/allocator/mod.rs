@@ -34,7 +34,7 @@ mod sights;
 mod ticket;
 mod trimming;
 
-pub use catalog::{Catalog, CatalogError, ServedSeries};
+pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use context::{Context, FlightNumbers};
 pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
@@ -157,6 +157,8 @@ impl Allocator {
             series_code: order.served.version.definition.code.clone(),
             series_id: order.record.series_id,
             version: order.record.version,
+            type_code: order.record.type_code.clone(),
+            project: order.record.project.clone(),
             counter_keys: order.record.counter_keys.clone(),
             serials: names.zip(values).collect(),
         })

@@ -53,9 +53,8 @@ impl Order {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
         }
-        let inputs = &request.inputs;
-        let served = catalog.choose(&inputs.type_code, inputs.project.as_deref())?;
-        let draft = served.series.draft(inputs, clock.now())?;
+        let served = catalog.choose(&request.inputs)?;
+        let draft = served.series.draft(&request.inputs, clock.now())?;
         let series_id = served.version.series_id;
         let serials: Vec<Seed> = served
             .series
@@ -73,17 +72,19 @@ impl Order {
             })
             .collect();
         let payload_digest = digest(&request);
+        // The journal is read by people and programs that do not know ids.
+        let inputs = draft.resolved.unwrap_or(request.inputs);
         let record = Record {
             allocation_id: Uuid::now_v7(),
             series_id,
             version: served.version.version,
-            type_code: request.inputs.type_code,
-            project: request.inputs.project,
+            type_code: inputs.type_code,
+            project: inputs.project,
             scope: draft.scope,
             mask: draft.mask.to_text(),
             document_id: request.document_id,
             document_date: draft.document_date,
-            context: request.inputs.context,
+            context: inputs.context,
             serials: serials.iter().map(|seed| seed.serial.clone()).collect(),
             counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
             user_id: request.user_id,
@@ -160,12 +161,26 @@ impl Order {
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
-/// for another number is part of it, so that such a request is safe to retry too.
+/// for another number is part of it, so that such a request is safe to retry too. It is taken over
+/// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
+/// code and its id are two payloads.
 fn digest(request: &Request) -> String {
-    let Inputs { type_code, project, date, context } = &request.inputs;
+    let Inputs { type_code, type_id, project, project_id, date, context, recipients } =
+        &request.inputs;
     let Request { document_id, count, again, .. } = request;
-    let payload = serde_json::json!([document_id, type_code, project, date, context, count, again]);
-    let hash = Sha256::digest(payload.to_string().as_bytes());
+    let mut payload =
+        serde_json::json!([document_id, type_code, project, date, context, count, again]);
+    // A payload without them hashes as it did before there were any.
+    if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
+        let further = serde_json::json!([type_id, project_id, recipients]);
+        payload.as_array_mut().expect("an array").push(further);
+    }
+    hash(&payload.to_string())
+}
+
+/// The first sixteen bytes of a SHA-256, in hexadecimal.
+fn hash(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -244,5 +259,49 @@ impl Stage {
     #[must_use]
     pub(super) fn is_given_up(&self) -> bool {
         self.0.load(Ordering::Acquire) == GIVEN_UP
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(edit: impl FnOnce(&mut Inputs)) -> Request {
+        let mut inputs = Inputs {
+            type_code: "RFA".into(),
+            project: Some("P".into()),
+            date: Some("2025-12-02".into()),
+            ..Inputs::default()
+        };
+        edit(&mut inputs);
+        Request {
+            inputs,
+            document_id: Some("d1".into()),
+            count: 1,
+            again: false,
+            idempotency_key: Some("not part of it".into()),
+            user_id: "nor this".into(),
+            ip_address: None,
+        }
+    }
+
+    /// Numbers of the journal carry these hashes for as long as retries may come.
+    #[test]
+    fn a_payload_in_codes_hashes_as_it_always_did() {
+        let plain = digest(&request(|_| ()));
+        assert_eq!(plain, hash(r#"["d1","RFA","P","2025-12-02",{},1,false]"#));
+    }
+
+    #[test]
+    fn a_code_and_its_id_are_two_payloads() {
+        let plain = digest(&request(|_| ()));
+        let by_id = digest(&request(|inputs| {
+            inputs.project = None;
+            inputs.project_id = Some("2".into());
+        }));
+        let recipients = digest(&request(|inputs| {
+            inputs.recipients.push(crate::number::Recipient::default());
+        }));
+        assert!(plain != by_id && plain != recipients && by_id != recipients);
     }
 }

@@ -4,6 +4,7 @@
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
 pub mod drain;
+pub mod explain;
 pub mod fallback;
 pub mod gaps;
 mod inputs;
@@ -13,6 +14,7 @@ mod output;
 pub mod parse;
 pub mod preview;
 pub mod reconcile;
+pub mod reference;
 mod restored;
 pub mod revise;
 pub mod series;
@@ -57,7 +59,10 @@ pub enum Command {
     Revise(revise::ReviseArgs),
     /// Read a number back into its parts
     Parse(parse::ParseArgs),
-    /// Save series files, list and show series
+    /// Save tables of ids and codes, and memberships, from CSV files; list them
+    #[command(subcommand)]
+    Reference(reference::ReferenceCommand),
+    /// Save series files, list and show series, explain which one serves a request
     #[command(subcommand)]
     Series(series::SeriesCommand),
     /// Print partitions, owners, epochs, nodes, lags, ceilings and totals
@@ -106,6 +111,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
         Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,
         Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
+        Command::Reference(command) => reference::run(&settings.prepare("warn")?, command).await,
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,

@@ -1,4 +1,4 @@
-//! `numerator series apply | list | show`: series files into the ledger, and out of it again.
+//! `numerator series apply | list | show | explain`: series files into the ledger, and out again.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,6 +10,7 @@ use comfy_table::Table;
 use comfy_table::presets;
 use serde::Serialize;
 
+use super::explain::ExplainArgs;
 use super::output::{print, print_json};
 use super::session::{clock, open_catalog, open_ledger};
 use crate::config::Settings;
@@ -29,6 +30,8 @@ pub enum SeriesCommand {
     List(ListArgs),
     /// Show one series as a series file
     Show(ShowArgs),
+    /// Tell which series would serve a request, and why the others would not
+    Explain(ExplainArgs),
 }
 
 /// What to save.
@@ -72,6 +75,7 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
+        SeriesCommand::Explain(args) => super::explain::run(settings, args).await,
     }
 }
 

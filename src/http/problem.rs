@@ -3,6 +3,8 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
+mod unavailable;
+
 use std::fmt;
 
 use axum::body::Body;
@@ -14,9 +16,10 @@ use utoipa::ToSchema;
 
 use super::language::{Language, user_message};
 use super::serials::SerialStanding;
-use crate::allocator::{AllocError, NumberTaken, Unavailable};
+use crate::allocator::{AllocError, NumberTaken};
 use crate::ledger::LedgerError;
 use crate::number::{InputError, RuleError};
+use unavailable::unavailable;
 
 /// Declares the slugs: variant, slug, status, title.
 macro_rules! slugs {
@@ -91,6 +94,12 @@ slugs! {
         "A value holds a character that is not allowed",
     InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "The date is not one",
     TimeRequired "time-required" UNPROCESSABLE_ENTITY "The template needs a time of day",
+    UnknownReference "unknown-reference" UNPROCESSABLE_ENTITY
+        "The reference data have no such code or id",
+    InactiveReference "inactive-reference" UNPROCESSABLE_ENTITY "A code or id is inactive",
+    NotAMember "not-a-member" UNPROCESSABLE_ENTITY "The originator is no member of the project",
+    ProjectAmbiguous "project-ambiguous" UNPROCESSABLE_ENTITY
+        "The originator is a member of several projects",
     IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY
         "The idempotency key was used for another payload",
     Internal "internal" INTERNAL_SERVER_ERROR "The service met a bug",
@@ -351,39 +360,6 @@ impl From<&AllocError> for Problem {
 impl From<AllocError> for Problem {
     fn from(error: AllocError) -> Self {
         Problem::from(&error)
-    }
-}
-
-/// Slug and words for whatever is missing. The words name the setting or the act that helps.
-fn unavailable(why: Unavailable) -> (Slug, &'static str) {
-    match why {
-        Unavailable::CeilingReached => (
-            Slug::CeilingReached,
-            "the counter needs a higher ceiling, which the ledger must grant",
-        ),
-        Unavailable::OutboxFull => {
-            (Slug::OutboxFull, "the journal is behind; numbers are issued again when it caught up")
-        }
-        Unavailable::QueueFull => {
-            (Slug::QueueFull, "more requests wait for the partition than allocator.queue_max")
-        }
-        Unavailable::Redis => (Slug::RedisUnavailable, "the partition's Redis does not answer"),
-        Unavailable::NoRedis => {
-            (Slug::RedisUnavailable, "the partition belongs to Redis; set redis.url")
-        }
-        Unavailable::ForeignRedis => (
-            Slug::RedisUnavailable,
-            "the Redis of redis.url counts for another ledger; name another one, or another \
-             database of it (redis://host/1)",
-        ),
-        Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
-        Unavailable::Lock => {
-            (Slug::LockTimeout, "another transaction of the ledger holds a lock that it needs")
-        }
-        Unavailable::Held => {
-            (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
-        }
-        Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
     }
 }
 

@@ -13,6 +13,7 @@ mod grid;
 mod line;
 mod patience;
 mod postgres;
+mod reference_plan;
 mod rows;
 mod serials;
 mod sqlite;
@@ -20,6 +21,7 @@ mod witness;
 
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use serials::SerialLedger;
 
@@ -32,7 +34,7 @@ use uuid::Uuid;
 
 use crate::clock::SharedClock;
 use crate::node::NodeId;
-use crate::number::TakenRange;
+use crate::number::{ReferenceData, TakenRange};
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
@@ -56,7 +58,8 @@ pub trait Ledger: Documents + SerialLedger {
     ///
     /// # Errors
     /// `Refused` when two active series would then serve a request equally well, and when a series
-    /// that has counters would change to or from `gapless`, and with it its partition (F8).
+    /// that has counters would change to or from `gapless`, and with it its partition (F8), or
+    /// would name its counters by other tables (R4.6).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
@@ -67,6 +70,22 @@ pub trait Ledger: Documents + SerialLedger {
 
     /// The highest version id: changes whenever any series does.
     async fn series_stamp(&self) -> Result<i64, LedgerError>;
+
+    // --- reference data ----------------------------------------------------------------------
+
+    /// Saves rows and memberships of reference data, all or none; what each of them changed. One
+    /// that changes nothing is not an error.
+    ///
+    /// # Errors
+    /// `Refused` with the mistakes that [`plan_reference`] finds.
+    async fn apply_reference(&self, change: &ReferenceChange)
+    -> Result<ReferencePlan, LedgerError>;
+
+    /// All reference data.
+    async fn reference_data(&self) -> Result<ReferenceData, LedgerError>;
+
+    /// Rises whenever any reference data change.
+    async fn reference_stamp(&self) -> Result<i64, LedgerError>;
 
     // --- nodes and partitions --------------------------------------------------------------
 

@@ -2,19 +2,22 @@
 //! used without further checks; nothing here looks at a request.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
+use super::reference::is_table_name;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
+use super::served::{ORIGINATORS, Served};
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::{NUMBER_MAX, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
-use super::{Serial, Series, VariableDefinition};
+use super::{ReferenceData, Serial, Series, VariableDefinition};
 
 /// Longest code of a series, in characters.
 const CODE_CHARS_MAX: usize = 64;
@@ -39,6 +42,7 @@ const VARIABLES_MAX: usize = 64;
 pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
     check_texts(&definition)?;
     check_serves(&definition)?;
+    check_references(&definition)?;
     let zone = zone(&definition)?;
     let mut variables = variables(&definition)?;
     check_serial_names(&definition)?;
@@ -59,7 +63,20 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     }
     let mut used = scope.iter().chain(counters.iter().flat_map(|rule| &rule.dimensions));
     let project_needed = parts.contains(&Part::Project) || used.any(|d| *d == Dimension::Project);
-    Ok(Series { definition, serials, counters, scope, parts, variables, project_needed, zone })
+    let reference = Arc::<ReferenceData>::default();
+    let served = Served::of(&definition, &reference);
+    Ok(Series {
+        definition,
+        serials,
+        counters,
+        scope,
+        parts,
+        variables,
+        project_needed,
+        zone,
+        reference,
+        served,
+    })
 }
 
 /// A flaw of a field, as the result of any check.
@@ -123,7 +140,7 @@ fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     }
 }
 
-/// Types and projects: each a value that a request can bring, none twice.
+/// Each a value that a request can bring, none twice.
 fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     let serves = &definition.serves;
     if serves.types.is_empty() {
@@ -132,6 +149,8 @@ fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     for (field, values) in [
         ("serves.types", &serves.types),
         ("serves.projects", &serves.projects),
+        ("serves.originators", &serves.originators),
+        ("serves.sub_types", &serves.sub_types),
         ("serves.undetermined_types", &serves.undetermined_types),
     ] {
         check_count(field, values.len(), SERVED_MAX, "entries")?;
@@ -146,6 +165,32 @@ fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     }
     if serves.undetermined_types.iter().any(|undetermined| serves.types.contains(undetermined)) {
         return at("serves.undetermined_types", FieldFlaw::Contradiction { other: "serves.types" });
+    }
+    Ok(())
+}
+
+/// Names of tables, and what memberships are looked up for.
+fn check_references(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    let references = &definition.references;
+    let mut tables = vec![
+        ("references.project".to_owned(), &references.project),
+        ("references.type".to_owned(), &references.type_code),
+    ];
+    for (name, variable) in &definition.variables {
+        tables.push((format!("variables.{}.reference", excerpt(name)), &variable.reference));
+    }
+    for (field, table) in tables {
+        if let Some(table) = table.as_ref().filter(|table| !is_table_name(table)) {
+            return syntax(&field, table, "a lower-case word such as organizations");
+        }
+    }
+    let originator = |name: &&str| {
+        definition.variables.get(*name).is_some_and(|variable| variable.reference.is_some())
+    };
+    if references.membership
+        && (references.project.is_none() || !ORIGINATORS.iter().any(originator))
+    {
+        return at("references.membership", FieldFlaw::Membership);
     }
     Ok(())
 }
@@ -170,8 +215,8 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
             let flaw = FieldFlaw::Contradiction { other: "default" };
             return at(&format!("{path}.required"), flaw);
         }
-        let (required, default) = (declared.required, declared.default.clone());
-        Ok(Variable { name: name.clone(), rule, required, default, shown: false })
+        let VariableDefinition { required, default, reference, .. } = declared.clone();
+        Ok(Variable { name: name.clone(), rule, required, default, reference, shown: false })
     };
     definition.variables.iter().map(compile).collect()
 }

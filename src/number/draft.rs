@@ -22,15 +22,34 @@ pub(super) const ABSENT: &str = "0";
 /// The part of a request that the numbering language reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// Document type.
+    /// Document type; empty where `type_id` names it.
     pub type_code: String,
+    /// Id of the document type in the series' table, instead of its code.
+    pub type_id: Option<String>,
     /// Project, where the caller names one.
     pub project: Option<String>,
+    /// Id of the project in the series' table, instead of its code.
+    pub project_id: Option<String>,
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
-    /// Values of declared variables.
+    /// Values of declared variables: `X`, or for one of a table `x_id`, its id.
     pub context: BTreeMap<String, String>,
+    /// Who the document goes to: `RECIPIENT` is the first of kind TO (R2.1).
+    pub recipients: Vec<Recipient>,
+}
+
+/// One recipient of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipient {
+    /// Its code.
+    pub code: Option<String>,
+    /// Its id in the table of the series' `RECIPIENT`, instead of its code.
+    pub id: Option<String>,
+    /// `TO`, `CC` and the like.
+    pub kind: String,
+    /// Its place among the recipients; those of one place stand as they were sent.
+    pub order: i64,
 }
 
 /// A checked request: which counters to take from, and the number but for its values.
@@ -44,6 +63,9 @@ pub struct Draft {
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
+    /// The request in codes alone, where it was sent in another form: with ids, with recipients,
+    /// with codes of before a renaming, or without the project that follows from its originator.
+    pub resolved: Option<Inputs>,
 }
 
 /// A request's values, checked and in normal form C.
@@ -58,6 +80,8 @@ struct Values<'s> {
 
 /// Checks everything, then names the counters, then fills the mask.
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+    let resolved = super::resolve::resolve(series, inputs)?;
+    let inputs = resolved.as_ref().unwrap_or(inputs);
     let values = Values::check(series, inputs, now)?;
     let date = values.time.date();
     let keys = series.counters.iter().map(|rule| {
@@ -67,7 +91,14 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     });
     let keys = keys.collect();
     let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
-    Ok(Draft { keys, mask: values.mask(inputs)?, scope, document_date: date.to_string() })
+    let (mask, document_date) = (values.mask(inputs)?, date.to_string());
+    Ok(Draft { keys, mask, scope, document_date, resolved })
+}
+
+/// The number but for its values, of a request that is in codes: no table is asked, so that a
+/// number of the journal comes out as it was, whatever was renamed since.
+pub(super) fn mask(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Mask, InputError> {
+    Values::check(series, inputs, now)?.mask(inputs)
 }
 
 impl<'s> Values<'s> {
@@ -91,15 +122,21 @@ impl<'s> Values<'s> {
         Ok(Values { series, type_code, project, variables, time })
     }
 
-    /// Dimensions with their values.
+    /// Dimensions with their values: ids where the series has a table of them.
     fn pairs(&self, dimensions: &[Dimension]) -> Vec<(String, String)> {
-        let pair = |dimension: &Dimension| match *dimension {
-            Dimension::Project => ("project".into(), absent_or(self.project.as_deref())),
-            Dimension::Type => ("type".into(), self.type_code.clone()),
-            Dimension::Variable(index) => {
-                let name = self.series.variables[index].name.clone();
-                (name, absent_or(self.variables[index].as_deref()))
-            }
+        let pair = |dimension: &Dimension| {
+            let value = match *dimension {
+                Dimension::Project => self.project.as_deref(),
+                Dimension::Type => Some(self.type_code.as_str()),
+                Dimension::Variable(index) => self.variables[index].as_deref(),
+            };
+            let value = value.unwrap_or(ABSENT);
+            let id = self.series.table_of(*dimension).filter(|_| value != ABSENT).map(|table| {
+                let row = self.series.reference.by_code(table, value);
+                // `resolve` refused the rest; a code in place of its id would be another counter.
+                row.expect("a checked value is in its table").id.clone()
+            });
+            (self.series.key_name(*dimension), id.unwrap_or_else(|| value.to_owned()))
         };
         dimensions.iter().map(pair).collect()
     }
@@ -135,11 +172,6 @@ impl<'s> Values<'s> {
     }
 }
 
-/// A dimension's value for the key.
-fn absent_or(value: Option<&str>) -> String {
-    value.unwrap_or(ABSENT).to_owned()
-}
-
 /// The type or the project.
 fn plain_value(
     series: &Series,
@@ -171,12 +203,12 @@ fn variable_value(
     }
 }
 
-fn missing(series: &Series, field: String) -> InputError {
+pub(super) fn missing(series: &Series, field: String) -> InputError {
     InputError::MissingVariable { field, series: series.definition.code.clone() }
 }
 
 /// Why a name is no variable of the series, and where its value belongs.
-fn unknown(series: &Series, name: &str) -> InputError {
+pub(super) fn unknown(series: &Series, name: &str) -> InputError {
     let declared: Vec<&str> = series.variables.iter().map(|v| v.name.as_str()).collect();
     let known = match name {
         "PROJECT" => "give it as `project`, outside the context".into(),

@@ -18,10 +18,13 @@ mod parse;
 mod pattern;
 mod period;
 mod range;
+mod reference;
+mod resolve;
 mod revision;
 mod rules;
 mod series;
 mod series_file;
+mod served;
 mod template;
 mod template_error;
 #[cfg(test)]
@@ -29,22 +32,28 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+mod ties;
 mod value;
 
 pub use definition::{
-    Policy, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
+    Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
 };
-pub use draft::{Draft, Inputs};
+pub use draft::{Draft, Inputs, Recipient};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};
+pub use reference::{
+    Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,
+    is_table_name,
+};
 pub use revision::{Original, RevisedNumber, RevisionError};
-pub use rules::{Choice, RuleError, check_rules, choose};
+pub use rules::{Choice, Explanation, RuleError, Verdict, choose, explain};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
+pub use ties::check_rules;
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).

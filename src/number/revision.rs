@@ -83,7 +83,7 @@ pub(super) fn revise(
 
 fn render(series: &Series, inputs: &Inputs, values: &[u64]) -> Result<String, InputError> {
     // The date is given, with its time of day where one is shown: the present plays no part.
-    series.draft(inputs, Timestamp::UNIX_EPOCH)?.mask.fill(values)
+    super::draft::mask(series, inputs, Timestamp::UNIX_EPOCH)?.fill(values)
 }
 
 /// The document's date; with the time of day that the number shows, where it shows one.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Inputs, Policy, Reset, SerialDefinition, Series, SeriesDefinition, Serves, TemplateError,
+    Inputs, Membership, Policy, ReferenceRow, References, Reset, SerialDefinition, Series,
+    SeriesDefinition, Serves, TemplateError,
 };
 
 /// A definition with one serial and the type `T`.
@@ -18,6 +19,7 @@ pub(super) fn definition() -> SeriesDefinition {
         template: "{SEQ:3}".into(),
         timezone: None,
         unique_within: Vec::new(),
+        references: References::default(),
         variables: BTreeMap::new(),
         serials: vec![serial("SEQ")],
     }
@@ -54,5 +56,18 @@ pub(super) fn inputs(
         project: some(project),
         date: some(date),
         context: context.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
+        ..Inputs::default()
     }
+}
+
+/// A row of a table, its name the same as its code.
+pub(super) fn reference(table: &str, id: &str, code: &str, active: bool) -> ReferenceRow {
+    let [table, id, code] = [table, id, code].map(str::to_owned);
+    ReferenceRow { table, id, name: code.clone(), code, active, former_codes: Vec::new() }
+}
+
+/// An active membership: table and id of the member, and of what it belongs to.
+pub(super) fn member(member: (&str, &str), of: (&str, &str)) -> Membership {
+    let [table, id, of_table, of_id] = [member.0, member.1, of.0, of.1].map(str::to_owned);
+    Membership { table, id, of_table, of_id, active: true }
 }

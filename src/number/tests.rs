@@ -4,4 +4,5 @@
 mod properties;
 mod reference_docs;
 mod reference_numbers;
+mod references;
 mod refusals;

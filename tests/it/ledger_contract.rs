@@ -10,6 +10,7 @@ mod journal;
 mod lookups;
 mod opening;
 mod partitions;
+mod references;
 mod restored;
 mod seeds;
 mod serials;
@@ -66,6 +67,14 @@ ledger_contract! {
         a_heartbeat_counts_and_a_node_that_left_is_gone
         a_retired_node_is_gone
         events_come_back_newest_first
+    }
+    references {
+        rows_are_added_renamed_and_deactivated_and_the_stamp_tells
+        a_code_belongs_to_its_id_for_ever
+        codes_are_compared_byte_for_byte
+        memberships_begin_and_end_between_rows_that_exist
+        of_many_importers_of_one_code_one_gets_it
+        a_series_with_counters_keeps_the_tables_that_name_them
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

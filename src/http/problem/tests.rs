@@ -6,6 +6,7 @@ use axum::body::to_bytes;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::allocator::Unavailable;
 
 async fn rendered(problem: &Problem, language: Language) -> (Response, Value) {
     let response = problem.render("call-1", language);

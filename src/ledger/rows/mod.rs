@@ -5,6 +5,7 @@ mod counter;
 mod document;
 mod journal;
 mod partition;
+mod reference;
 mod serials;
 mod series;
 
@@ -12,5 +13,6 @@ pub use counter::*;
 pub use document::*;
 pub use journal::*;
 pub use partition::*;
+pub use reference::*;
 pub use serials::*;
 pub use series::*;

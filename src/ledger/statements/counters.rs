@@ -6,6 +6,7 @@ use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bytes, commit, 
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
+use crate::number::SeriesDefinition;
 
 /// Most counters of a page.
 const PAGE_MAX: u32 = 10_000;
@@ -132,7 +133,7 @@ pub(super) async fn lock_or_create(
     if let Some(resolved) = lock(conn, seed).await? {
         return of_partition(resolved, at.partition);
     }
-    must_live_here(conn, at.partition, seed.series_id).await?;
+    must_fit_its_series(conn, at.partition, seed).await?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -161,23 +162,30 @@ fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerEr
 }
 
 fn moved() -> LedgerError {
-    let why = "the policy of the series has just changed; send the request again";
+    let why = "the series has just changed; send the request again";
     LedgerError::Refused(why.into())
 }
 
-/// Refuses a first counter in a partition that its series has left meanwhile, and keeps the series
-/// from leaving until the transaction ends (F8).
-async fn must_live_here(
+/// Refuses a first counter in a partition that its series has left meanwhile, and one that is named
+/// by codes where the series counts by ids now, or the other way round: two counters would give the
+/// same numbers. Keeps the series as it is until the transaction ends (F8).
+async fn must_fit_its_series(
     conn: &mut Conn,
     partition: u32,
-    series_id: i64,
+    seed: &Seed,
 ) -> Result<(), LedgerError> {
-    let home: Option<i32> =
-        sqlx::query_scalar(for_share!("select partition from series where series_id = $1"))
-            .bind(series_id)
-            .fetch_optional(conn)
-            .await?;
-    if home.is_some_and(|home| u32::try_from(home) != Ok(partition)) {
+    let series = sqlx::query(for_share!(
+        "select s.partition, v.definition from series s join series_version v \
+         on v.series_id = s.series_id and v.version = s.active_version where s.series_id = $1"
+    ))
+    .bind(seed.series_id)
+    .fetch_optional(conn)
+    .await?;
+    let Some(series) = series else { return Ok(()) };
+    let home: i32 = series.try_get("partition")?;
+    let definition: SeriesDefinition =
+        columns::from_json(series.try_get("definition")?, "series_version.definition")?;
+    if u32::try_from(home) != Ok(partition) || !definition.refers_like(&seed.key) {
         return Err(moved());
     }
     Ok(())

@@ -15,6 +15,7 @@ mod nodes;
 mod partitions;
 mod records;
 mod recovery;
+mod reference;
 mod restored;
 mod seed;
 mod serials;
@@ -33,11 +34,12 @@ use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
     Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
-    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Released,
-    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise,
+    ReferenceChange, ReferencePlan, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
+    Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
-use crate::number::TakenRange;
+use crate::number::{ReferenceData, TakenRange};
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -91,6 +93,21 @@ impl Ledger for Engine {
 
     async fn series_stamp(&self) -> Result<i64, LedgerError> {
         call!(self, store => setup::series_stamp(&store))
+    }
+
+    async fn apply_reference(
+        &self,
+        change: &ReferenceChange,
+    ) -> Result<ReferencePlan, LedgerError> {
+        search!(self, store => reference::apply(&store, change))
+    }
+
+    async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
+        call!(self, store => reference::data(&store))
+    }
+
+    async fn reference_stamp(&self) -> Result<i64, LedgerError> {
+        call!(self, store => reference::stamp(&store))
     }
 
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {

@@ -105,7 +105,12 @@ async fn apply_one(
         Some(active) if active.definition == change.definition => return Ok(active),
         Some(active) => {
             if partition != active.partition {
-                must_be_unused(conn, &active).await?;
+                must_be_unused(conn, &active, "its policy cannot change to or from `gapless`")
+                    .await?;
+            }
+            // The same document would be counted by another counter, from its first value on.
+            if change.definition.refers_otherwise_than(&active.definition) {
+                must_be_unused(conn, &active, "its counters cannot refer to other tables").await?;
             }
             (active.series_id, activate_next(conn, active.series_id, partition).await?)
         }
@@ -173,8 +178,13 @@ fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
     }
 }
 
-/// Refuses to move a series that has counters: two partitions would count one of them (F8).
-async fn must_be_unused(conn: &mut Conn, series: &SeriesVersion) -> Result<(), LedgerError> {
+/// Refuses a change of a series that has counters: after it, two counters would give the numbers of
+/// one (F8).
+async fn must_be_unused(
+    conn: &mut Conn,
+    series: &SeriesVersion,
+    change: &str,
+) -> Result<(), LedgerError> {
     // Whoever creates its first counter holds this row meanwhile, or waits for this transaction.
     sqlx::query(for_update!("select partition from series where series_id = $1"))
         .bind(series.series_id)
@@ -190,8 +200,8 @@ async fn must_be_unused(conn: &mut Conn, series: &SeriesVersion) -> Result<(), L
     }
     let code = &series.definition.code;
     Err(LedgerError::Refused(format!(
-        "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \
-         apply a new series, of another code, instead"
+        "series {code} has issued numbers: {change} any more; apply a new series, of another code, \
+         instead"
     )))
 }
 

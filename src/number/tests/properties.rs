@@ -103,6 +103,7 @@ impl Case {
             project: Some(self.project.clone()),
             date: None,
             context: given.map(|(name, value)| (name.to_string(), value.clone())).collect(),
+            ..Inputs::default()
         }
     }
 

@@ -1,0 +1,37 @@
+//! What a caller is told where numbers cannot be taken for now: never a cause from inside.
+
+use super::Slug;
+use crate::allocator::Unavailable;
+
+/// Slug and words for whatever is missing. The words name the setting or the act that helps.
+pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
+    match why {
+        Unavailable::CeilingReached => (
+            Slug::CeilingReached,
+            "the counter needs a higher ceiling, which the ledger must grant",
+        ),
+        Unavailable::OutboxFull => {
+            (Slug::OutboxFull, "the journal is behind; numbers are issued again when it caught up")
+        }
+        Unavailable::QueueFull => {
+            (Slug::QueueFull, "more requests wait for the partition than allocator.queue_max")
+        }
+        Unavailable::Redis => (Slug::RedisUnavailable, "the partition's Redis does not answer"),
+        Unavailable::NoRedis => {
+            (Slug::RedisUnavailable, "the partition belongs to Redis; set redis.url")
+        }
+        Unavailable::ForeignRedis => (
+            Slug::RedisUnavailable,
+            "the Redis of redis.url counts for another ledger; name another one, or another \
+             database of it (redis://host/1)",
+        ),
+        Unavailable::Ledger => (Slug::DatabaseConnection, "the ledger does not answer"),
+        Unavailable::Lock => {
+            (Slug::LockTimeout, "another transaction of the ledger holds a lock that it needs")
+        }
+        Unavailable::Held => {
+            (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
+        }
+        Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
+    }
+}
