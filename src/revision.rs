@@ -4,6 +4,7 @@
 //! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
 //! partition: nothing is taken, no lane and no Redis is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -25,6 +26,9 @@ const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::
 
 /// Most numbers of a document among which one is looked for by its series.
 const NUMBERS_MAX: u32 = 100;
+
+/// How much of an unknown code is told back, in characters: no code is longer.
+const CODE_SHOWN_MAX: usize = 64;
 
 /// Numbers named where a document has several.
 const NAMED_MAX: usize = 5;
@@ -181,7 +185,8 @@ async fn find(ledger: &SharedLedger, request: &RevisionRequest) -> Result<Journa
         Some(code) => {
             let active = ledger.series().await?;
             let found = active.iter().find(|version| version.definition.code == *code);
-            let no_series = || ReviseError::NoSeries { code: code.clone() };
+            let no_series =
+                || ReviseError::NoSeries { code: code.chars().take(CODE_SHOWN_MAX).collect() };
             Some(found.ok_or_else(no_series)?.series_id)
         }
     };
@@ -228,6 +233,10 @@ async fn issuing_series(ledger: &SharedLedger, row: &JournalRow) -> Result<Serie
     let version = ledger.series_version(record.series_id, record.version).await?;
     let named = || format!("series {} version {}", record.series_id, record.version);
     let version = version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
-    Series::compile(version.definition)
-        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))
+    let series = Series::compile(version.definition)
+        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))?;
+    if !series.refers() {
+        return Ok(series);
+    }
+    Ok(series.with_reference(Arc::new(ledger.reference_data().await?)))
 }

@@ -9,14 +9,14 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, CatalogStamp, Context, Doubts, FlightNumbers, Incidents,
+    Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
     Membership, Peers, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::journal;
-use crate::ledger::{self, Deployment, SeriesChange, SharedLedger};
+use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::number;
 use crate::reconciler::Reconciler;
@@ -109,7 +109,7 @@ impl Service {
         }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
         if mode == Mode::Serve {
-            tasks.push(watch_series(allocator.clone(), Arc::clone(&ledger), bounds));
+            tasks.push(watch_series(allocator.clone(), bounds));
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
         let service = Service { allocator, ledger, clock, metrics, context, tasks, stop_max };
@@ -204,6 +204,7 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
     }
     let change = |definition| SeriesChange {
         definition,
+        expected: Expected::Anything,
         saved_by: "numerator".into(),
         reason: "built-in series for an empty embedded ledger".into(),
         saved_at_us: clock.now_us(),
@@ -218,22 +219,19 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
     Ok(())
 }
 
-/// Reloads the catalog when a series or reference data have changed, within a second.
-fn watch_series(allocator: Allocator, ledger: SharedLedger, bounds: &AllocatorSettings) -> Task {
+/// Sees changes of series and reference data, within a second.
+fn watch_series(allocator: Allocator, bounds: &AllocatorSettings) -> Task {
     let period = bounds.node_heartbeat.min(Duration::from_millis(500));
     Task::start("series", move |stop| async move {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
-            match CatalogStamp::read(&ledger).await {
-                Ok(stamp) if stamp == allocator.catalog().stamp() => {}
-                Ok(_) => match Catalog::load(&ledger).await {
-                    Ok(catalog) => allocator.replace_catalog(catalog),
-                    Err(error) => {
-                        tracing::error!(%error, "cannot load changed series or reference data");
-                    }
-                },
-                Err(error) => {
+            match allocator.refresh_catalog().await {
+                Ok(()) => {}
+                Err(CatalogError::Ledger(error)) => {
                     tracing::debug!(%error, "cannot look for changed series or reference data");
+                }
+                Err(error) => {
+                    tracing::error!(%error, "cannot load changed series or reference data");
                 }
             }
         }

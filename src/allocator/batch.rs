@@ -133,6 +133,8 @@ impl Batch {
     pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
         match error {
             LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
+                // Nothing was committed: each half boards again.
+                self.disembark();
                 let right = self.tickets.split_off(self.tickets.len() / 2);
                 Failed::Halved([self, Batch::new(right)])
             }
@@ -223,6 +225,7 @@ fn answer(context: &Arc<Context>, at: At, ticket: Ticket, outcome: TakeOutcome) 
         TakeOutcome::Exhausted { serial } => {
             Err(replay::exhausted(&ticket.order, usize::from(serial)))
         }
+        TakeOutcome::BeforeLast { last_date } => Err(replay::before_last(&ticket.order, last_date)),
         TakeOutcome::Collided { number } => {
             let code = &ticket.order.served.version.definition.code;
             tracing::error!(number, series = code, "another counter rendered the same number");
@@ -238,6 +241,7 @@ fn order(ticket: &Ticket, since_us: i64) -> TakeOrder {
     TakeOrder {
         record: Arc::clone(&ticket.order.record),
         count: ticket.order.count,
+        family: ticket.order.family.clone(),
         serials: ticket.order.serials.clone(),
         question: ticket.order.question(since_us),
         retry_count: ticket.retry_count(),

@@ -1,4 +1,4 @@
-//! The active series, compiled; replaced as a whole, so that no number is made by half a change.
+//! The series, compiled; replaced as a whole, so that no number is made by half a change.
 
 use std::sync::Arc;
 
@@ -12,10 +12,12 @@ use crate::number::{
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
 
-/// The active series of the ledger, compiled; replaced as a whole when any of them changes.
+/// The series of the ledger, compiled; replaced as a whole when any of them changes.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    series: Vec<Arc<ServedSeries>>,
+    active: Vec<Arc<ServedSeries>>,
+    /// Those that serve no request: their numbers can still be read.
+    inactive: Vec<Arc<ServedSeries>>,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -38,7 +40,7 @@ impl CatalogStamp {
     }
 }
 
-/// One active series.
+/// One series.
 #[derive(Debug)]
 pub struct ServedSeries {
     /// Its row in the ledger.
@@ -66,7 +68,7 @@ pub enum CatalogError {
 }
 
 impl Catalog {
-    /// Reads and compiles the active series.
+    /// Reads and compiles the series.
     ///
     /// # Errors
     /// See [`CatalogError`].
@@ -74,7 +76,7 @@ impl Catalog {
         // The stamp is read first: a change in between is seen again, never missed.
         let stamp = CatalogStamp::read(ledger).await?;
         let reference = Arc::new(ledger.reference_data().await?);
-        let mut series = Vec::new();
+        let (mut active, mut inactive) = (Vec::new(), Vec::new());
         for version in ledger.series().await? {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
                 CatalogError::Series {
@@ -84,15 +86,27 @@ impl Catalog {
                 }
             })?;
             let compiled = compiled.with_reference(Arc::clone(&reference));
-            series.push(Arc::new(ServedSeries { version, series: compiled }));
+            let list = if version.active { &mut active } else { &mut inactive };
+            list.push(Arc::new(ServedSeries { version, series: compiled }));
         }
-        Ok(Catalog { series, reference, stamp })
+        Ok(Catalog { active, inactive, reference, stamp })
     }
 
     /// All active series, by code.
     #[must_use]
-    pub fn all(&self) -> &[Arc<ServedSeries>] {
-        &self.series
+    pub fn active(&self) -> &[Arc<ServedSeries>] {
+        &self.active
+    }
+
+    /// All series that are deactivated, by code (R4.3).
+    #[must_use]
+    pub fn inactive(&self) -> &[Arc<ServedSeries>] {
+        &self.inactive
+    }
+
+    /// All series, the active ones first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<ServedSeries>> {
+        self.active.iter().chain(&self.inactive)
     }
 
     /// The ledger's stamp when this was loaded.
@@ -103,26 +117,42 @@ impl Catalog {
 
     /// The reference data that all its series share.
     #[must_use]
-    pub fn reference(&self) -> &ReferenceData {
+    pub fn reference(&self) -> &Arc<ReferenceData> {
         &self.reference
     }
 
-    /// The series that serves a request (R2.9).
+    /// The active series that serves a request (R2.9).
     ///
     /// # Errors
     /// See [`RuleError`].
     pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
-        let index = choose(self.series.iter().map(|served| &served.series), inputs)?;
-        Ok(&self.series[index])
+        let active = self.active.iter().map(|served| &served.series);
+        match choose(active, inputs) {
+            Ok(index) => Ok(&self.active[index]),
+            Err(error) => Err(self.know_inactive(error, inputs)),
+        }
     }
 
-    /// Which series would serve a request, and why the others would not (R2.9).
+    /// Which active series would serve a request, and why the others would not (R2.9).
     #[must_use]
     pub fn explain(&self, inputs: &Inputs) -> Vec<Explanation> {
-        explain(self.series.iter().map(|served| &served.series), inputs)
+        explain(self.active.iter().map(|served| &served.series), inputs)
     }
 
-    /// The journal row of a range that holds a number, as far as an active series can read the
+    /// A type that only series serve that are deactivated is not unknown (R4.3).
+    fn know_inactive(&self, error: RuleError, inputs: &Inputs) -> RuleError {
+        let serves = |served: &&Arc<ServedSeries>| served.series.names_type_of(inputs);
+        match (error, self.inactive.iter().find(serves)) {
+            (RuleError::UnknownType { type_code, .. }, Some(served)) => {
+                let code = &served.version.definition.code;
+                let hint = format!("series {code} numbers it, and is not active");
+                RuleError::TypeNotConfigured { type_code, hint }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// The journal row of a range that holds a number, as far as a series can read the
     /// number and it shows which counter it came from. A range stands in the journal under its
     /// first number only, so its other numbers are found by their value.
     ///
@@ -134,7 +164,7 @@ impl Catalog {
         number: &str,
     ) -> Result<Option<JournalRow>, LedgerError> {
         let mut probes = 0;
-        for served in &self.series {
+        for served in self.all() {
             let Ok(parsed) = served.series.parse(number) else { continue };
             let Some(first) = parsed.serials.first() else { continue };
             let value = first.value;

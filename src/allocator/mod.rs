@@ -23,6 +23,7 @@ mod order;
 mod owed;
 mod ownership;
 mod peers;
+mod preview;
 mod readings;
 mod redis_path;
 mod replay;
@@ -51,6 +52,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::ledger::LedgerError;
 use crate::task::Task;
 use lane::{Lane, LaneStatus, SharedStatus, unavailable};
 use ticket::{Order, Stage, Ticket};
@@ -64,6 +66,8 @@ pub struct Allocator {
 struct Shared {
     context: Arc<Context>,
     catalog: RwLock<Arc<Catalog>>,
+    /// Held while series are read again.
+    refreshing: tokio::sync::Mutex<()>,
     lanes: Vec<LaneHandle>,
     stopping: AtomicBool,
 }
@@ -84,7 +88,9 @@ impl Allocator {
             .collect();
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
-        Allocator { shared: Arc::new(Shared { context, catalog, lanes, stopping }) }
+        let refreshing = tokio::sync::Mutex::default();
+        let shared = Shared { context, catalog, refreshing, lanes, stopping };
+        Allocator { shared: Arc::new(shared) }
     }
 
     /// Issues a number (or a range of `count`) for a request.
@@ -99,6 +105,9 @@ impl Allocator {
         let order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
+        }
+        if let Some(closed) = order.closed.clone() {
+            return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
         }
         let partition = order.served.version.partition;
         let lane = &self.shared.lanes[partition as usize];
@@ -128,51 +137,42 @@ impl Allocator {
         }
     }
 
-    /// Checks a request and shows what its number would look like. Takes nothing.
-    ///
-    /// # Errors
-    /// Whatever `issue` would refuse before taking a number.
-    pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
+    /// The earlier number of a request that gets no new one, as far as the journal has it: a retry
+    /// is safe after a period was closed, too (R1.8).
+    async fn earlier(
+        &self,
+        order: &Order,
+    ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
         let context = &self.shared.context;
-        let order = Order::check(&self.catalog(), request, context.clock.as_ref())?;
-        let mut values = Vec::new();
-        for (index, serial) in order.serials.iter().enumerate() {
-            let row = context.ledger.counter(serial.series_id, &serial.serial, &serial.key).await;
-            let row = row.map_err(|error| {
-                tracing::warn!(%error, "preview");
-                unavailable(Unavailable::Ledger, NumberTaken::No)
-            })?;
-            let value = row.map_or(serial.start, |counter| {
-                let value = self.spoken_for(&counter);
-                u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start)
-            });
-            if value > serial.max {
-                return Err(replay::exhausted(&order, index));
-            }
-            values.push(value);
-        }
-        let names = order.served.series.serials().iter().map(|serial| serial.name.clone());
-        Ok(Preview {
-            number: order.mask.fill(&values)?,
-            series_code: order.served.version.definition.code.clone(),
-            series_id: order.record.series_id,
-            version: order.record.version,
-            type_code: order.record.type_code.clone(),
-            project: order.record.project.clone(),
-            counter_keys: order.record.counter_keys.clone(),
-            serials: names.zip(values).collect(),
-        })
+        let (ledger, question) =
+            (context.ledger.clone(), order.question(context.window_start_us()));
+        // Callers may go away; ledger work is never cancelled.
+        let found = tokio::spawn(async move { ledger.replays(&[question]).await }).await;
+        let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;
+        Ok(found.into_iter().next().and_then(|found| replay::judge(order, found)))
     }
 
-    /// The active series, compiled, by code.
+    /// The series, compiled.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.shared.catalog.read().expect("no holder of this lock panics"))
     }
 
-    /// Puts another catalog in place; requests that were checked before keep theirs.
-    pub fn replace_catalog(&self, catalog: Catalog) {
-        *self.shared.catalog.write().expect("no holder of this lock panics") = Arc::new(catalog);
+    /// Reads the series again where any has changed, and puts them in place as a whole; requests
+    /// that were checked before keep theirs. Must not be cancelled: it asks the ledger.
+    ///
+    /// # Errors
+    /// See [`CatalogError`]; what was there before stays.
+    pub async fn refresh_catalog(&self) -> Result<(), CatalogError> {
+        // One after the other: what was read earlier never replaces what was read later.
+        let _turn = self.shared.refreshing.lock().await;
+        let ledger = &self.shared.context.ledger;
+        if CatalogStamp::read(ledger).await? == self.catalog().stamp() {
+            return Ok(());
+        }
+        let catalog = Arc::new(Catalog::load(ledger).await?);
+        *self.shared.catalog.write().expect("no holder of this lock panics") = catalog;
+        Ok(())
     }
 
     /// Each partition's standing in a word, and what keeps it from issuing, if anything does; that
@@ -199,16 +199,12 @@ impl Allocator {
         let drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
         self.shared.lanes.iter().all(drained)
     }
+}
 
-    /// The highest value of a counter that is spoken for, as far as the ledger knows.
-    fn spoken_for(&self, counter: &crate::ledger::Counter) -> i64 {
-        let news = self.shared.context.membership.news();
-        let rows = news.borrow();
-        let closed_at_ceiling = rows.iter().any(|row| {
-            row.partition == counter.partition && counter.epoch <= row.last_ceiling_epoch
-        });
-        if closed_at_ceiling { counter.ceiling } else { counter.taken }
-    }
+/// What a request is told whose ledger does not answer before anything is taken.
+fn unread(error: &LedgerError) -> AllocError {
+    tracing::warn!(%error, "the ledger could not be read");
+    unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 /// Gives a request up when its caller goes away.

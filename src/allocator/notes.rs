@@ -149,6 +149,7 @@ mod tests {
     fn serial(max: u64) -> Seed {
         Seed {
             series_id: 1,
+            version: 1,
             serial: "SEQ".into(),
             key: "k".into(),
             start: 1,

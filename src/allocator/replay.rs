@@ -3,6 +3,7 @@
 use super::ticket::Order;
 use super::{AllocError, Issued};
 use crate::ledger::Found;
+use crate::number::InputError;
 
 /// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken.
 /// The caller's key is looked at before the document, as in the issue script.
@@ -17,6 +18,12 @@ pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocE
         (None, Some(entry)) => Some(Err(AllocError::DocumentNumbered { number: entry.number })),
         (None, None) => None,
     }
+}
+
+/// The refusal of an order that is dated before the last number of its counters.
+pub(super) fn before_last(order: &Order, last_date: String) -> AllocError {
+    let date = order.record.document_date.clone();
+    AllocError::Input(InputError::DateBeforeLast { date, last_date })
 }
 
 /// The refusal of an order one of whose serials has no value left (R2.5).

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed};
-use crate::number::{Inputs, Mask, Policy};
+use crate::number::{InputError, Inputs, Mask, Policy};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -31,6 +32,10 @@ pub(super) struct Order {
     pub counters: Vec<String>,
     /// Whether a numbered document gets another number.
     pub again: bool,
+    /// Where the series keeps chronology: the counters that share a last date.
+    pub family: Option<String>,
+    /// Why it gets no new number, where its date lies in a closed period.
+    pub closed: Option<InputError>,
 }
 
 impl Order {
@@ -63,6 +68,7 @@ impl Order {
             .zip(&draft.keys)
             .map(|(serial, key)| Seed {
                 series_id,
+                version: served.version.version,
                 serial: serial.name.clone(),
                 key: key.to_string(),
                 start: serial.start,
@@ -102,6 +108,8 @@ impl Order {
             counters: serials.iter().map(Seed::name).collect(),
             serials,
             again: request.again,
+            family: draft.family,
+            closed: draft.closed,
         })
     }
 
@@ -165,22 +173,25 @@ impl Order {
 /// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
 /// code and its id are two payloads.
 fn digest(request: &Request) -> String {
-    let Inputs { type_code, type_id, project, project_id, date, context, recipients } =
+    let Inputs { type_code, type_id, project, project_id, date, phase, context, recipients } =
         &request.inputs;
     let Request { document_id, count, again, .. } = request;
-    let mut payload =
-        serde_json::json!([document_id, type_code, project, date, context, count, again]);
-    // A payload without them hashes as it did before there were any.
+    let mut payload = vec![
+        json!(document_id),
+        json!(type_code),
+        json!(project),
+        json!(date),
+        json!(context),
+        json!(count),
+        json!(again),
+    ];
+    // At the end and only where there are any: requests without them keep the digest that they had.
+    payload.extend(phase.iter().map(|phase| json!(phase)));
     if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
-        let further = serde_json::json!([type_id, project_id, recipients]);
-        payload.as_array_mut().expect("an array").push(further);
+        payload.push(json!([type_id, project_id, recipients]));
     }
-    hash(&payload.to_string())
-}
-
-/// The first sixteen bytes of a SHA-256, in hexadecimal.
-fn hash(text: &str) -> String {
-    let hash = Sha256::digest(text.as_bytes());
+    let payload = serde_json::Value::Array(payload);
+    let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -268,9 +279,9 @@ mod tests {
 
     fn request(edit: impl FnOnce(&mut Inputs)) -> Request {
         let mut inputs = Inputs {
-            type_code: "RFA".into(),
-            project: Some("P".into()),
-            date: Some("2025-12-02".into()),
+            type_code: "T".into(),
+            date: Some("2025-01-02".into()),
+            context: [("A".to_owned(), "1".to_owned())].into(),
             ..Inputs::default()
         };
         edit(&mut inputs);
@@ -279,29 +290,36 @@ mod tests {
             document_id: Some("d1".into()),
             count: 1,
             again: false,
-            idempotency_key: Some("not part of it".into()),
-            user_id: "nor this".into(),
+            idempotency_key: None,
+            user_id: "u".into(),
             ip_address: None,
         }
     }
 
-    /// Numbers of the journal carry these hashes for as long as retries may come.
+    /// Numbers of the journal carry these digests for as long as retries may come.
     #[test]
-    fn a_payload_in_codes_hashes_as_it_always_did() {
-        let plain = digest(&request(|_| ()));
-        assert_eq!(plain, hash(r#"["d1","RFA","P","2025-12-02",{},1,false]"#));
+    fn a_request_keeps_its_digest_across_versions_and_a_phase_changes_it() {
+        // What the first version wrote into journals.
+        assert_eq!(digest(&request(|_| ())), "971ec6de3dc8b2fec57bac1ba299503c");
+        let in_phase = request(|inputs| inputs.phase = Some("P2".into()));
+        assert_eq!(digest(&in_phase), "5c9e74ff4ba11bb0ad6dcc2ea1fea8a6");
     }
 
     #[test]
     fn a_code_and_its_id_are_two_payloads() {
-        let plain = digest(&request(|_| ()));
-        let by_id = digest(&request(|inputs| {
-            inputs.project = None;
-            inputs.project_id = Some("2".into());
-        }));
-        let recipients = digest(&request(|inputs| {
-            inputs.recipients.push(crate::number::Recipient::default());
-        }));
-        assert!(plain != by_id && plain != recipients && by_id != recipients);
+        let edits: [fn(&mut Inputs); 6] = [
+            |_| (),
+            |inputs| inputs.project = Some("2".into()),
+            |inputs| inputs.project_id = Some("2".into()),
+            |inputs| inputs.type_id = Some("2".into()),
+            |inputs| inputs.recipients.push(crate::number::Recipient::default()),
+            |inputs| {
+                inputs.phase = Some("P2".into());
+                inputs.project_id = Some("2".into());
+            },
+        ];
+        let digests: std::collections::BTreeSet<String> =
+            edits.into_iter().map(|edit| digest(&request(edit))).collect();
+        assert_eq!(digests.len(), edits.len());
     }
 }

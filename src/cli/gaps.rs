@@ -128,7 +128,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
         None => None,
         Some(code) => match codes.iter().find(|(_, known)| *known == code) {
             Some((id, _)) => Some(*id),
-            None => bail!("series {code}: there is no such active series; see `series list`"),
+            None => bail!("series {code}: there is no such series; see `series list`"),
         },
     };
     if args.settle {

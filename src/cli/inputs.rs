@@ -19,6 +19,9 @@ pub struct InputArgs {
     /// Document date: 2025-12-02, or a date-time with offset; now without it
     #[arg(long)]
     pub date: Option<String>,
+    /// Phase, where the series has phases
+    #[arg(long)]
+    pub phase: Option<String>,
     /// Project
     #[arg(long)]
     pub project: Option<String>,
@@ -36,7 +39,7 @@ impl InputArgs {
     /// # Errors
     /// A variable that is set twice, a document id that cannot be one.
     pub(super) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
-        let InputArgs { type_code, date, project, project_id, set } = self;
+        let InputArgs { type_code, date, phase, project, project_id, set } = self;
         let mut context = BTreeMap::new();
         for (name, value) in set {
             if context.contains_key(&name) {
@@ -47,7 +50,15 @@ impl InputArgs {
         let checked = |id: String| check_document_id("--document", &id).map_err(refusal);
         let document_id = document.map(checked).transpose()?;
         Ok(Request {
-            inputs: Inputs { type_code, project, project_id, date, context, ..Inputs::default() },
+            inputs: Inputs {
+                type_code,
+                project,
+                project_id,
+                date,
+                phase,
+                context,
+                ..Inputs::default()
+            },
             document_id,
             count,
             again: false,

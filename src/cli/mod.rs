@@ -5,6 +5,7 @@
 
 pub mod drain;
 pub mod explain;
+pub mod expression;
 pub mod fallback;
 pub mod gaps;
 mod inputs;
@@ -12,12 +13,14 @@ mod logs;
 pub mod next;
 mod output;
 pub mod parse;
+mod periods;
 pub mod preview;
 pub mod reconcile;
 pub mod reference;
 mod restored;
 pub mod revise;
 pub mod series;
+pub mod series_history;
 pub mod serve;
 mod session;
 mod settings;

@@ -36,6 +36,7 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
         lines.push("can be read in more than one way; the template is ambiguous".into());
     }
     lines.extend(reading.date.iter().map(|date| format!("date {date}")));
+    lines.extend(reading.fiscal_year.iter().map(|year| format!("fiscal-year {year}")));
     lines.extend(reading.time.iter().map(|time| format!("time {time}")));
     lines.extend(reading.variables.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend(reading.serials.iter().map(|serial| format!("{} {}", serial.name, serial.value)));

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::output::{print, print_json};
 use super::session::{clock, open_ledger, refusal};
 use crate::config::Settings;
-use crate::http::{LOCAL_USER, RevisionAnswer, check_document_id, check_texts};
+use crate::http::{LOCAL_USER, RevisionAnswer, check_document_id, check_revision_texts};
 use crate::revision::{RevisionRequest, revise};
 
 /// What to revise.
@@ -38,7 +38,7 @@ pub struct ReviseArgs {
 /// A refusal, with its slug; a ledger that cannot be reached.
 pub async fn run(settings: &Settings, args: ReviseArgs) -> anyhow::Result<()> {
     let document_id = check_document_id("DOCUMENT", &args.document).map_err(refusal)?;
-    check_texts(args.number.as_deref(), args.reason.as_deref()).map_err(refusal)?;
+    check_revision_texts(args.number.as_deref(), args.reason.as_deref()).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let request = RevisionRequest {
         document_id,

@@ -1,4 +1,5 @@
-//! `numerator series apply | list | show | explain`: series files into the ledger, and out again.
+//! `numerator series`: series files into the ledger, and out of it again. Which of them serves a
+//! request is in `explain.rs`, rule expressions are in `expression.rs`.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,16 +7,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use comfy_table::Table;
-use comfy_table::presets;
 use serde::Serialize;
 
 use super::explain::ExplainArgs;
+use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
-use super::session::{clock, open_catalog, open_ledger};
+use super::periods::{self, ClosePeriodArgs};
+use super::series_history::{self, ActivityArgs, VersionsArgs};
+use super::session::{clock, open_catalog, open_ledger, refusal};
+use super::words::table;
 use crate::config::Settings;
-use crate::http::{ConfigAnswer, LOCAL_USER};
-use crate::ledger::{SeriesChange, SeriesVersion};
+use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
+use crate::ledger::{Expected, SeriesChange, SeriesVersion};
 use crate::number::{self, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
@@ -32,6 +35,18 @@ pub enum SeriesCommand {
     Show(ShowArgs),
     /// Tell which series would serve a request, and why the others would not
     Explain(ExplainArgs),
+    /// Give no numbers any more to documents dated before a day
+    ClosePeriod(ClosePeriodArgs),
+    /// List the versions of a series, newest first
+    Versions(VersionsArgs),
+    /// Have a series serve requests again
+    Activate(ActivityArgs),
+    /// Keep a series from serving requests; its numbers stay
+    Deactivate(ActivityArgs),
+    /// Print a rule expression (a JSON array of elements) as a series file; saves nothing
+    FromExpression(FromExpressionArgs),
+    /// Print a series as a rule expression
+    ToExpression(ToExpressionArgs),
 }
 
 /// What to save.
@@ -51,6 +66,9 @@ pub struct ApplyArgs {
 /// How to list.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
+    /// Those that are deactivated instead
+    #[arg(long)]
+    pub inactive: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -61,6 +79,9 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// Code of the series
     pub code: String,
+    /// A version of it; the one in force without it
+    #[arg(long, value_name = "N")]
+    pub version: Option<u32>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -76,15 +97,24 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
         SeriesCommand::Explain(args) => super::explain::run(settings, args).await,
+        SeriesCommand::ClosePeriod(args) => periods::close(settings, args).await,
+        SeriesCommand::Versions(args) => series_history::versions(settings, &args).await,
+        SeriesCommand::Activate(args) => series_history::set_activity(settings, args, true).await,
+        SeriesCommand::Deactivate(args) => {
+            series_history::set_activity(settings, args, false).await
+        }
+        SeriesCommand::FromExpression(args) => expression::from_expression(args),
+        SeriesCommand::ToExpression(args) => expression::to_expression(settings, &args).await,
     }
 }
 
 /// A series that was saved.
 #[derive(Serialize)]
-struct SavedSeries {
+pub(super) struct SavedSeries {
     code: String,
     config_id: i64,
     version: u32,
+    active: bool,
     is_new: bool,
 }
 
@@ -99,12 +129,14 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
             definitions.push(definition);
         }
     }
+    let reason = check_reason(&args.reason).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
+        expected: Expected::Anything,
         saved_by: LOCAL_USER.into(),
-        reason: args.reason.clone(),
+        reason: reason.clone(),
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
@@ -119,18 +151,20 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
 }
 
 impl SavedSeries {
-    fn of(saved: SeriesVersion) -> Self {
+    pub(super) fn of(saved: SeriesVersion) -> Self {
         SavedSeries {
             code: saved.definition.code,
             config_id: saved.series_id,
             version: saved.version,
+            active: saved.active,
             is_new: saved.is_new,
         }
     }
 
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let what = if self.is_new { "saved" } else { "unchanged" };
-        format!("{} version {} {what}", self.code, self.version)
+        let idle = if self.active { "" } else { "; not active, see `series activate`" };
+        format!("{} version {} {what}{idle}", self.code, self.version)
     }
 }
 
@@ -150,16 +184,17 @@ struct SeriesFile {
     series: [SeriesDefinition; 1],
 }
 
-/// Prints the active series.
+/// Prints the active series, or the others.
 async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
+    let catalog = open_catalog(settings).await?;
+    let listed = if args.inactive { catalog.inactive() } else { catalog.active() };
+    let configs: Vec<ConfigAnswer> =
+        listed.iter().map(|served| ConfigAnswer::of(&served.version)).collect();
     if args.json {
         print_json(&configs)?;
         return Ok(());
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["code", "version", "types", "template", "name"]);
+    let mut table = table(["code", "version", "types", "template", "name"]);
     for config in configs {
         let definition = config.definition;
         table.add_row([
@@ -176,10 +211,7 @@ async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
 
 /// Prints one series so that `series apply` reads it again.
 async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
-    let configs = active(settings).await?;
-    let Some(config) = configs.into_iter().find(|config| config.code == args.code) else {
-        bail!("no active series has the code {:?}; `numerator series list` lists them", args.code);
-    };
+    let config = ConfigAnswer::of(&series_history::find(settings, &args.code, args.version).await?);
     if args.json {
         print_json(&config)?;
     } else {
@@ -189,14 +221,8 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
 }
 
 /// The text of a series file with one series.
-fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
+pub(super) fn write_series(definition: SeriesDefinition) -> Result<String, toml::ser::Error> {
     toml::to_string_pretty(&SeriesFile { series: [definition] })
-}
-
-/// The series that a service would serve.
-async fn active(settings: &Settings) -> anyhow::Result<Vec<ConfigAnswer>> {
-    let catalog = open_catalog(settings).await?;
-    Ok(catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect())
 }
 
 #[cfg(test)]

@@ -21,13 +21,14 @@ fn the_command_line_is_consistent() {
 
 #[test]
 fn next_takes_the_inputs_of_a_number() {
-    let line = "numerator next RFA --date 2025-12-02 --project LCBP3-C2 --set DISCIPLINE=TER \
-                --set NOTE=a=b --set EMPTY= --count 3 --document D1 --json";
+    let line = "numerator next RFA --date 2025-12-02 --phase P2 --project LCBP3-C2 \
+                --set DISCIPLINE=TER --set NOTE=a=b --set EMPTY= --count 3 --document D1 --json";
     let Command::Next(args) = command(line) else { panic!("not next") };
     assert!(args.json);
     let request = args.inputs.request(args.document, args.count).expect("request");
     assert_eq!(request.inputs.type_code, "RFA");
     assert_eq!(request.inputs.date.as_deref(), Some("2025-12-02"));
+    assert_eq!(request.inputs.phase.as_deref(), Some("P2"));
     assert_eq!(request.inputs.project.as_deref(), Some("LCBP3-C2"));
     assert_eq!(request.inputs.context["DISCIPLINE"], "TER");
     assert_eq!(request.inputs.context["NOTE"], "a=b");
@@ -61,6 +62,8 @@ fn wrong_usage_ends_with_2() {
         "numerator series apply".to_owned(),
         "numerator series".to_owned(),
         "numerator parse".to_owned(),
+        "numerator revise D1".to_owned(),
+        "numerator series close-period SPO --before 2025-01-01".to_owned(),
         "numerator parse SPO-20240122-001 --project P".to_owned(),
         "numerator token create".to_owned(),
         "numerator reference import rows.csv".to_owned(),

@@ -56,6 +56,9 @@ pub(super) struct BatchOrder {
     /// Date of a range.
     #[serde(default)]
     date: Option<String>,
+    /// Phase of a range.
+    #[serde(default)]
+    phase: Option<String>,
     /// Variables of a range.
     #[serde(default, deserialize_with = "order::context")]
     context: BTreeMap<String, String>,
@@ -165,6 +168,7 @@ impl BatchOrder {
             || self.project_id.is_some()
             || !self.recipients.is_empty()
             || self.date.is_some()
+            || self.phase.is_some()
             || !self.context.is_empty()
             || self.count.is_some()
             || self.expand
@@ -173,7 +177,7 @@ impl BatchOrder {
         if is_mixed {
             return Err(Problem::field(
                 "documents",
-                "must stand alone: each document has its own type, project, date and context",
+                "must stand alone: each document has its own type, project, date, phase, context",
             ));
         }
         if documents.is_empty() || documents.len() > DOCUMENTS_MAX {
@@ -190,7 +194,7 @@ impl BatchOrder {
             Problem::field(field, reason)
         };
         let BatchOrder { type_code, type_id, project, project_id, date, .. } = self;
-        let BatchOrder { context, recipients, again, .. } = self;
+        let BatchOrder { phase, context, recipients, again, .. } = self;
         if type_code.is_none() && type_id.is_none() {
             return Err(missing("type"));
         }
@@ -203,6 +207,7 @@ impl BatchOrder {
             project,
             project_id,
             date,
+            phase,
             context,
             recipients,
             again,

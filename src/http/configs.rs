@@ -1,31 +1,74 @@
-//! `GET /api/v1/document-numbering/configs`: the active series.
+//! `GET /api/v1/document-numbering/configs` and below: series as they are, and as they were.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use serde::Serialize;
+use axum::http::HeaderValue;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
 use super::answer::instant;
+use super::body::QueryOf;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::SeriesVersion;
 use crate::number::SeriesDefinition;
 
-/// All active series.
+/// Most versions in one answer.
+const VERSIONS_MAX: u32 = 1_000;
+
+/// Which configurations to list.
+#[derive(Clone, Copy, Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ConfigQuery {
+    /// `false` lists those that are deactivated.
+    #[serde(default = "yes")]
+    active: bool,
+}
+
+/// Which versions to list.
+#[derive(Clone, Copy, Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct VersionQuery {
+    /// Only versions up to this one: the page after the oldest of the page before.
+    #[serde(default = "newest")]
+    upto: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn newest() -> u32 {
+    u32::MAX
+}
+
+/// Configurations by code.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ConfigList {
     configs: Vec<ConfigAnswer>,
 }
 
-/// One series in its active version.
+/// Versions of one configuration, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct VersionList {
+    versions: Vec<ConfigAnswer>,
+}
+
+/// One version of a series.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ConfigAnswer {
     /// Its id.
     pub config_id: i64,
     /// Its code.
     pub code: String,
-    /// Its version, from 1.
+    /// Its version, from 1; the header `ETag` where it is the one in force.
     pub version: u32,
+    /// Whether it serves requests.
+    pub active: bool,
     /// The series as it was written, with the names of series files.
     #[schema(value_type = Object)]
     pub definition: SeriesDefinition,
@@ -46,6 +89,7 @@ impl ConfigAnswer {
             config_id: version.series_id,
             code: version.definition.code.clone(),
             version: version.version,
+            active: version.active,
             definition: version.definition.clone(),
             saved_by: version.saved_by.clone(),
             saved_at: instant(version.saved_at_us),
@@ -54,43 +98,116 @@ impl ConfigAnswer {
     }
 }
 
-/// Lists the active numbering configurations by code.
+/// Lists numbering configurations by code.
 #[utoipa::path(
     get,
     path = "/api/v1/document-numbering/configs",
     tag = "configs",
+    params(ConfigQuery),
     responses(
         (status = 200, body = ConfigList),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn list_configs(State(app): State<App>) -> axum::Json<ConfigList> {
+pub(super) async fn list_configs(
+    State(app): State<App>,
+    QueryOf(query): QueryOf<ConfigQuery>,
+) -> axum::Json<ConfigList> {
     let catalog = app.service.allocator.catalog();
-    let configs = catalog.all().iter().map(|served| ConfigAnswer::of(&served.version)).collect();
+    let listed = if query.active { catalog.active() } else { catalog.inactive() };
+    let configs = listed.iter().map(|served| ConfigAnswer::of(&served.version)).collect();
     axum::Json(ConfigList { configs })
 }
 
-/// Shows one active numbering configuration.
+/// Shows one numbering configuration, active or not, in the version in force.
 #[utoipa::path(
     get,
     path = "/api/v1/document-numbering/configs/{configId}",
     tag = "configs",
     params(("configId" = i64, Path)),
     responses(
-        (status = 200, body = ConfigAnswer),
+        (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn show_config(
     State(app): State<App>,
     config_id: Result<Path<i64>, PathRejection>,
-) -> Result<axum::Json<ConfigAnswer>, Problem> {
-    let Path(config_id) =
-        config_id.map_err(|_| Problem::field("configId", "must be a whole number"))?;
+) -> Result<Response, Problem> {
+    let config_id = read_id(config_id)?;
     let catalog = app.service.allocator.catalog();
-    let found = catalog.all().iter().find(|served| served.version.series_id == config_id);
-    found.map(|served| axum::Json(ConfigAnswer::of(&served.version))).ok_or_else(|| {
-        let detail = format!("no active numbering configuration has the id {config_id}");
+    let found = catalog.all().find(|served| served.version.series_id == config_id);
+    let version = &found.ok_or_else(|| not_found(config_id))?.version;
+    Ok((etag(version.version), axum::Json(ConfigAnswer::of(version))).into_response())
+}
+
+/// Lists the versions of a numbering configuration, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/configs/{configId}/versions",
+    tag = "configs",
+    params(("configId" = i64, Path), VersionQuery),
+    responses(
+        (status = 200, body = VersionList, description = "At most 1,000"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list_versions(
+    State(app): State<App>,
+    config_id: Result<Path<i64>, PathRejection>,
+    QueryOf(query): QueryOf<VersionQuery>,
+) -> Result<axum::Json<VersionList>, Problem> {
+    let config_id = read_id(config_id)?;
+    let ledger = app.service.ledger.clone();
+    let found =
+        super::finish(
+            async move { ledger.series_versions(config_id, query.upto, VERSIONS_MAX).await },
+        )
+        .await?;
+    if found.is_empty() {
+        return Err(not_found(config_id));
+    }
+    Ok(axum::Json(VersionList { versions: found.iter().map(ConfigAnswer::of).collect() }))
+}
+
+/// Shows one version of a numbering configuration.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/configs/{configId}/versions/{version}",
+    tag = "configs",
+    params(("configId" = i64, Path), ("version" = u32, Path)),
+    responses(
+        (status = 200, body = ConfigAnswer),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn show_version(
+    State(app): State<App>,
+    ids: Result<Path<(i64, u32)>, PathRejection>,
+) -> Result<axum::Json<ConfigAnswer>, Problem> {
+    let Path((config_id, wanted)) =
+        ids.map_err(|_| Problem::field("version", "id and version must be whole numbers"))?;
+    let ledger = app.service.ledger.clone();
+    let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
+    found.await?.map(|version| axum::Json(ConfigAnswer::of(&version))).ok_or_else(|| {
+        let detail = format!("configuration {config_id} has no version {wanted}");
         Problem::new(Slug::ConfigNotFound, detail)
     })
+}
+
+/// The id in a path.
+pub(super) fn read_id(config_id: Result<Path<i64>, PathRejection>) -> Result<i64, Problem> {
+    let refused = |_| Problem::field("configId", "must be a whole number");
+    config_id.map(|Path(id)| id).map_err(refused)
+}
+
+/// The header that names a version.
+pub(super) fn etag(version: u32) -> [(axum::http::HeaderName, HeaderValue); 1] {
+    let tag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes");
+    [(ETAG, tag)]
+}
+
+fn not_found(config_id: i64) -> Problem {
+    let detail = format!("no numbering configuration has the id {config_id}");
+    Problem::new(Slug::ConfigNotFound, detail)
 }

@@ -124,6 +124,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::RouteNotFound
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType
+        | Slug::PreconditionRequired
         | Slug::IdempotencyKeyReused => UNREADABLE,
         Slug::InvalidField
         | Slug::UnknownVariable
@@ -131,10 +132,14 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::ValueTooLong
         | Slug::WrongAlphabet
         | Slug::InvalidDate
+        | Slug::PeriodClosed
+        | Slug::DateBeforeLast
         | Slug::TimeRequired
         | Slug::UnknownReference
         | Slug::InactiveReference => WRONG_DETAILS,
-        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous => UNFIT_SERIES,
+        Slug::SeriesAmbiguous | Slug::TemplateAmbiguous | Slug::SeriesInUse | Slug::CodeTaken => {
+            UNFIT_SERIES
+        }
         other => of_one_slug(other),
     }
 }
@@ -271,6 +276,8 @@ mod tests {
                 (Slug::SequenceExhausted | Slug::DocumentAlreadyNumbered, _) => continue,
                 (Slug::InterfaceSerialRepeated | Slug::StateUnknown, _) => continue,
                 (Slug::AlreadyProcessed | Slug::AttemptNotCurrent, _) => continue,
+                (Slug::RevisionsExhausted, _) => continue,
+                (Slug::CodeTaken | Slug::SeriesInUse, _) => continue,
                 (_, 503) => "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
                 (_, 409) => "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
                 (_, 500) => "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
@@ -296,8 +303,8 @@ mod tests {
         let told = |slug| user_message(slug, Language::English);
         assert_eq!(told(Slug::LockTimeout), "The system is busy. Please try again later.");
         for slug in Slug::ALL.iter().copied() {
-            let mends =
-                matches!(slug.status().as_u16(), 408 | 503) || slug == Slug::VersionConflict;
+            let mends = matches!(slug.status().as_u16(), 408 | 503)
+                || matches!(slug, Slug::VersionConflict | Slug::DocumentNotNumbered);
             assert_eq!(told(slug).contains("try again"), mends, "{}: {}", slug.name(), told(slug));
         }
     }

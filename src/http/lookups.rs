@@ -17,7 +17,7 @@ use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading};
 use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
-use crate::number::Parsed;
+use crate::number::{Parsed, ParsedSerial};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -51,6 +51,9 @@ pub struct ReadingAnswer {
     /// The time of day as far as it is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// The year A.D. in which the fiscal year shown ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fiscal_year: Option<i16>,
     /// The serials.
     pub serials: Vec<ExpectedSerial>,
     /// Whether the series can read it in more than one way; nothing of it is told then.
@@ -64,10 +67,8 @@ impl ReadingAnswer {
     pub fn of(reading: Reading) -> Self {
         let Reading { served, types, parsed } = reading;
         let ambiguous = parsed.is_none();
-        let nothing =
-            Parsed { variables: BTreeMap::new(), date: None, time: None, serials: Vec::new() };
-        let Parsed { variables, date, time, serials } = parsed.unwrap_or(nothing);
-        let serial = |serial: crate::number::ParsedSerial| ExpectedSerial {
+        let Parsed { variables, date, time, fiscal_year, serials } = parsed.unwrap_or_default();
+        let serial = |serial: ParsedSerial| ExpectedSerial {
             name: serial.name,
             value: serial.value.to_string(),
         };
@@ -78,6 +79,7 @@ impl ReadingAnswer {
             variables,
             date,
             time,
+            fiscal_year,
             serials: serials.into_iter().map(serial).collect(),
             ambiguous,
         }

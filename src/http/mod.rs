@@ -7,6 +7,8 @@
 mod answer;
 mod batches;
 mod body;
+mod config_changes;
+mod config_order;
 mod configs;
 mod documents;
 mod gate;
@@ -28,13 +30,14 @@ pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
     SerialAnswer,
 };
+pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
 pub use gate::LOCAL_USER;
 pub use lookups::ReadingAnswer;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
-pub(crate) use revisions::check_texts;
+pub(crate) use revisions::check_revision_texts;
 pub use server::serve;
 pub use texts::Texts;
 
@@ -104,7 +107,13 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(documents::list_document_numbers))
         .routes(routes!(revisions::create_revision).layer(Extension(single)))
         .routes(routes!(configs::list_configs))
+        .routes(routes!(config_changes::create_config).layer(Extension(single)))
         .routes(routes!(configs::show_config))
+        .routes(routes!(config_changes::update_config).layer(Extension(single)))
+        .routes(routes!(config_changes::activate_config).layer(Extension(single)))
+        .routes(routes!(config_changes::deactivate_config).layer(Extension(single)))
+        .routes(routes!(configs::list_versions))
+        .routes(routes!(configs::show_version))
         .routes(routes!(numbers::list_numbers))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))

@@ -42,6 +42,9 @@ pub(super) struct NumberOrder {
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
+    /// Phase, where the series has phases.
+    #[serde(default)]
+    pub(super) phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
@@ -76,6 +79,9 @@ pub(super) struct DocumentOrder {
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
+    /// Phase, where the series has phases.
+    #[serde(default)]
+    pub(super) phase: Option<String>,
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
@@ -116,7 +122,8 @@ impl NumberOrder {
         idempotency_key: Option<String>,
         caller: &Caller,
     ) -> Result<Request, Problem> {
-        let NumberOrder { type_id, project, project_id, date, context, again, .. } = self;
+        let NumberOrder { type_id, project, project_id, date, phase, .. } = self;
+        let NumberOrder { context, recipients, again, .. } = self;
         let type_code = match (self.type_code, &type_id) {
             (Some(_), Some(_)) => {
                 return Err(Problem::field("type_id", "stands beside `type`; send one of them"));
@@ -126,9 +133,18 @@ impl NumberOrder {
             }
             (given, _) => given.unwrap_or_default(),
         };
-        let recipients = self.recipients.into_iter().map(RecipientOrder::recipient).collect();
+        let recipients = recipients.into_iter().map(RecipientOrder::recipient).collect();
         Ok(Request {
-            inputs: Inputs { type_code, type_id, project, project_id, date, context, recipients },
+            inputs: Inputs {
+                type_code,
+                type_id,
+                project,
+                project_id,
+                date,
+                phase,
+                context,
+                recipients,
+            },
             document_id,
             count: 1,
             again,
@@ -148,13 +164,14 @@ impl DocumentOrder {
     ) -> Result<Request, Problem> {
         let document_id = check_document_id("document_id", &self.document_id)?;
         let DocumentOrder { type_code, type_id, project, project_id, date, .. } = self;
-        let DocumentOrder { context, recipients, again, .. } = self;
+        let DocumentOrder { phase, context, recipients, again, .. } = self;
         let order = NumberOrder {
             type_code,
             type_id,
             project,
             project_id,
             date,
+            phase,
             context,
             recipients,
             again,

@@ -3,6 +3,7 @@
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
 
+mod ledger;
 mod unavailable;
 
 use std::fmt;
@@ -65,7 +66,9 @@ slugs! {
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
     BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
     SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
-    VersionConflict "version-conflict" CONFLICT "Other transactions changed the same rows",
+    VersionConflict "version-conflict" CONFLICT "Somebody else changed the same",
+    CodeTaken "code-taken" CONFLICT "Another numbering configuration has the code",
+    SeriesInUse "series-in-use" CONFLICT "The series has issued numbers",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT
         "The document has a number for another payload",
     RevisionsExhausted "revisions-exhausted" CONFLICT
@@ -78,6 +81,8 @@ slugs! {
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
     UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
         "The body must be application/json",
+    PreconditionRequired "precondition-required" PRECONDITION_REQUIRED
+        "The change must name the version that it builds on",
     InvalidField "invalid-field" UNPROCESSABLE_ENTITY "A field is missing, unknown or wrong",
     UnknownType "unknown-type" UNPROCESSABLE_ENTITY "Unknown document type",
     TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY
@@ -94,6 +99,9 @@ slugs! {
         "A value holds a character that is not allowed",
     InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "The date is not one",
     TimeRequired "time-required" UNPROCESSABLE_ENTITY "The template needs a time of day",
+    PeriodClosed "period-closed" UNPROCESSABLE_ENTITY "The date lies in a closed period",
+    DateBeforeLast "date-before-last" UNPROCESSABLE_ENTITY
+        "The date lies before that of the last number",
     UnknownReference "unknown-reference" UNPROCESSABLE_ENTITY
         "The reference data have no such code or id",
     InactiveReference "inactive-reference" UNPROCESSABLE_ENTITY "A code or id is inactive",
@@ -139,7 +147,7 @@ pub struct Problem {
     /// The number that the document has already.
     document_number: Option<String>,
     /// How the serial stands that was refused.
-    standing: Option<SerialStanding>,
+    standing: Option<Box<SerialStanding>>,
 }
 
 impl Problem {
@@ -173,8 +181,8 @@ impl Problem {
         }
     }
 
-    /// A bug that a call met which takes nothing. Logged here, once, like any other.
-    pub(super) fn unread(cause: &dyn fmt::Display) -> Self {
+    /// The same for a call that takes nothing, however far it got.
+    pub(super) fn internal_taking_nothing(cause: &dyn fmt::Display) -> Self {
         Problem { number_taken: NumberTaken::No, ..Problem::internal(cause) }
     }
 
@@ -196,7 +204,7 @@ impl Problem {
 
     /// The same problem, telling how the serial stands that was refused.
     pub(super) fn standing(self, standing: SerialStanding) -> Self {
-        Problem { standing: Some(standing), ..self }
+        Problem { standing: Some(Box::new(standing)), ..self }
     }
 
     /// The problem of a call that writes: where its outcome is unknown, it says so.
@@ -230,7 +238,7 @@ impl Problem {
             retry_after_ms: self.retry_after_ms,
             field: self.field.clone(),
             document_number: self.document_number.clone(),
-            standing: self.standing.clone(),
+            standing: self.standing.as_deref().cloned(),
             user_message: user_message(self.slug, language),
         }
     }
@@ -360,20 +368,6 @@ impl From<&AllocError> for Problem {
 impl From<AllocError> for Problem {
     fn from(error: AllocError) -> Self {
         Problem::from(&error)
-    }
-}
-
-/// For calls that read: nothing was taken.
-impl From<LedgerError> for Problem {
-    fn from(error: LedgerError) -> Self {
-        let slug = match &error {
-            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
-            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
-            LedgerError::Conflict(_) => Slug::VersionConflict,
-            _ => return Problem::unread(&error),
-        };
-        tracing::warn!(%error, "the ledger did not answer a call");
-        Problem::new(slug, "the ledger does not answer now").retry_soon()
     }
 }
 

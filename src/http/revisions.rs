@@ -44,7 +44,7 @@ pub(super) struct RevisionOrder {
 
 impl RevisionOrder {
     fn request(self, document_id: String, caller: &Caller) -> Result<RevisionRequest, Problem> {
-        check_texts(self.number.as_deref(), self.reason.as_deref())?;
+        check_revision_texts(self.number.as_deref(), self.reason.as_deref())?;
         let RevisionOrder { rev, number, series, reason } = self;
         Ok(RevisionRequest {
             document_id,
@@ -59,7 +59,10 @@ impl RevisionOrder {
 }
 
 /// Refuses what no ledger stores or looks for.
-pub(crate) fn check_texts(number: Option<&str>, reason: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn check_revision_texts(
+    number: Option<&str>,
+    reason: Option<&str>,
+) -> Result<(), Problem> {
     for (field, text) in [("number", number), ("reason", reason)] {
         if text.is_some_and(|text| text.chars().any(char::is_control)) {
             return Err(Problem::field(field, "must not hold control characters"));
@@ -227,7 +230,7 @@ impl From<ReviseError> for Problem {
             }
             ReviseError::Number(RevisionError::Input(input)) => Problem::of_input(input),
             ReviseError::Number(RevisionError::Departed { .. }) | ReviseError::Ledger(_) => {
-                Problem::unread(&error)
+                Problem::internal_taking_nothing(&error)
             }
             ReviseError::Collided { .. } => told(Slug::TemplateAmbiguous),
             ReviseError::TooMany { .. } => told(Slug::RevisionsExhausted),

@@ -17,6 +17,10 @@ const PATTERNS: &[&str] = &[
     "/api/v1/document-numbering/preview",
     "/api/v1/document-numbering/configs",
     "/api/v1/document-numbering/configs/{configId}",
+    "/api/v1/document-numbering/configs/{configId}/activate",
+    "/api/v1/document-numbering/configs/{configId}/deactivate",
+    "/api/v1/document-numbering/configs/{configId}/versions",
+    "/api/v1/document-numbering/configs/{configId}/versions/{version}",
     "/api/v1/document-numbering/numbers",
     "/api/v1/document-numbering/numbers/{number}",
     "/api/v1/serials/unified",
@@ -58,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_path_is_labelled_by_its_pattern() {
-        for pattern_text in PATTERNS.iter().copied() {
+        for &pattern_text in PATTERNS {
             assert_eq!(pattern(&pattern_text.replace(['{', '}'], "")), pattern_text);
         }
         assert_eq!(

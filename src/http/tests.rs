@@ -23,11 +23,18 @@ fn every_route_is_described_and_has_its_own_label() {
     }
     for path in [
         "/api/v1/documents/{documentId}/generate-number",
+        "/api/v1/documents/{documentId}/numbers",
+        "/api/v1/documents/{documentId}/revisions",
         "/api/v1/document-numbering/batches",
         "/api/v1/document-numbering/preview",
         "/api/v1/document-numbering/configs",
         "/api/v1/document-numbering/configs/{configId}",
+        "/api/v1/document-numbering/configs/{configId}/activate",
+        "/api/v1/document-numbering/configs/{configId}/deactivate",
+        "/api/v1/document-numbering/configs/{configId}/versions",
+        "/api/v1/document-numbering/configs/{configId}/versions/{version}",
         "/api/v1/document-numbering/numbers",
+        "/api/v1/document-numbering/numbers/{number}",
         "/healthz",
         "/readyz",
         "/metrics",

@@ -29,6 +29,16 @@ pub trait Documents: Send + Sync + 'static {
         version: u32,
     ) -> Result<Option<SeriesVersion>, LedgerError>;
 
+    /// The latest document date that a family of counters has given numbers to: the counters of a
+    /// series' first serial that differ in their period alone; their key is the family's but for
+    /// that.
+    async fn last_date(
+        &self,
+        series_id: i64,
+        serial: &str,
+        family: &str,
+    ) -> Result<Option<String>, LedgerError>;
+
     /// Writes a revision of a journaled number (R2.10). Safe to repeat. Its text is unique in its
     /// scope among all numbers and revisions, whoever writes at the same time.
     ///

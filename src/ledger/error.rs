@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::SeriesRefusal;
+
 /// Why a ledger call failed.
 #[derive(Debug, Error)]
 pub enum LedgerError {
@@ -28,6 +30,9 @@ pub enum LedgerError {
     /// The ledger refuses a value for good. Not worth a retry.
     #[error("ledger refused: {0}")]
     Refused(String),
+    /// A change of series is refused for good. Nothing written.
+    #[error(transparent)]
+    Series(#[from] SeriesRefusal),
     /// The epoch of the call is no longer the partition's. Nothing written.
     #[error("partition {partition} has left epoch {epoch}")]
     Fenced {

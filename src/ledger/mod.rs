@@ -13,6 +13,7 @@ mod grid;
 mod line;
 mod patience;
 mod postgres;
+mod reference_ledger;
 mod reference_plan;
 mod rows;
 mod serials;
@@ -21,6 +22,7 @@ mod witness;
 
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use serials::SerialLedger;
@@ -34,12 +36,12 @@ use uuid::Uuid;
 
 use crate::clock::SharedClock;
 use crate::node::NodeId;
-use crate::number::{ReferenceData, TakenRange};
+use crate::number::TakenRange;
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + SerialLedger {
+pub trait Ledger: Documents + ReferenceLedger + SerialLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
@@ -54,38 +56,43 @@ pub trait Ledger: Documents + SerialLedger {
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError>;
 
     /// Saves each definition as a new version of its series, creating the series where it is new; a
-    /// definition equal to the active version changes nothing. All or nothing.
+    /// definition equal to the version in force changes nothing. Whether a series is active stays
+    /// as it is. All or nothing, checked against everything that is active afterwards. Each change
+    /// is an event.
     ///
     /// # Errors
-    /// `Refused` when two active series would then serve a request equally well, and when a series
-    /// that has counters would change to or from `gapless`, and with it its partition (F8), or
-    /// would name its counters by other tables (R4.6).
+    /// `Series` says what keeps a change from being saved ([`SeriesRefusal`]).
     async fn apply_series(
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// The active versions of all active series, by code.
-    async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError>;
+    /// The same as a dry run: answers, and refuses, as [`Ledger::apply_series`] would, and writes
+    /// nothing. The id of a series that would be new means nothing.
+    async fn try_series(&self, changes: &[SeriesChange])
+    -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// The highest version id: changes whenever any series does.
-    async fn series_stamp(&self) -> Result<i64, LedgerError>;
-
-    // --- reference data ----------------------------------------------------------------------
-
-    /// Saves rows and memberships of reference data, all or none; what each of them changed. One
-    /// that changes nothing is not an error.
+    /// Activates or deactivates a series by a version of its own, under the same checks; one that
+    /// is so already is left as it is (R4.3).
     ///
     /// # Errors
-    /// `Refused` with the mistakes that [`plan_reference`] finds.
-    async fn apply_reference(&self, change: &ReferenceChange)
-    -> Result<ReferencePlan, LedgerError>;
+    /// Like [`Ledger::apply_series`].
+    async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError>;
 
-    /// All reference data.
-    async fn reference_data(&self) -> Result<ReferenceData, LedgerError>;
+    /// The versions in force of all series, active or not, by code.
+    async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// Rises whenever any reference data change.
-    async fn reference_stamp(&self) -> Result<i64, LedgerError>;
+    /// Versions of a series up to `upto`, newest first, at most `limit`; none where there is no
+    /// such series.
+    async fn series_versions(
+        &self,
+        series_id: i64,
+        upto: u32,
+        limit: u32,
+    ) -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// The highest version id: changes whenever any series does, and with each activation.
+    async fn series_stamp(&self) -> Result<i64, LedgerError>;
 
     // --- nodes and partitions --------------------------------------------------------------
 
@@ -262,7 +269,8 @@ pub trait Ledger: Documents + SerialLedger {
     /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
     /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
     /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
-    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter.
+    /// longer than [`LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter. An order of
+    /// a family takes nothing where a later date has a number.
     async fn take(
         &self,
         at: At,

@@ -4,18 +4,35 @@
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
 use super::pattern::DateField;
+use super::period::FiscalYear;
 
 /// A leap year, for days whose year is not shown.
 const LEAP_YEAR: i16 = 2000;
 
-/// Date and time of day in text; `None` where the fields contradict each other or name a day that
-/// does not exist.
-pub(super) fn assemble(fields: &[(DateField, i64)]) -> Option<(Option<String>, Option<String>)> {
+/// What date fields show together, each part as far as it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// The date in text.
+    pub(super) date: Option<String>,
+    /// The time of day in text.
+    pub(super) time: Option<String>,
+    /// The common year in which the fiscal year shown ends.
+    pub(super) fiscal_year: Option<i16>,
+}
+
+/// Puts fields together; `None` where they contradict each other or name a day that does not exist.
+pub(super) fn assemble(fields: &[(DateField, i64)]) -> Option<Moment> {
     let agree = |(field, value): &(DateField, i64)| value_of(fields, *field) == Some(*value);
     if !fields.iter().all(agree) {
         return None;
     }
-    Some((date(fields)?, time(fields)))
+    let mut years = fields.iter().filter_map(|(field, shown)| field.fiscal_year(*shown));
+    let fiscal = years.next();
+    if years.any(|other| Some(other) != fiscal) {
+        return None;
+    }
+    let date = date(fields, fiscal)?;
+    Some(Moment { date, time: time(fields), fiscal_year: fiscal.map(|(_, year)| year) })
 }
 
 /// The value of the first field of that kind.
@@ -38,12 +55,40 @@ fn year(fields: &[(DateField, i64)]) -> Option<Option<i16>> {
     (year >= 1 && fields.iter().all(agrees)).then_some(Some(year))
 }
 
+/// The calendar year, where a fiscal year is shown too: the one of that fiscal year that the months
+/// shown lie in. The outer `None` where they lie in none.
+fn year_within(
+    (fiscal, end): (FiscalYear, i16),
+    year: Option<i16>,
+    month: Option<i8>,
+    quarter: Option<i8>,
+) -> Option<Option<i16>> {
+    let months = match (month, quarter) {
+        (Some(month), _) => month..=month,
+        (None, Some(quarter)) => 3 * quarter - 2..=3 * quarter,
+        (None, None) => 1..=12,
+    };
+    let holds = |year: i16| year >= 1 && months.clone().any(|month| fiscal.of(year, month) == end);
+    match year {
+        Some(year) => holds(year).then_some(Some(year)),
+        None => match (holds(end - fiscal.years_before()), holds(end)) {
+            (false, false) => None,
+            (true, true) if fiscal.years_before() > 0 => Some(None),
+            (false, true) | (true, true) => Some(Some(end)),
+            (true, false) => Some(Some(end - fiscal.years_before())),
+        },
+    }
+}
+
 /// The date, as far as it is shown; the outer `None` where the fields contradict each other.
-fn date(fields: &[(DateField, i64)]) -> Option<Option<String>> {
+fn date(fields: &[(DateField, i64)], fiscal: Option<(FiscalYear, i16)>) -> Option<Option<String>> {
     let small = |field| value_of(fields, field).and_then(|value| i8::try_from(value).ok());
     let (month, day) = (small(DateField::Month), small(DateField::Day));
     let quarter = small(DateField::Quarter);
-    let year = year(fields)?;
+    let mut year = year(fields)?;
+    if let Some(fiscal) = fiscal {
+        year = year_within(fiscal, year, month, quarter)?;
+    }
     let day_of_year = value_of(fields, DateField::DayOfYear).map(i16::try_from);
     let whole = match (year, month, day, day_of_year) {
         (Some(year), Some(month), Some(day), _) => Some(Date::new(year, month, day).ok()?),
@@ -104,7 +149,7 @@ mod tests {
     use super::super::pattern::{Era, PatternPiece, parse_pattern};
     use super::*;
 
-    fn read(pattern: &str, values: &[i64]) -> Option<(Option<String>, Option<String>)> {
+    fn read(pattern: &str, values: &[i64]) -> Option<Moment> {
         let field = |piece| match piece {
             PatternPiece::Field(field) => Some(field),
             PatternPiece::Literal(_) => None,
@@ -128,8 +173,42 @@ mod tests {
             ("HHmmssSSS", vec![9, 5, 7, 30], None, Some("09:05:07.030")),
             ("yyyyMMddYYYYww", vec![2024, 12, 30, 2025, 1], Some("2024-12-30"), None),
         ] {
-            let expected = Some((date.map(String::from), time.map(String::from)));
-            assert_eq!(read(pattern, &values), expected, "{pattern} {values:?}");
+            let (date, time) = (date.map(String::from), time.map(String::from));
+            let expected = Moment { date, time, fiscal_year: None };
+            assert_eq!(read(pattern, &values), Some(expected), "{pattern} {values:?}");
+        }
+    }
+
+    #[test]
+    fn a_fiscal_year_tells_the_year_of_its_months() {
+        use DateField::{Day, FiscalStart, FiscalYear as End, Month, Quarter, Year};
+        let of = |start_month| FiscalYear { start_month };
+        let (april, calendar) = (End(Era::Common, of(4)), End(Era::Common, of(1)));
+        let thai = End(Era::Buddhist, of(10));
+        for (fields, date) in [
+            (&[(april, 2026)][..], None),
+            (&[(calendar, 2026)], Some("2026")),
+            (&[(april, 2026), (Month, 3)], Some("2026-03")),
+            (&[(april, 2026), (Month, 4)], Some("2025-04")),
+            (&[(april, 2026), (Quarter, 1)], Some("2026-Q1")),
+            (&[(april, 2026), (Quarter, 2)], Some("2025-Q2")),
+            (&[(thai, 2569), (Month, 10), (Day, 1)], Some("2025-10-01")),
+            (&[(april, 2025), (Month, 2), (Day, 28)], Some("2025-02-28")),
+            (&[(april, 2026), (Year(Era::Common), 2025)], Some("2025")),
+            (&[(FiscalStart(Era::Common, of(4)), 2025), (april, 2026)], None),
+        ] {
+            let moment = assemble(fields).unwrap();
+            assert_eq!(moment.date.as_deref(), date, "{fields:?}");
+            assert!(moment.fiscal_year.is_some(), "{fields:?}");
+        }
+        for fields in [
+            &[(april, 2026), (Year(Era::Common), 2024)][..],
+            &[(april, 2026), (Year(Era::Common), 2025), (Month, 3)],
+            &[(april, 2025), (Month, 2), (Day, 29)],
+            &[(FiscalStart(Era::Common, of(4)), 2026), (april, 2026)],
+            &[(calendar, 2026), (Year(Era::Common), 2025)],
+        ] {
+            assert_eq!(assemble(fields), None, "{fields:?}");
         }
     }
 
@@ -152,8 +231,8 @@ mod tests {
     #[test]
     fn years_of_two_eras_must_be_the_same_year() {
         let (common, buddhist) = (DateField::Year(Era::Common), DateField::Year(Era::Buddhist));
-        let both = |a, b| assemble(&[(common, a), (buddhist, b)]);
-        assert_eq!(both(2025, 2568), Some((Some("2025".into()), None)));
+        let both = |a, b| assemble(&[(common, a), (buddhist, b)])?.date;
+        assert_eq!(both(2025, 2568).as_deref(), Some("2025"));
         assert_eq!(both(2025, 2567), None);
         assert_eq!(assemble(&[(buddhist, 500)]), None);
         assert_eq!(assemble(&[(common, 2025), (DateField::YearOfCentury, 24)]), None);

@@ -4,19 +4,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
-use super::reference::is_table_name;
+use super::period::FiscalYear;
+use super::reference::check_references;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
-use super::served::{ORIGINATORS, Served};
+use super::served::Served;
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
-use super::{NUMBER_MAX, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
+use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
 
 /// Longest code of a series, in characters.
@@ -44,6 +46,9 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     check_serves(&definition)?;
     check_references(&definition)?;
     let zone = zone(&definition)?;
+    let closed_before = closed_before(&definition)?;
+    check_chronology(&definition)?;
+    let fiscal = fiscal_year(&definition)?;
     let mut variables = variables(&definition)?;
     check_serial_names(&definition)?;
     check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
@@ -63,6 +68,10 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     }
     let mut used = scope.iter().chain(counters.iter().flat_map(|rule| &rule.dimensions));
     let project_needed = parts.contains(&Part::Project) || used.any(|d| *d == Dimension::Project);
+    let resets = |wanted: fn(Reset) -> bool| counters.iter().any(|rule| wanted(rule.reset));
+    let phase_needed = parts.contains(&Part::Phase) || resets(|reset| reset == Reset::Phase);
+    let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
+    let time_needed = parts.iter().any(time_shown) || resets(Reset::is_time);
     let reference = Arc::<ReferenceData>::default();
     let served = Served::of(&definition, &reference);
     Ok(Series {
@@ -73,19 +82,27 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
         parts,
         variables,
         project_needed,
+        phase_needed,
+        time_needed,
+        fiscal,
         zone,
+        closed_before,
         reference,
         served,
     })
 }
 
 /// A flaw of a field, as the result of any check.
-fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
+pub(super) fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
     Err(TemplateError::at_field(field, flaw))
 }
 
 /// A value outside the syntax of its field.
-fn syntax<T>(field: &str, value: &str, expected: &'static str) -> Result<T, TemplateError> {
+pub(super) fn syntax<T>(
+    field: &str,
+    value: &str,
+    expected: &'static str,
+) -> Result<T, TemplateError> {
     at(field, FieldFlaw::Syntax { value: excerpt(value), expected })
 }
 
@@ -169,32 +186,6 @@ fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Names of tables, and what memberships are looked up for.
-fn check_references(definition: &SeriesDefinition) -> Result<(), TemplateError> {
-    let references = &definition.references;
-    let mut tables = vec![
-        ("references.project".to_owned(), &references.project),
-        ("references.type".to_owned(), &references.type_code),
-    ];
-    for (name, variable) in &definition.variables {
-        tables.push((format!("variables.{}.reference", excerpt(name)), &variable.reference));
-    }
-    for (field, table) in tables {
-        if let Some(table) = table.as_ref().filter(|table| !is_table_name(table)) {
-            return syntax(&field, table, "a lower-case word such as organizations");
-        }
-    }
-    let originator = |name: &&str| {
-        definition.variables.get(*name).is_some_and(|variable| variable.reference.is_some())
-    };
-    if references.membership
-        && (references.project.is_none() || !ORIGINATORS.iter().any(originator))
-    {
-        return at("references.membership", FieldFlaw::Membership);
-    }
-    Ok(())
-}
-
 /// The zone, from the bundled tzdb: the same on every machine, and no file is read.
 fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
     let Some(name) = &definition.timezone else {
@@ -204,12 +195,49 @@ fn zone(definition: &SeriesDefinition) -> Result<TimeZone, TemplateError> {
     known.or_else(|_| at("timezone", FieldFlaw::UnknownZone { zone: excerpt(name) }))
 }
 
+/// The first day that is not closed.
+fn closed_before(definition: &SeriesDefinition) -> Result<Option<Date>, TemplateError> {
+    let Some(text) = &definition.closed_before else { return Ok(None) };
+    // A date-time would read as its day, and say more than it means.
+    let day = text.parse().ok().filter(|day: &Date| day.to_string() == *text);
+    match day {
+        Some(day) => Ok(Some(day)),
+        None => syntax("closed_before", text, "a day such as 2025-01-01"),
+    }
+}
+
+/// Dates are compared under a lock of the ledger, in the transaction that takes the number. Redis
+/// has no such lock over the counters of several periods.
+fn check_chronology(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    if definition.chronology && definition.policy != Policy::Gapless {
+        return at("chronology", FieldFlaw::NeedsGapless);
+    }
+    Ok(())
+}
+
+/// The fiscal year: its first month is one of twelve.
+fn fiscal_year(definition: &SeriesDefinition) -> Result<FiscalYear, TemplateError> {
+    let month = definition.fiscal_year_start;
+    match month {
+        Some(month) if !(1..=12).contains(&month) => {
+            let flaw = FieldFlaw::Bounds { value: month.into(), least: 1, most: 12 };
+            at("fiscal_year_start", flaw)
+        }
+        _ => Ok(FiscalYear::starting_in(month)),
+    }
+}
+
 /// The declared variables; whether the template shows them is noted later.
 fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateError> {
     check_count("variables", definition.variables.len(), VARIABLES_MAX, "entries")?;
     let compile = |(name, declared): (&String, &VariableDefinition)| {
         let path = format!("variables.{}", excerpt(name));
-        check_variable_name(&path, name)?;
+        if let Some(flaw) = flaw_of_variable_name(name) {
+            return at(&path, flaw);
+        }
+        if let Some(label) = &declared.label {
+            check_text(&format!("{path}.label"), label, DISPLAY_CHARS_MAX)?;
+        }
         let rule = ValueRule::compile(&path, declared)?;
         if declared.required && declared.default.is_some() {
             let flaw = FieldFlaw::Contradiction { other: "default" };
@@ -223,7 +251,7 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
 
 /// Capital letters of any script, since sources name variables in Chinese too; lower case is left
 /// to `project`, `type` and the periods, so that no counter key can be read in two ways.
-fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
+pub(super) fn flaw_of_variable_name(name: &str) -> Option<FieldFlaw> {
     let letter = |c: char| c.is_alphabetic() && !c.is_lowercase();
     let mark = unicode_normalization::char::is_combining_mark;
     let fits = name.chars().next().is_some_and(|first| letter(first) && !mark(first))
@@ -231,12 +259,10 @@ fn check_variable_name(path: &str, name: &str) -> Result<(), TemplateError> {
         && name.chars().count() <= NAME_CHARS_MAX
         && normalise(name) == name;
     if !fits {
-        return syntax(path, name, "a name of up to 32 capital letters, digits and `_`");
+        let expected = "a name of up to 32 capital letters, digits and `_`";
+        return Some(FieldFlaw::Syntax { value: excerpt(name), expected });
     }
-    if RESERVED.contains(&name) {
-        return at(path, FieldFlaw::Reserved);
-    }
-    Ok(())
+    RESERVED.contains(&name).then_some(FieldFlaw::Reserved)
 }
 
 /// Names and count of the serials; their numbers need the template and come last.
@@ -282,9 +308,10 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
 fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), TemplateError> {
     let least = |part: &Part| match part {
         Part::Literal(text) => text.chars().count(),
-        Part::Serial { width, .. } => width.unwrap_or(1),
+        Part::Serial { figure, .. } => figure.width,
+        Part::Check(check) => check.width(),
         Part::Variable(index) => variables[*index].rule.widths().0,
-        Part::Project | Part::Type(_) => 1,
+        Part::Project | Part::Phase | Part::Type(_) => 1,
         Part::Date(field) => field.width(),
     };
     let chars = parts.iter().map(least).sum();
@@ -334,18 +361,14 @@ fn serial(
     parts: &[Part],
 ) -> Result<Serial, TemplateError> {
     let SerialDefinition { name, start, step, .. } = declared;
-    let width = parts.iter().find_map(|part| match part {
-        Part::Serial { serial, width } if *serial == index => Some(*width),
+    let figure = parts.iter().find_map(|part| match part {
+        Part::Serial { serial, figure } if *serial == index => Some(*figure),
         _ => None,
     });
-    let Some(width) = width else {
+    let Some(figure) = figure else {
         return at(path, FieldFlaw::SerialNotShown { name: name.clone() });
     };
-    let held = match width {
-        // A width is at most 15 digits: the power fits.
-        Some(width) => 10_u64.pow(u32::try_from(width).unwrap_or(15)) - 1,
-        None => NUMBER_MAX,
-    };
+    let held = figure.value_max();
     let max = declared.max.unwrap_or(held).min(held);
     // Value 0 means "nothing taken yet" elsewhere, so no serial starts there.
     for (field, value, most) in [

@@ -14,13 +14,13 @@ const DATE_BYTES_MAX: usize = 80;
 
 /// The document's civil time in `zone`.
 ///
-/// A plain date has no time of day. Where the number shows one (`time_shown`), today's takes the
-/// present, any other is refused: the time would be invented.
+/// A plain date has no time of day. Where the number or its counter needs one (`time_needed`),
+/// today's takes the present, any other is refused: the time would be invented.
 pub(super) fn document_time(
     given: Option<&str>,
     zone: &TimeZone,
     now: Timestamp,
-    time_shown: bool,
+    time_needed: bool,
 ) -> Result<DateTime, InputError> {
     let now = zone.to_datetime(now);
     let Some(given) = given else {
@@ -32,11 +32,11 @@ pub(super) fn document_time(
     }
     let time = if is_plain(given) {
         let date: Date = given.parse().map_err(|_| invalid("there is no such day"))?;
-        match (time_shown, date == now.date()) {
+        match (time_needed, date == now.date()) {
             (false, _) => date.to_datetime(jiff::civil::Time::midnight()),
             (true, true) => now,
             (true, false) => {
-                let remedy = "the number shows one; write 2025-12-02T09:30:00+07:00";
+                let remedy = "the number or its counter needs one; write 2025-12-02T09:30:00+07:00";
                 return Err(InputError::TimeRequired { given: given.into(), remedy });
             }
         }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::CounterKey;
-
 /// What the name of a dimension ends in where a key holds ids of a table. No variable has a
 /// lower-case letter, so that no name can be read as another one.
 pub(super) const ID_SUFFIX: &str = "_id";
 
 /// One numbering configuration, as written by an administrator. `Series::compile` checks it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesDefinition {
     /// Stable code of the series, unique in the ledger: `[A-Za-z0-9._-]{1,64}`.
@@ -29,11 +27,21 @@ pub struct SeriesDefinition {
     /// What its numbers are worth waiting for.
     #[serde(default, skip_serializing_if = "Policy::is_fast")]
     pub policy: Policy,
+    /// Whether no number may be dated before the last one of its counters: those that differ in
+    /// their period alone. For gapless series.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chronology: bool,
+    /// Documents dated before this day get no numbers any more (`2025-01-01`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_before: Option<String>,
     /// The text pattern.
     pub template: String,
     /// IANA time zone in which dates and periods are read; UTC without one (R1.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
+    /// Month in which the fiscal year begins, 1 to 12; January, the calendar year, without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fiscal_year_start: Option<u8>,
     /// Dimensions within which a number is unique; empty: the whole ledger (R2.7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unique_within: Vec<String>,
@@ -118,6 +126,9 @@ pub struct Serves {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableDefinition {
+    /// What people call it, where its name does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Refuse a request without it. A variable with a `default` is never required.
     #[serde(default)]
     pub required: bool,
@@ -156,7 +167,13 @@ pub struct SerialDefinition {
     /// Distance between values (default 1).
     #[serde(default = "SerialDefinition::one")]
     pub step: u64,
-    /// Largest value; the width of its `{SEQ:n}` bounds it too.
+    /// How its values are written.
+    #[serde(default, skip_serializing_if = "Style::is_digits")]
+    pub style: Style,
+    /// What happens to a value that its `{SEQ:n}` is too narrow for (R2.5).
+    #[serde(default, skip_serializing_if = "Overflow::refuses")]
+    pub overflow: Overflow,
+    /// Largest value; the width of its `{SEQ:n}` bounds it too, unless it widens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
     /// The dimensions of its counter key: `project`, `type`, or a declared variable.
@@ -180,23 +197,35 @@ impl SeriesDefinition {
         self.unique_within.iter().chain(counted).map(|name| (&**name, table(name))).collect()
     }
 
-    /// Whether a counter of `other` would have another name here because a dimension of both is
-    /// known by ids of a table in one of them and by codes, or by another table, in the other.
-    #[must_use]
-    pub fn refers_otherwise_than(&self, other: &Self) -> bool {
-        let (here, there) = (self.tables(), other.tables());
-        here.iter().any(|(name, table)| there.get(name).is_some_and(|other| other != table))
-    }
-
-    /// Whether a counter key could be one of its: by ids exactly where it has a table.
-    #[must_use]
-    pub fn refers_like(&self, key: &str) -> bool {
-        let Some(CounterKey { parts }) = CounterKey::parse(key) else { return true };
-        let named = |name: &str| parts.iter().any(|(part, _)| part == name);
-        self.tables().into_iter().all(|(name, table)| match table {
-            Some(_) => !named(name),
-            None => !named(&format!("{name}{ID_SUFFIX}")),
+    /// A dimension of counters or scopes of both that is known by ids of a table in one of them and
+    /// by codes, or by another table, in the other: the same document has another counter there.
+    /// The field that names the table.
+    pub(super) fn refers_otherwise_than(&self, other: &Self) -> Option<String> {
+        let there = other.tables();
+        let differs =
+            |(name, table): &(&str, Option<&String>)| there.get(name).is_some_and(|t| t != table);
+        let (name, _) = self.tables().into_iter().find(differs)?;
+        Some(match name {
+            "project" | "type" => format!("references.{name}"),
+            variable => format!("variables.{variable}.reference"),
         })
+    }
+}
+
+impl Default for SerialDefinition {
+    /// `{SEQ}`, from 1 in steps of 1, one counter that never resets.
+    fn default() -> Self {
+        let (start, step) = (SerialDefinition::one(), SerialDefinition::one());
+        SerialDefinition {
+            name: Self::default_name(),
+            start,
+            step,
+            style: Style::default(),
+            overflow: Overflow::default(),
+            max: None,
+            counter: Vec::new(),
+            reset: Reset::None,
+        }
     }
 }
 
@@ -210,17 +239,65 @@ impl SerialDefinition {
     }
 }
 
-/// The period that names a new counter (R3.4).
+/// How a serial's values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// `1`, `2`, …; `{SEQ:n}` fills up with zeros.
+    #[default]
+    Digits,
+    /// `A`, …, `Z`, `AA`, …; `{SEQ:n}` begins at n times `A`.
+    Letters,
+}
+
+impl Style {
+    fn is_digits(&self) -> bool {
+        *self == Style::Digits
+    }
+}
+
+/// What happens to a value that needs more characters than its `{SEQ:n}` has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// It is refused: `sequence-exhausted`.
+    #[default]
+    Refuse,
+    /// It is shown with as many as it needs.
+    Widen,
+}
+
+impl Overflow {
+    fn refuses(&self) -> bool {
+        *self == Overflow::Refuse
+    }
+}
+
+/// The period that names a new counter (R3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reset {
     /// Never.
     #[default]
     None,
+    /// Each second of the series' wall time.
+    Second,
+    /// Each minute.
+    Minute,
+    /// Each hour. One that the end of summer time repeats is one hour.
+    Hour,
     /// Each calendar day of the series' time zone.
     Day,
+    /// Each ISO week, Monday to Sunday.
+    Week,
     /// Each calendar month.
     Month,
+    /// Each quarter of a calendar year.
+    Quarter,
     /// Each calendar year.
     Year,
+    /// Each fiscal year; see `SeriesDefinition::fiscal_year_start`.
+    FiscalYear,
+    /// Each phase that a request names.
+    Phase,
 }

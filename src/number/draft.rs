@@ -10,11 +10,11 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
-use super::mask::digits;
+use super::period::day_text;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
-use super::{CounterKey, InputError, Mask, Series, TEXT_CHARS_MAX};
+use super::{CounterKey, InputError, Mask, Reset, Series, TEXT_CHARS_MAX};
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
 pub(super) const ABSENT: &str = "0";
@@ -33,6 +33,9 @@ pub struct Inputs {
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
+    /// The phase, where the series has phases (R3.4).
+    #[serde(default)]
+    pub phase: Option<String>,
     /// Values of declared variables: `X`, or for one of a table `x_id`, its id.
     pub context: BTreeMap<String, String>,
     /// Who the document goes to: `RECIPIENT` is the first of kind TO (R2.1).
@@ -63,6 +66,12 @@ pub struct Draft {
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
     pub document_date: String,
+    /// Where the series keeps chronology: the key of the first serial's counter but for its period.
+    /// Counters of one such family share their last date.
+    pub family: Option<String>,
+    /// Why there is no new number for that date, where it lies in a closed period. An earlier
+    /// number may still be the answer, and be revised.
+    pub closed: Option<InputError>,
     /// The request in codes alone, where it was sent in another form: with ids, with recipients,
     /// with codes of before a renaming, or without the project that follows from its originator.
     pub resolved: Option<Inputs>,
@@ -73,6 +82,8 @@ struct Values<'s> {
     series: &'s Series,
     type_code: String,
     project: Option<String>,
+    /// Given where the series has phases.
+    phase: Option<String>,
     /// One per declared variable.
     variables: Vec<Option<String>>,
     time: DateTime,
@@ -83,16 +94,24 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
     let values = Values::check(series, inputs, now)?;
-    let date = values.time.date();
     let keys = series.counters.iter().map(|rule| {
-        let mut parts = values.pairs(&rule.dimensions);
-        parts.extend(rule.reset.period(date).map(|(name, value)| (name.to_owned(), value)));
+        let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
+        parts.extend(values.pairs(&rule.dimensions));
+        parts.extend(values.period(rule.reset));
         CounterKey { parts }
     });
     let keys = keys.collect();
-    let scope = CounterKey { parts: values.pairs(&series.scope) }.to_string();
-    let (mask, document_date) = (values.mask(inputs)?, date.to_string());
-    Ok(Draft { keys, mask, scope, document_date, resolved })
+    let date = values.time.date();
+    let scope = values.named(&series.scope);
+    let first = series.counters.first().filter(|_| series.definition.chronology);
+    let family = first.map(|rule| values.named(&rule.dimensions));
+    let closed = series.closed_before.filter(|open_from| date < *open_from);
+    let closed = closed.map(|open_from| {
+        let (date, open_from) = (day_text(date), open_from.to_string());
+        InputError::PeriodClosed { date, open_from }
+    });
+    let (mask, document_date) = (values.mask(inputs)?, day_text(date));
+    Ok(Draft { keys, mask, scope, document_date, family, closed, resolved })
 }
 
 /// The number but for its values, of a request that is in codes: no table is asked, so that a
@@ -102,7 +121,8 @@ pub(super) fn mask(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<M
 }
 
 impl<'s> Values<'s> {
-    /// Checks the fields in the order in which a caller reads them: type, project, context, date.
+    /// Checks the fields in the order in which a caller reads them: type, project, context, date,
+    /// phase.
     fn check(series: &'s Series, inputs: &Inputs, now: Timestamp) -> Result<Self, InputError> {
         let type_code = plain_value(series, "type", Some(&inputs.type_code), true)?;
         let project =
@@ -114,16 +134,26 @@ impl<'s> Values<'s> {
         }
         let value = |variable| variable_value(series, variable, &inputs.context);
         let variables = series.variables.iter().map(value).collect::<Result<_, _>>()?;
-        let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
-        let time_shown = series.parts.iter().any(time_shown);
         let given = inputs.date.as_deref();
-        let time = super::date::document_time(given, &series.zone, now, time_shown)?;
+        let time = super::date::document_time(given, &series.zone, now, series.time_needed)?;
+        if inputs.phase.is_some() && !series.phase_needed {
+            return Err(InputError::PhaseUnknown { series: series.definition.code.clone() });
+        }
+        let phase = plain_value(series, "phase", inputs.phase.as_deref(), series.phase_needed)?;
         let type_code = type_code.unwrap_or_default();
-        Ok(Values { series, type_code, project, variables, time })
+        Ok(Values { series, type_code, project, phase, variables, time })
+    }
+
+    /// The period of the request, as the last part of a counter key.
+    fn period(&self, reset: Reset) -> Option<(String, String)> {
+        if reset == Reset::Phase {
+            return self.phase.clone().map(|phase| ("phase".into(), phase));
+        }
+        reset.period(self.time, self.series.fiscal).map(|(name, value)| (name.into(), value))
     }
 
     /// Dimensions with their values: ids where the series has a table of them.
-    fn pairs(&self, dimensions: &[Dimension]) -> Vec<(String, String)> {
+    fn pairs(&self, dimensions: &[Dimension]) -> impl Iterator<Item = (String, String)> {
         let pair = |dimension: &Dimension| {
             let value = match *dimension {
                 Dimension::Project => self.project.as_deref(),
@@ -138,21 +168,28 @@ impl<'s> Values<'s> {
             });
             (self.series.key_name(*dimension), id.unwrap_or_else(|| value.to_owned()))
         };
-        dimensions.iter().map(pair).collect()
+        dimensions.iter().map(pair)
+    }
+
+    /// Dimensions with their values, as the text of a counter key.
+    fn named(&self, dimensions: &[Dimension]) -> String {
+        CounterKey { parts: self.pairs(dimensions).collect() }.to_string()
     }
 
     /// Fills everything but the serials into the template.
     fn mask(&self, inputs: &Inputs) -> Result<Mask, InputError> {
-        let mut mask = Mask::default();
+        let mut mask = Mask::with_room(self.series.serials.len());
         for part in &self.series.parts {
             match part {
                 Part::Literal(text) => mask.push_text(text),
-                Part::Serial { serial, width } => mask.push_serial(*serial, *width),
-                // A shown variable and a shown project have a value: `check` refused the rest.
+                Part::Serial { serial, figure } => mask.push_serial(*serial, *figure),
+                Part::Check(check) => mask.push_check(*check),
+                // What is shown has a value: `check` refused the rest.
                 Part::Variable(index) => {
                     mask.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
                 }
                 Part::Project => mask.push_text(self.project.as_deref().unwrap_or(ABSENT)),
+                Part::Phase => mask.push_text(self.phase.as_deref().unwrap_or(ABSENT)),
                 Part::Type(_) => mask.push_text(&self.type_code),
                 Part::Date(field) => {
                     let value = field.value(self.time).and_then(|value| u64::try_from(value).ok());
@@ -164,7 +201,7 @@ impl<'s> Values<'s> {
                 }
             }
         }
-        let chars = mask.chars_max(|serial| digits(self.series.serials[serial].max));
+        let chars = mask.chars_max(|serial| self.series.serials[serial].max);
         if chars > TEXT_CHARS_MAX {
             return Err(InputError::TextTooLong { chars });
         }
@@ -172,7 +209,7 @@ impl<'s> Values<'s> {
     }
 }
 
-/// The type or the project.
+/// The type, the project or the phase.
 fn plain_value(
     series: &Series,
     field: &str,
@@ -192,13 +229,15 @@ fn variable_value(
     variable: &Variable,
     context: &BTreeMap<String, String>,
 ) -> Result<Option<String>, InputError> {
-    let field = || format!("context.{}", variable.name);
+    let missing = || missing(series, format!("context.{}", variable.name));
     match context.get(&variable.name) {
         // An empty value is a mistake, not a way to leave the variable out.
-        Some(given) if given.is_empty() => Err(missing(series, field())),
-        Some(given) => variable.rule.check(&field(), given).map(Some),
+        Some(given) if given.is_empty() => Err(missing()),
+        Some(given) => {
+            variable.rule.check(format_args!("context.{}", variable.name), given).map(Some)
+        }
         None if variable.default.is_some() => Ok(variable.default.clone()),
-        None if variable.required || variable.shown => Err(missing(series, field())),
+        None if variable.required || variable.shown => Err(missing()),
         None => Ok(None),
     }
 }

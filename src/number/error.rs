@@ -29,6 +29,12 @@ pub enum InputError {
         /// What may be given.
         known: String,
     },
+    /// A phase for a series that has none (slug `unknown-variable`).
+    #[error("series {series} has no phases; leave `phase` out")]
+    PhaseUnknown {
+        /// Code of the series.
+        series: String,
+    },
     /// A value that the series needs (slug `missing-variable`).
     #[error("{field} is missing or empty; series {series} needs it")]
     MissingVariable {
@@ -77,7 +83,8 @@ pub enum InputError {
         /// What is wrong and the remedy.
         reason: &'static str,
     },
-    /// A plain date where the number shows a time of day (slug `time-required`, R1.6).
+    /// A plain date where the number shows a time of day, or its counter begins anew within a day
+    /// (slug `time-required`, R1.6).
     #[error("date {given:?} needs a time of day: {remedy}")]
     TimeRequired {
         /// The date.
@@ -135,6 +142,22 @@ pub enum InputError {
         /// What is wrong and the remedy.
         reason: String,
     },
+    /// A date in a closed period (slug `period-closed`).
+    #[error("date {date} lies in a closed period; the series is open from {open_from} on")]
+    PeriodClosed {
+        /// The document's date.
+        date: String,
+        /// The first day that is open.
+        open_from: String,
+    },
+    /// A date before the last one, in a series that keeps chronology (slug `date-before-last`).
+    #[error("date {date} lies before {last_date}, the date of the last number of these counters")]
+    DateBeforeLast {
+        /// The document's date.
+        date: String,
+        /// The last number's.
+        last_date: String,
+    },
     /// The whole number is too long (slug `value-too-long`, R2.4).
     #[error("the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
     TextTooLong {
@@ -142,7 +165,7 @@ pub enum InputError {
         chars: usize,
     },
     /// The value does not fit the width of its `{SEQ:n}` (slug `sequence-exhausted`).
-    #[error("serial {serial} of value {value} does not fit {width} digits")]
+    #[error("serial {serial} of value {value} does not fit {width} digits or letters")]
     SerialTooWide {
         /// Index of the serial.
         serial: usize,
@@ -164,7 +187,9 @@ impl InputError {
     #[must_use]
     pub fn slug(&self) -> &'static str {
         match self {
-            InputError::UnknownVariable { .. } => "unknown-variable",
+            InputError::UnknownVariable { .. } | InputError::PhaseUnknown { .. } => {
+                "unknown-variable"
+            }
             InputError::MissingVariable { .. } | InputError::SerialMissing { .. } => {
                 "missing-variable"
             }
@@ -174,6 +199,8 @@ impl InputError {
             InputError::WrongAlphabet { .. } => "wrong-alphabet",
             InputError::InvalidDate { .. } => "invalid-date",
             InputError::TimeRequired { .. } => "time-required",
+            InputError::PeriodClosed { .. } => "period-closed",
+            InputError::DateBeforeLast { .. } => "date-before-last",
             InputError::SerialTooWide { .. } => "sequence-exhausted",
             InputError::UnknownReference { .. } => "unknown-reference",
             InputError::InactiveReference { .. } => "inactive-reference",
@@ -189,6 +216,7 @@ impl InputError {
     pub fn field(&self) -> String {
         match self {
             InputError::UnknownVariable { name, .. } => format!("context.{name}"),
+            InputError::PhaseUnknown { .. } => "phase".into(),
             InputError::MissingVariable { field, .. }
             | InputError::ValueTooLong { field, .. }
             | InputError::ValueTooShort { field, .. }
@@ -198,7 +226,10 @@ impl InputError {
             | InputError::NotAMember { field, .. }
             | InputError::Form { field, .. } => field.clone(),
             InputError::ProjectAmbiguous { .. } => "project".into(),
-            InputError::InvalidDate { .. } | InputError::TimeRequired { .. } => "date".into(),
+            InputError::InvalidDate { .. }
+            | InputError::TimeRequired { .. }
+            | InputError::PeriodClosed { .. }
+            | InputError::DateBeforeLast { .. } => "date".into(),
             InputError::TextTooLong { .. } => "context".into(),
             InputError::SerialTooWide { serial, .. } | InputError::SerialMissing { serial } => {
                 format!("serials[{serial}]")
@@ -221,6 +252,19 @@ pub enum ParseError {
         /// What the template has there.
         expected: String,
         /// What the text has there.
+        found: String,
+    },
+    /// A check character is not the one that belongs to what stands to its left: the text was
+    /// mistyped, or is none of the series.
+    #[error(
+        "character {position}: the check is {found}, but {expected} belongs to the text before"
+    )]
+    Check {
+        /// Where the check stands, counted from 1.
+        position: usize,
+        /// What belongs there.
+        expected: String,
+        /// What stands there.
         found: String,
     },
     /// Each part fits alone, but not together: a variable shown twice with two values, or a date

@@ -1,14 +1,10 @@
 //! A number with everything decided but its serial values. Filling it is on the path of every
 //! number: one allocation, no parsing, no formatting machinery.
 
+use super::check::Check;
+use super::figure::{FIGURE_CHARS_MAX, Figure, WIDTH_MAX, push_padded};
 use super::template_error::Place;
-use super::{InputError, NUMBER_MAX, TEXT_CHARS_MAX, TemplateError};
-
-/// Digits of the widest value, `NUMBER_MAX`.
-pub(super) const DIGITS_MAX: usize = 16;
-
-/// Largest width of a `{SEQ:n}`: every value of so many digits is below `NUMBER_MAX`.
-pub(super) const WIDTH_MAX: usize = 15;
+use super::{InputError, Style, TEXT_CHARS_MAX, TemplateError};
 
 /// Most serials of one series.
 pub(super) const SERIALS_MAX: usize = 8;
@@ -21,28 +17,44 @@ const MASK_BYTES_MAX: usize = 8 * TEXT_CHARS_MAX;
 /// the record can render the number without the series.
 ///
 /// Text form: literal text with `{index:width}` for the serial `index` (0-based) padded with zeros
-/// to `width`, `{index}` for one without padding; `{{` and `}}` are braces. For example
-/// `SPO-20240122-{0:3}`.
+/// to `width`, `{index:width+}` for one that may be wider, `{index}` for one without padding; an
+/// `A` before the width for letters (`{index:A2}`, `{index:A}`); `{luhn}` and so on for check
+/// characters; `{{` and `}}` are braces. For example `SPO-20240122-{0:3}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mask {
-    /// All literal text, without the serials.
+    /// All literal text, without serials and check characters.
     literal: String,
-    /// Places of serials, from left to right.
+    /// The places of these, from left to right.
     slots: Vec<Slot>,
 }
 
-/// A place for a serial's value.
+/// A place for what the values decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
     /// Bytes of `literal` before it.
     offset: usize,
-    /// Which serial.
-    serial: usize,
-    /// Digits with leading zeros; without one as many as the value has.
-    width: Option<usize>,
+    /// What it shows.
+    shows: Shows,
 }
 
+/// What a place shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shows {
+    /// The value of the serial of an index.
+    Serial(usize, Figure),
+    /// The check characters of everything to its left.
+    Check(Check),
+}
+
+/// Most places: every serial and a check.
+const SLOTS_MAX: usize = SERIALS_MAX + 1;
+
 impl Mask {
+    /// An empty mask for so many serials, with room for a number of ordinary length.
+    pub(super) fn with_room(serials: usize) -> Self {
+        Mask { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
+    }
+
     /// Appends literal text.
     pub(super) fn push_text(&mut self, text: &str) {
         self.literal.push_str(text);
@@ -54,15 +66,26 @@ impl Mask {
     }
 
     /// Appends the place of a serial.
-    pub(super) fn push_serial(&mut self, serial: usize, width: Option<usize>) {
-        self.slots.push(Slot { offset: self.literal.len(), serial, width });
+    pub(super) fn push_serial(&mut self, serial: usize, figure: Figure) {
+        self.push_slot(Shows::Serial(serial, figure));
     }
 
-    /// Length of the longest number, in characters; `widest` gives the most digits of a serial
-    /// without a width.
-    pub(super) fn chars_max(&self, widest: impl Fn(usize) -> usize) -> usize {
-        let digits = |slot: &Slot| slot.width.unwrap_or_else(|| widest(slot.serial));
-        self.literal.chars().count() + self.slots.iter().map(digits).sum::<usize>()
+    /// Appends the place of check characters.
+    pub(super) fn push_check(&mut self, check: Check) {
+        self.push_slot(Shows::Check(check));
+    }
+
+    fn push_slot(&mut self, shows: Shows) {
+        self.slots.push(Slot { offset: self.literal.len(), shows });
+    }
+
+    /// Length of the longest number, in characters; `largest` gives the largest value of a serial.
+    pub(super) fn chars_max(&self, largest: impl Fn(usize) -> u64) -> usize {
+        let chars = |slot: &Slot| match slot.shows {
+            Shows::Serial(serial, figure) => figure.chars(largest(serial)),
+            Shows::Check(check) => check.width(),
+        };
+        self.literal.chars().count() + self.slots.iter().map(chars).sum::<usize>()
     }
 
     /// Renders the number for one value per serial, in the order of the series' serials.
@@ -71,18 +94,22 @@ impl Mask {
     /// `InputError::SerialTooWide` when a value does not fit its width: never a silent widening
     /// (R2.5). `InputError::SerialMissing` when there are fewer values than serials.
     pub fn fill(&self, values: &[u64]) -> Result<String, InputError> {
-        let room = self.slots.iter().map(|slot| slot.width.unwrap_or(DIGITS_MAX)).sum::<usize>();
+        let room = self.slots.len() * FIGURE_CHARS_MAX;
         let mut number = String::with_capacity(self.literal.len() + room);
         let mut from = 0;
-        for &Slot { offset, serial, width } in &self.slots {
+        for &Slot { offset, shows } in &self.slots {
             number.push_str(&self.literal[from..offset]);
             from = offset;
-            let value = *values.get(serial).ok_or(InputError::SerialMissing { serial })?;
-            if value > NUMBER_MAX || digits(value) > width.unwrap_or(DIGITS_MAX) {
-                let width = width.unwrap_or(DIGITS_MAX);
-                return Err(InputError::SerialTooWide { serial, value, width });
+            match shows {
+                Shows::Check(check) => check.push(&mut number),
+                Shows::Serial(serial, figure) => {
+                    let value = *values.get(serial).ok_or(InputError::SerialMissing { serial })?;
+                    if !figure.push(&mut number, value) {
+                        let width = figure.width_max();
+                        return Err(InputError::SerialTooWide { serial, value, width });
+                    }
+                }
             }
-            push_padded(&mut number, value, width.unwrap_or(1));
         }
         number.push_str(&self.literal[from..]);
         Ok(number)
@@ -97,15 +124,30 @@ impl Mask {
             push_escaped(&mut text, &self.literal[from..slot.offset]);
             from = slot.offset;
             text.push('{');
-            push_padded(&mut text, slot.serial as u64, 1);
-            if let Some(width) = slot.width {
-                text.push(':');
-                push_padded(&mut text, width as u64, 1);
+            match slot.shows {
+                Shows::Check(check) => text.push_str(check.name()),
+                Shows::Serial(serial, figure) => {
+                    push_padded(&mut text, serial as u64, 1);
+                    push_figure(&mut text, figure);
+                }
             }
             text.push('}');
         }
         push_escaped(&mut text, &self.literal[from..]);
         text
+    }
+
+    /// The number with `%s` in place of each serial; a percent sign of the text is doubled.
+    pub(super) fn rule_format(&self) -> String {
+        let constant = |from: usize, to: usize| self.literal[from..to].replace('%', "%%");
+        let mut text = String::with_capacity(self.literal.len() + 2 * self.slots.len());
+        let mut from = 0;
+        for slot in &self.slots {
+            text.push_str(&constant(from, slot.offset));
+            text.push_str("%s");
+            from = slot.offset;
+        }
+        text + &constant(from, self.literal.len())
     }
 
     /// Reads the text form back.
@@ -131,27 +173,65 @@ impl Mask {
             let Some(end) = rest.find('}').filter(|end| *end > 0) else {
                 return fail(brace, "`{{`, `}}` or a place such as {0:4}");
             };
-            let (serial, width) = match rest[1..end].split_once(':') {
-                Some((serial, width)) => (small(serial), Some(small(width))),
-                None => (small(&rest[1..end]), None),
+            let Some(shows) = shows(&rest[1..end]) else {
+                let expected = "a place such as {0:4}, {0:4+}, {0:A} or {luhn}: serial 0 to 7, \
+                                width 1 to 15";
+                return fail(brace, expected);
             };
-            match (serial, width) {
-                (Some(serial), None) if serial < SERIALS_MAX => mask.push_serial(serial, None),
-                (Some(serial), Some(Some(width)))
-                    if serial < SERIALS_MAX && (1..=WIDTH_MAX).contains(&width) =>
-                {
-                    mask.push_serial(serial, Some(width));
-                }
-                _ => return fail(brace, "a place such as {0:4}: serial 0 to 7, width 1 to 15"),
-            }
-            if mask.slots.len() > SERIALS_MAX {
-                return fail(brace, "at most 8 serials");
+            mask.push_slot(shows);
+            if mask.slots.len() > SLOTS_MAX {
+                return fail(brace, "at most 8 serials and a check");
             }
             offset = brace + end + 1;
         }
         mask.literal.push_str(&text[offset..]);
         Ok(mask)
     }
+}
+
+/// What a place of the text form shows.
+fn shows(text: &str) -> Option<Shows> {
+    if let Some(check) = Check::named(text) {
+        return Some(Shows::Check(check));
+    }
+    let (serial, figure) = match text.split_once(':') {
+        Some((serial, figure)) => (serial, figure_of(figure)?),
+        None => (text, Figure::PLAIN),
+    };
+    let serial = small(serial).filter(|serial| *serial < SERIALS_MAX)?;
+    Some(Shows::Serial(serial, figure))
+}
+
+/// Appends the figure of a place with its colon; a plain one has none.
+fn push_figure(text: &mut String, figure: Figure) {
+    if figure == Figure::PLAIN {
+        return;
+    }
+    let Figure { style, width, widens } = figure;
+    text.push(':');
+    if style == Style::Letters {
+        text.push('A');
+    }
+    // What widens from one character on needs no width to say so.
+    if !widens || width > 1 {
+        push_padded(text, width as u64, 1);
+        text.push_str(if widens { "+" } else { "" });
+    }
+}
+
+/// Reads a figure back.
+fn figure_of(text: &str) -> Option<Figure> {
+    let (style, width) = match text.strip_prefix('A') {
+        Some("") => return Some(Figure { style: Style::Letters, ..Figure::PLAIN }),
+        Some(width) => (Style::Letters, width),
+        None => (Style::Digits, text),
+    };
+    let (width, widens) = match width.strip_suffix('+') {
+        Some(width) => (small(width)?, true),
+        None => (small(width)?, false),
+    };
+    let sound = (1..=WIDTH_MAX).contains(&width) && !(widens && width == 1);
+    sound.then_some(Figure { style, width, widens })
 }
 
 /// A number of one or two digits without a leading zero.
@@ -169,31 +249,12 @@ fn push_escaped(text: &mut String, literal: &str) {
     }
 }
 
-/// How many digits a value has.
-pub(super) fn digits(value: u64) -> usize {
-    value.checked_ilog10().map_or(1, |log| log as usize + 1)
-}
-
-/// Appends a value with leading zeros to at least `width` digits.
-fn push_padded(text: &mut String, value: u64, width: usize) {
-    // 20 digits hold every u64; widths are at most 16.
-    let mut buffer = [b'0'; 20];
-    let mut at = buffer.len();
-    let mut rest = value;
-    while rest > 0 {
-        at -= 1;
-        buffer[at] += u8::try_from(rest % 10).expect("a digit fits a byte");
-        rest /= 10;
-    }
-    let from = at.min(buffer.len() - width.clamp(1, buffer.len()));
-    text.push_str(std::str::from_utf8(&buffer[from..]).expect("digits are ASCII"));
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::number::NUMBER_MAX;
 
     #[test]
     fn values_are_padded_to_their_width() {
@@ -219,6 +280,21 @@ mod tests {
     }
 
     #[test]
+    fn letters_widening_serials_and_checks_have_places_of_their_own() {
+        for (text, value, number) in [
+            ("A{0:3+}", 1000, "A1000"),
+            ("{0:A}-{0:A2}", 27, "AA-BA"),
+            ("{0:A2+}", 677, "AAA"),
+            ("799-{0:7}-{luhn}", 2_739_871, "799-2739871-3"),
+            ("{0:3}{mod97-10}/{0:1}", 7, "00777/7"),
+        ] {
+            let mask = Mask::parse(text).unwrap();
+            assert_eq!(mask.to_text(), text);
+            assert_eq!(mask.fill(&[value]).unwrap(), number);
+        }
+    }
+
+    #[test]
     fn a_value_too_few_is_an_error_and_no_panic() {
         let mask = Mask::parse("{0:3}-{1:3}").unwrap();
         assert_eq!(mask.fill(&[1]), Err(InputError::SerialMissing { serial: 1 }));
@@ -235,10 +311,17 @@ mod tests {
             ("{0:}", 1),
             ("{0:0}", 1),
             ("{0:16}", 1),
+            ("{0:3-}", 1),
+            ("{0:+}", 1),
+            ("{0:1+}", 1),
+            ("{0:A0}", 1),
+            ("{0:A1+}", 1),
+            ("{0:B}", 1),
+            ("{LUHN}", 1),
             ("{0:04}", 1),
             ("{8:3}", 1),
             ("a{0:3}{+1:3}", 7),
-            ("{0}{0}{0}{0}{0}{0}{0}{0}{0}", 25),
+            ("{0}{0}{0}{0}{0}{0}{0}{0}{luhn}{0}", 31),
             (long.as_str(), 1),
         ] {
             match Mask::parse(text) {
@@ -249,20 +332,28 @@ mod tests {
     }
 
     /// Places, each with the text before it, and the text behind the last.
-    type Shape = (Vec<(String, usize, Option<usize>)>, String);
+    type Shape = (Vec<(String, Shows)>, String);
 
     /// Few characters, so that braces meet often.
     fn shape() -> impl Strategy<Value = Shape> {
         let text = || "[a{}ก]{0,3}";
-        let place = (text(), 0..SERIALS_MAX, prop::option::of(1..=WIDTH_MAX));
+        let figure =
+            (any::<bool>(), 1..=WIDTH_MAX, any::<bool>()).prop_map(|(letters, width, widens)| {
+                let style = if letters { Style::Letters } else { Style::Digits };
+                Figure { style, width, widens }
+            });
+        let serial = (0..SERIALS_MAX, figure).prop_map(|(serial, f)| Shows::Serial(serial, f));
+        let checks = [Check::Luhn, Check::Mod97, Check::Mod37, Check::Damm];
+        let check = prop::sample::select(checks.to_vec()).prop_map(Shows::Check);
+        let place = (text(), prop_oneof![4 => serial, 1 => check]);
         (prop::collection::vec(place, 0..=SERIALS_MAX), text())
     }
 
     fn mask((places, tail): &Shape) -> Mask {
         let mut mask = Mask::default();
-        for (text, serial, width) in places {
+        for (text, shows) in places {
             mask.push_text(text);
-            mask.push_serial(*serial, *width);
+            mask.push_slot(*shows);
         }
         mask.push_text(tail);
         mask
@@ -276,30 +367,31 @@ mod tests {
         }
 
         #[test]
-        fn a_filled_mask_shows_the_padded_values(
+        fn a_filled_mask_shows_the_values_or_names_the_one_that_does_not_fit(
             shape in shape(),
-            values in prop::collection::vec(prop_oneof![0..1000_u64, 0..=NUMBER_MAX], SERIALS_MAX),
+            values in prop::collection::vec(prop_oneof![1..1000_u64, 1..=NUMBER_MAX], SERIALS_MAX),
         ) {
             let (places, tail) = &shape;
-            let show = |(text, serial, width): &(String, usize, Option<usize>)| {
-                format!("{text}{:0width$}", values[*serial], width = width.unwrap_or(1))
-            };
-            let expected = places.iter().map(show).collect::<String>() + tail;
-            let narrow = places.iter().find(|(_, serial, width)| {
-                width.is_some_and(|width| values[*serial].to_string().len() > width)
-            });
-            match (mask(&shape).fill(&values), narrow) {
-                (Ok(number), None) => prop_assert_eq!(number, expected),
-                (Err(InputError::SerialTooWide { serial, value, width }), Some(place)) => {
-                    prop_assert_eq!((serial, Some(width)), (place.1, place.2));
-                    prop_assert_eq!(value, values[serial]);
+            let mut expected = Ok(String::new());
+            for (text, shows) in places {
+                let Ok(number) = &mut expected else { break };
+                number.push_str(text);
+                match *shows {
+                    Shows::Check(check) => check.push(number),
+                    Shows::Serial(serial, figure) => {
+                        let value = values[serial];
+                        if !figure.push(number, value) {
+                            let width = figure.width_max();
+                            expected = Err(InputError::SerialTooWide { serial, value, width });
+                        }
+                    }
                 }
-                (filled, narrow) => prop_assert!(false, "{filled:?}, {narrow:?}"),
             }
+            prop_assert_eq!(mask(&shape).fill(&values), expected.map(|number| number + tail));
         }
 
         #[test]
-        fn no_text_makes_reading_a_mask_panic(text in "[{}0-9:aก]{0,20}") {
+        fn no_text_makes_reading_a_mask_panic(text in "[{}0-9:A+aก]{0,20}") {
             if let Ok(mask) = Mask::parse(&text) {
                 prop_assert_eq!(mask.to_text(), text);
             }

@@ -4,12 +4,16 @@
 //! counter it comes from* lives here; nothing here knows who takes the values.
 
 mod calendar;
+mod change;
+mod check;
 mod compile;
 mod date;
 mod definition;
 mod draft;
 mod error;
 mod exchange;
+mod expression;
+mod figure;
 mod key;
 mod lexer;
 mod mask;
@@ -21,7 +25,9 @@ mod range;
 mod reference;
 mod resolve;
 mod revision;
+mod rule_format;
 mod rules;
+mod sample;
 mod series;
 mod series_file;
 mod served;
@@ -35,12 +41,17 @@ mod text;
 mod ties;
 mod value;
 
+pub use change::{ChangeError, check_change, takes_over};
 pub use definition::{
-    Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, VariableDefinition,
+    Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
+    VariableDefinition,
 };
 pub use draft::{Draft, Inputs, Recipient};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
+pub use expression::{
+    EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
+};
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use range::{Range, TakenRange, first_values};
@@ -49,6 +60,7 @@ pub use reference::{
     is_table_name,
 };
 pub use revision::{Original, RevisedNumber, RevisionError};
+pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, Explanation, RuleError, Verdict, choose, explain};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};

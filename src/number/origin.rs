@@ -4,9 +4,10 @@
 //! every value that the series itself names, so an origin is a candidate: whoever follows one
 //! checks that the number is really there.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 
 use super::draft::ABSENT;
+use super::period::FiscalYear;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::{CounterKey, Parsed, Reset, Series};
@@ -17,7 +18,7 @@ const ORIGINS_MAX: usize = 64;
 /// Candidates for the counter of the first serial; none where the number cannot tell its period.
 pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
     let Some(rule) = series.counters.first() else { return Vec::new() };
-    let Some(period) = period(rule.reset, parsed.date.as_deref()) else { return Vec::new() };
+    let Some(period) = period(rule.reset, series.fiscal, parsed) else { return Vec::new() };
     let mut keys = vec![CounterKey { parts: Vec::new() }];
     for dimension in &rule.dimensions {
         let (name, values) = values(series, parsed, *dimension);
@@ -88,20 +89,53 @@ fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Ve
     (series.key_name(dimension), values)
 }
 
-/// The part of the key that names the period; the outer `None` where the date shown is too coarse.
-fn period(reset: Reset, date: Option<&str>) -> Option<Option<(String, String)>> {
-    if reset == Reset::None {
-        return Some(None);
-    }
-    let date = date?;
-    let first_day = match reset {
-        Reset::Month => format!("{}-01", date.get(..7)?),
-        // The year of a week is not always the year of its days.
-        Reset::Year if !date.contains('W') => format!("{}-01-01", date.get(..4)?),
-        _ => date.to_owned(),
+/// The part of the key that names the period; the outer `None` where the number shows too little.
+fn period(reset: Reset, fiscal: FiscalYear, parsed: &Parsed) -> Option<Option<(String, String)>> {
+    let (name, value) = match (reset, parsed.fiscal_year) {
+        (Reset::None, _) => return Some(None),
+        (Reset::Phase, _) => ("phase", parsed.variables.get("PHASE")?.clone()),
+        (Reset::FiscalYear, Some(year)) => FiscalYear::period(year),
+        _ => {
+            let (first, last) = extent(parsed.date.as_deref()?, parsed.time.as_deref())?;
+            let period = reset.period(first, fiscal)?;
+            // Coarser than the period: it began or ended in between.
+            (reset.period(last, fiscal)? == period).then_some(period)?
+        }
     };
-    let first_day: Date = first_day.parse().ok()?;
-    Some(reset.period(first_day).map(|(name, value)| (name.to_owned(), value)))
+    Some(Some((name.to_owned(), value)))
+}
+
+/// First and last moment of what a number shows of its date and time.
+fn extent(date: &str, time: Option<&str>) -> Option<(DateTime, DateTime)> {
+    let (first, last) = days(date)?;
+    let time = time.filter(|_| first == last).unwrap_or_default();
+    let at = |whole: &str| -> Option<Time> {
+        format!("{time}{}", whole.get(time.len()..)?).parse().ok()
+    };
+    Some((first.to_datetime(at("00:00:00.000")?), last.to_datetime(at("23:59:59.999")?)))
+}
+
+/// First and last day of a date as far as it is shown; see [`Parsed::date`].
+fn days(date: &str) -> Option<(Date, Date)> {
+    if let Ok(day) = date.parse::<Date>() {
+        return Some((day, day));
+    }
+    let year: i16 = date.get(..4)?.parse().ok()?;
+    let part: Option<i8> = date.get(6..).and_then(|part| part.parse().ok());
+    let months = match date.get(4..6) {
+        None => (1, 12),
+        Some("-Q") => (3 * part? - 2, 3 * part?),
+        Some("-W") => {
+            let day = |weekday| ISOWeekDate::new(year, part?, weekday).ok().map(ISOWeekDate::date);
+            return Some((day(Weekday::Monday)?, day(Weekday::Sunday)?));
+        }
+        Some(_) => {
+            let month = date.get(5..)?.parse().ok()?;
+            (month, month)
+        }
+    };
+    let first = |month| Date::new(year, month, 1).ok();
+    Some((first(months.0)?, first(months.1)?.last_of_month()))
 }
 
 #[cfg(test)]
@@ -157,22 +191,74 @@ mod tests {
     #[test]
     fn a_period_is_told_where_the_date_is_fine_enough() {
         for (reset, date, expected) in [
-            (Reset::None, None, Some(None)),
-            (Reset::Day, Some("2024-02-29"), Some(Some("2024-02-29"))),
-            (Reset::Day, Some("2024-02"), None),
-            (Reset::Month, Some("2024-02-29"), Some(Some("2024-02"))),
-            (Reset::Month, Some("2024-02"), Some(Some("2024-02"))),
-            (Reset::Month, Some("2024-Q1"), None),
-            (Reset::Month, Some("2024"), None),
-            (Reset::Year, Some("2024-02-29"), Some(Some("2024"))),
-            (Reset::Year, Some("2024-Q1"), Some(Some("2024"))),
-            (Reset::Year, Some("2024"), Some(Some("2024"))),
-            (Reset::Year, Some("2024-W01"), None),
-            (Reset::Year, None, None),
+            (Reset::Day, "2024-02-29", Some("2024-02-29")),
+            (Reset::Day, "2024-02", None),
+            (Reset::Week, "2024-02-29", Some("2024-W09")),
+            (Reset::Week, "2024-W09", Some("2024-W09")),
+            (Reset::Week, "2024-02", None),
+            (Reset::Month, "2024-02-29", Some("2024-02")),
+            (Reset::Month, "2024-02", Some("2024-02")),
+            (Reset::Month, "2024-W08", Some("2024-02")),
+            (Reset::Month, "2024-W09", None),
+            (Reset::Month, "2024-Q1", None),
+            (Reset::Month, "2024", None),
+            (Reset::Quarter, "2024-Q1", Some("2024-Q1")),
+            (Reset::Quarter, "2024-12", Some("2024-Q4")),
+            (Reset::Quarter, "2024", None),
+            (Reset::Year, "2024-02-29", Some("2024")),
+            (Reset::Year, "2024-Q1", Some("2024")),
+            (Reset::Year, "2024", Some("2024")),
+            (Reset::Year, "2024-W02", Some("2024")),
+            // The year of a week is not always the year of its days.
+            (Reset::Year, "2025-W01", None),
+            (Reset::FiscalYear, "2024-03", Some("2024")),
+            (Reset::FiscalYear, "2024-Q2", Some("2025")),
+            (Reset::FiscalYear, "2024", None),
+            (Reset::Phase, "2024", None),
         ] {
-            let told = period(reset, date).map(|period| period.map(|(_, value)| value));
-            assert_eq!(told, expected.map(|value| value.map(Into::into)), "{reset:?} {date:?}");
+            let shown = parsed(Some(date), None);
+            assert_eq!(told(reset, &shown).flatten().as_deref(), expected, "{reset:?} {date}");
         }
+        assert_eq!(told(Reset::None, &parsed(None, None)), Some(None));
+        assert_eq!(told(Reset::Year, &parsed(None, None)), None);
+    }
+
+    #[test]
+    fn a_time_of_day_is_told_where_it_is_fine_enough() {
+        for (reset, time, expected) in [
+            (Reset::Hour, Some("09"), Some("2024-02-29T09")),
+            (Reset::Hour, Some("09:05:07.250"), Some("2024-02-29T09")),
+            (Reset::Minute, Some("09"), None),
+            (Reset::Minute, Some("09:05"), Some("2024-02-29T09:05")),
+            (Reset::Second, Some("09:05"), None),
+            (Reset::Second, Some("09:05:07"), Some("2024-02-29T09:05:07")),
+            (Reset::Hour, None, None),
+        ] {
+            let shown = parsed(Some("2024-02-29"), time);
+            assert_eq!(told(reset, &shown).flatten().as_deref(), expected, "{reset:?} {time:?}");
+        }
+        assert_eq!(told(Reset::Hour, &parsed(Some("2024-02"), Some("09"))), None);
+    }
+
+    #[test]
+    fn a_fiscal_year_and_a_phase_are_told_where_they_are_shown() {
+        let mut shown = parsed(None, None);
+        shown.fiscal_year = Some(2026);
+        shown.variables.insert("PHASE".into(), "P2".into());
+        let value = |reset| told(reset, &shown).flatten();
+        assert_eq!(value(Reset::FiscalYear).as_deref(), Some("2026"));
+        assert_eq!(value(Reset::Phase).as_deref(), Some("P2"));
+    }
+
+    fn parsed(date: Option<&str>, time: Option<&str>) -> Parsed {
+        let (date, time) = (date.map(Into::into), time.map(Into::into));
+        let (variables, serials) = Default::default();
+        Parsed { variables, date, time, fiscal_year: None, serials }
+    }
+
+    fn told(reset: Reset, parsed: &Parsed) -> Option<Option<String>> {
+        let period = period(reset, FiscalYear { start_month: 4 }, parsed)?;
+        Some(period.map(|(_, value)| value))
     }
 
     #[test]

@@ -6,13 +6,14 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::calendar::assemble;
-use super::mask::DIGITS_MAX;
+use super::calendar::{Moment, assemble};
+use super::check::Check;
+use super::figure::{FIGURE_CHARS_MAX, Figure, number};
 use super::pattern::DateField;
 use super::series::Variable;
 use super::template::Part;
 use super::value::ValueRule;
-use super::{NUMBER_MAX, ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
+use super::{ParseError, Parsed, ParsedSerial, Series, TEXT_CHARS_MAX};
 
 /// Longest text worth normalising, in bytes: a character of normal form C is at most four of four
 /// bytes before.
@@ -36,7 +37,7 @@ pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError>
     if text.len() > TEXT_CHARS_MAX {
         return Err(ParseError::TooLong);
     }
-    let matcher = Matcher { series, text: &text, project: ValueRule::printable() };
+    let matcher = Matcher { series, text: &text, printable: ValueRule::printable() };
     let mut walk = Walk {
         series,
         text: &text,
@@ -53,7 +54,8 @@ pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError>
 struct Matcher<'a> {
     series: &'a Series,
     text: &'a [char],
-    project: ValueRule,
+    /// The rule of projects and phases.
+    printable: ValueRule,
 }
 
 impl Matcher<'_> {
@@ -73,7 +75,10 @@ impl Matcher<'_> {
             }
             if next == 0 {
                 let furthest = reached.last().copied().unwrap_or(0);
-                return Err(self.departs(furthest, self.describe(part)));
+                return Err(match part {
+                    Part::Check(check) => self.wrong_check(furthest, *check),
+                    _ => self.departs(furthest, self.describe(part)),
+                });
             }
             reached = (1..=length).filter(|at| next & bit(*at) != 0).collect();
         }
@@ -104,15 +109,19 @@ impl Matcher<'_> {
         }
         let lengths = match part {
             Part::Literal(text) => prefix(rest, text),
-            Part::Serial { width: Some(width), .. } => digits(rest, *width),
-            Part::Serial { width: None, .. } => return unpadded(rest) << from,
+            Part::Serial { figure, .. } => return serial(rest, *figure) << from,
+            Part::Check(check) => {
+                let (expected, width) = check.characters(self.text[..from].iter().copied());
+                rest.starts_with(&expected[..width]).then_some(width)
+            }
             Part::Date(field) => date_field(rest, *field),
             Part::Variable(index) => {
                 return value(rest, &self.series.variables[*index].rule) << from;
             }
             Part::Project if self.series.served.projects.is_empty() => {
-                return value(rest, &self.project) << from;
+                return value(rest, &self.printable) << from;
             }
+            Part::Phase => return value(rest, &self.printable) << from,
             Part::Project => return one_of(rest, &self.series.served.projects) << from,
             Part::Type(_) => return one_of(rest, &self.series.served.types_shown) << from,
         };
@@ -128,17 +137,27 @@ impl Matcher<'_> {
         ParseError::Departs { position: at + 1, expected, found }
     }
 
+    /// The error at a check that is not the one of the text before it.
+    fn wrong_check(&self, at: usize, check: Check) -> ParseError {
+        let (expected, width) = check.characters(self.text[..at].iter().copied());
+        let expected = expected[..width].iter().collect();
+        match self.text.get(at..at + width) {
+            Some(found) if found.iter().all(char::is_ascii_alphanumeric) => {
+                ParseError::Check { position: at + 1, expected, found: found.iter().collect() }
+            }
+            _ => self.departs(at, format!("the check {expected}")),
+        }
+    }
+
     /// A part in words.
     fn describe(&self, part: &Part) -> String {
         match part {
             Part::Literal(text) => format!("{text:?}"),
-            Part::Serial { serial, width } => {
-                let name = &self.series.serials[*serial].name;
-                match width {
-                    Some(width) => format!("serial {name} of {width} digits"),
-                    None => format!("serial {name} without leading zeros"),
-                }
+            Part::Serial { serial, figure } => {
+                format!("serial {} {}", self.series.serials[*serial].name, figure.describe())
             }
+            Part::Phase => "the phase".into(),
+            Part::Check(check) => format!("the check {}", check.name()),
             Part::Variable(index) => {
                 let Variable { name, rule, .. } = &self.series.variables[*index];
                 match rule.widths() {
@@ -176,15 +195,15 @@ fn digits(rest: &[char], width: usize) -> Option<usize> {
 fn date_field(rest: &[char], field: DateField) -> Option<usize> {
     let width = digits(rest, field.width())?;
     let (least, most) = field.bounds();
-    let shown = i64::try_from(number(&rest[..width])).ok()?;
+    let shown = i64::try_from(number(&rest[..width])?).ok()?;
     (least..=most).contains(&shown).then_some(width)
 }
 
-/// Serials without a width have no leading zeros, or two texts would be one value.
-fn unpadded(rest: &[char]) -> Places {
-    let run = rest.iter().take(DIGITS_MAX).take_while(|c| c.is_ascii_digit()).count();
-    let fits = |length: &usize| rest[0] != '0' && number(&rest[..*length]) <= NUMBER_MAX;
-    (1..=run).filter(fits).fold(0, |places, length| places | bit(length))
+/// Every length that a serial's value may have.
+fn serial(rest: &[char], figure: Figure) -> Places {
+    let most = rest.len().min(FIGURE_CHARS_MAX);
+    let lengths = (figure.width..=most).filter(|length| figure.read(&rest[..*length]).is_some());
+    lengths.fold(0, |places, length| places | bit(length))
 }
 
 /// Every length that the rule of a variable accepts.
@@ -207,11 +226,6 @@ fn value(rest: &[char], rule: &ValueRule) -> Places {
 fn one_of(rest: &[char], values: &[String]) -> Places {
     let lengths = values.iter().filter_map(|value| prefix(rest, value));
     lengths.fold(0, |places, length| places | bit(length))
-}
-
-/// The value of at most 16 digits.
-fn number(digits: &[char]) -> u64 {
-    digits.iter().fold(0, |value, c| value * 10 + u64::from(c.to_digit(10).unwrap_or(0)))
 }
 
 /// Walks the readings that are left, depth first.
@@ -255,7 +269,9 @@ impl Walk<'_> {
         let parts = &self.series.parts;
         let same = |before: &Part| match (before, &parts[part]) {
             (Part::Variable(a), Part::Variable(b)) => a == b,
-            (Part::Project, Part::Project) | (Part::Type(_), Part::Type(_)) => true,
+            (Part::Project, Part::Project)
+            | (Part::Phase, Part::Phase)
+            | (Part::Type(_), Part::Type(_)) => true,
             _ => false,
         };
         let before = parts[..part].iter().position(same);
@@ -288,22 +304,23 @@ impl Walk<'_> {
         for (part, span) in self.series.parts.iter().zip(&self.spans) {
             let shown = self.chars(*span);
             let name = match part {
-                Part::Literal(_) => continue,
-                Part::Serial { serial, .. } => {
-                    serials[*serial].value = number(shown);
+                Part::Literal(_) | Part::Check(_) => continue,
+                Part::Serial { serial, figure } => {
+                    serials[*serial].value = figure.read(shown)?;
                     continue;
                 }
                 Part::Date(field) => {
-                    dates.push((*field, i64::try_from(number(shown)).ok()?));
+                    dates.push((*field, i64::try_from(number(shown)?).ok()?));
                     continue;
                 }
                 Part::Variable(index) => self.series.variables[*index].name.as_str(),
                 Part::Project => "PROJECT",
+                Part::Phase => "PHASE",
                 Part::Type(name) => name,
             };
             variables.insert(name.to_owned(), shown.iter().collect());
         }
-        let (date, time) = assemble(&dates)?;
-        Some(Parsed { variables, date, time, serials })
+        let Moment { date, time, fiscal_year } = assemble(&dates)?;
+        Some(Parsed { variables, date, time, fiscal_year, serials })
     }
 }

@@ -5,6 +5,7 @@
 use jiff::civil::DateTime;
 
 use super::error::excerpt;
+use super::period::FiscalYear;
 use super::template_error::TokenFlaw;
 
 /// How a calendar counts its years.
@@ -19,7 +20,7 @@ pub(super) enum Era {
 }
 
 impl Era {
-    /// The era of a `{YEAR:era}`.
+    /// The era of a `{YEAR:era}` or `{FY:era}`.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "A.D." => Era::Common,
@@ -27,6 +28,11 @@ impl Era {
             "ROC" => Era::Minguo,
             _ => return None,
         })
+    }
+
+    /// Digits of its years.
+    fn width(self) -> usize {
+        if self == Era::Minguo { 3 } else { 4 }
     }
 
     /// What is added to the common year.
@@ -66,6 +72,10 @@ pub(super) enum DateField {
     Week,
     /// `Q`.
     Quarter,
+    /// `{FY}`: the year in which the fiscal year ends.
+    FiscalYear(Era, FiscalYear),
+    /// `{FY:start}`: the year in which it begins.
+    FiscalStart(Era, FiscalYear),
 }
 
 /// The letters of each field.
@@ -85,21 +95,31 @@ const LETTERS: [(&str, DateField); 12] = [
 ];
 
 impl DateField {
+    /// Its letters; none for a year of another era.
+    pub(super) fn letters(self) -> Option<&'static str> {
+        LETTERS.iter().find(|(_, field)| *field == self).map(|(letters, _)| *letters)
+    }
+
     /// Its width in digits.
     pub(super) fn width(self) -> usize {
+        use DateField as F;
         match self {
-            DateField::Year(Era::Common | Era::Buddhist) | DateField::WeekYear => 4,
-            DateField::Year(Era::Minguo) | DateField::DayOfYear | DateField::Millisecond => 3,
-            DateField::Quarter => 1,
+            F::Year(era) | F::FiscalYear(era, _) | F::FiscalStart(era, _) => era.width(),
+            F::WeekYear => 4,
+            F::DayOfYear | F::Millisecond => 3,
+            F::Quarter => 1,
             _ => 2,
         }
     }
 
     /// The values it can show.
     pub(super) fn bounds(self) -> (i64, i64) {
+        use DateField as F;
         match self {
-            DateField::Year(Era::Minguo) => (1, 999),
-            DateField::Year(_) | DateField::WeekYear => (1, 9999),
+            F::Year(Era::Minguo)
+            | F::FiscalYear(Era::Minguo, _)
+            | F::FiscalStart(Era::Minguo, _) => (1, 999),
+            F::Year(_) | F::FiscalYear(..) | F::FiscalStart(..) | F::WeekYear => (1, 9999),
             DateField::YearOfCentury => (0, 99),
             DateField::Month => (1, 12),
             DateField::Day => (1, 31),
@@ -134,9 +154,27 @@ impl DateField {
             DateField::WeekYear => date.iso_week_date().year().into(),
             DateField::Week => date.iso_week_date().week().into(),
             DateField::Quarter => i64::from((at.month() - 1) / 3 + 1),
+            DateField::FiscalYear(era, fiscal) => {
+                i64::from(fiscal.of(at.year(), at.month())) + era.offset()
+            }
+            DateField::FiscalStart(era, fiscal) => {
+                i64::from(fiscal.of(at.year(), at.month()) - fiscal.years_before()) + era.offset()
+            }
         };
         let (least, most) = self.bounds();
         (least..=most).contains(&value).then_some(value)
+    }
+
+    /// The fiscal year that it shows part of, and the common year in which that one ends.
+    pub(super) fn fiscal_year(self, shown: i64) -> Option<(FiscalYear, i16)> {
+        let (fiscal, year) = match self {
+            DateField::FiscalYear(era, fiscal) => (fiscal, shown - era.offset()),
+            DateField::FiscalStart(era, fiscal) => {
+                (fiscal, shown - era.offset() + i64::from(fiscal.years_before()))
+            }
+            _ => return None,
+        };
+        Some((fiscal, i16::try_from(year).ok()?))
     }
 
     /// The common year of a shown year.

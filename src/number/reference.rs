@@ -8,8 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
 
+use super::SeriesDefinition;
+use super::compile::{at, syntax};
 use super::draft::ABSENT;
 use super::error::excerpt;
+use super::served::ORIGINATORS;
+use super::template_error::{FieldFlaw, TemplateError};
 use super::text::normalise;
 use super::value::ValueRule;
 
@@ -224,6 +228,32 @@ pub fn check_reference_id(field: &'static str, id: &str) -> Result<(), Reference
 
 fn flaw(field: &'static str, value: &str, reason: &impl ToString) -> ReferenceFlaw {
     ReferenceFlaw { field, value: excerpt(value), reason: reason.to_string() }
+}
+
+/// Checks the tables that a definition names, and what memberships are looked up for.
+pub(super) fn check_references(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    let references = &definition.references;
+    let mut tables = vec![
+        ("references.project".to_owned(), &references.project),
+        ("references.type".to_owned(), &references.type_code),
+    ];
+    for (name, variable) in &definition.variables {
+        tables.push((format!("variables.{}.reference", excerpt(name)), &variable.reference));
+    }
+    for (field, table) in tables {
+        if let Some(table) = table.as_ref().filter(|table| !is_table_name(table)) {
+            return syntax(&field, table, "a lower-case word such as organizations");
+        }
+    }
+    let originator = |name: &&str| {
+        definition.variables.get(*name).is_some_and(|variable| variable.reference.is_some())
+    };
+    if references.membership
+        && (references.project.is_none() || !ORIGINATORS.iter().any(originator))
+    {
+        return at("references.membership", FieldFlaw::Membership);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

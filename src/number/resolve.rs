@@ -24,7 +24,7 @@ const LISTED_MAX: usize = 12;
 /// The request in codes alone; `None` where it is that already and the series has no tables.
 pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>, InputError> {
     let in_codes = inputs.type_id.is_none() && inputs.project_id.is_none();
-    if in_codes && inputs.recipients.is_empty() && !refers(series) {
+    if in_codes && inputs.recipients.is_empty() && !series.refers() {
         return Ok(None);
     }
     let references = &series.definition.references;
@@ -37,16 +37,16 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
     let named = plain(series, "project", table, given, id)?;
     let project =
         if references.membership { project_of_member(series, named, &context)? } else { named };
-    let (type_code, date) = (type_code.unwrap_or_default(), inputs.date.clone());
-    Ok(Some(Inputs { type_code, project, date, context, ..Inputs::default() }))
-}
-
-/// Whether a series has any table.
-fn refers(series: &Series) -> bool {
-    let references = &series.definition.references;
-    references.project.is_some()
-        || references.type_code.is_some()
-        || series.variables.iter().any(|variable| variable.reference.is_some())
+    Ok(Some(Inputs {
+        type_code: type_code.unwrap_or_default(),
+        type_id: None,
+        project,
+        project_id: None,
+        date: inputs.date.clone(),
+        phase: inputs.phase.clone(),
+        context,
+        recipients: Vec::new(),
+    }))
 }
 
 /// The type or the project: by its code, or by its id where the series has a table.

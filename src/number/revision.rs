@@ -3,11 +3,13 @@
 //! Takes no value and reads no clock. The first number is rendered once more beside the new one:
 //! only where that gives the very same text is everything known that the number was made of.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use thiserror::Error;
 
-use super::template::Part;
+use super::draft::ABSENT;
 use super::{InputError, Inputs, Series};
 
 /// The variable that holds the label: it identifies no counter.
@@ -16,7 +18,7 @@ pub(super) const REVISION: &str = "REV";
 /// An issued number, as the version of its series that issued it is to render it again.
 #[derive(Clone, Copy, Debug)]
 pub struct Original<'a> {
-    /// What was asked, with the document's civil date (`yyyy-mm-dd`).
+    /// What was asked, with the document's civil date (`yyyy-mm-dd`); its phase is not looked at.
     pub inputs: &'a Inputs,
     /// One value per serial.
     pub values: &'a [u64],
@@ -68,7 +70,12 @@ pub(super) fn revise(
         return Err(InputError::MissingVariable { field: "rev".into(), series: code() }.into());
     }
     let rev = variable.rule.check("rev", rev)?;
-    let mut inputs = Inputs { date: date(series, original), ..original.inputs.clone() };
+    let shown = series.parse(original.number).unwrap_or_default();
+    let mut inputs = Inputs {
+        date: date(series, original, shown.time),
+        phase: phase(series, shown.variables),
+        ..original.inputs.clone()
+    };
     match render(series, &inputs, original.values) {
         Ok(number) if number == original.number => {}
         other => {
@@ -87,26 +94,35 @@ fn render(series: &Series, inputs: &Inputs, values: &[u64]) -> Result<String, In
 }
 
 /// The document's date; with the time of day that the number shows, where it shows one.
-fn date(series: &Series, original: &Original<'_>) -> Option<String> {
+fn date(series: &Series, original: &Original<'_>, shown: Option<String>) -> Option<String> {
     let given = original.inputs.date.clone();
-    if !series.parts.iter().any(|part| matches!(part, Part::Date(field) if field.is_time())) {
+    if !series.time_needed {
         return given;
     }
-    let shown = series.parse(original.number).ok().and_then(|parsed| parsed.time);
-    let moment = |date: &String, time: String| {
-        // A time of the hour alone is written with its minutes.
-        let time = if time.len() == 2 { format!("{time}:00") } else { time };
+    let moment = |date: &String| {
+        // A time of the hour alone is written with its minutes; one that only a counter needs is
+        // in no number.
+        let time = match shown {
+            Some(time) if time.len() > 2 => time,
+            hour => format!("{}:00", hour.as_deref().unwrap_or("00")),
+        };
         let civil = date.parse::<Date>().ok()?.to_datetime(time.parse::<Time>().ok()?);
         let zoned = series.zone.to_zoned(civil).ok()?;
         Some(zoned.timestamp().display_with_offset(zoned.offset()).to_string())
     };
-    given.as_ref().zip(shown).and_then(|(date, time)| moment(date, time)).or(given)
+    given.as_ref().and_then(moment).or(given)
+}
+
+/// The phase that the number shows. One that only a counter needs is in no number.
+fn phase(series: &Series, mut shown: BTreeMap<String, String>) -> Option<String> {
+    let phase = || shown.remove("PHASE").unwrap_or_else(|| ABSENT.into());
+    series.phase_needed.then(phase)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{inputs, series};
-    use super::super::{SeriesDefinition, VariableDefinition};
+    use super::super::{Reset, SeriesDefinition, VariableDefinition};
     use super::*;
 
     fn with_label(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
@@ -123,7 +139,9 @@ mod tests {
     fn revised(series: &Series, request: &Inputs, rev: &str) -> Result<String, RevisionError> {
         let draft = series.draft(request, Timestamp::UNIX_EPOCH).expect("draft");
         let number = draft.mask.fill(&[42]).expect("fits");
-        let issued = Inputs { date: Some(draft.document_date), ..request.clone() };
+        // The journal knows no phase.
+        let date = Some(draft.document_date);
+        let issued = Inputs { date, phase: None, ..request.clone() };
         let original = Original { inputs: &issued, values: &[42], number: &number };
         series.revise(&original, rev).map(|revised| revised.number)
     }
@@ -157,6 +175,27 @@ mod tests {
             });
             let request = inputs("T", "", "2025-12-02T09:05:07+07:00", &[("REV", "A")]);
             assert_eq!(revised(&series, &request, "B"), Ok(format!("{shown}-0042-B")));
+        }
+    }
+
+    #[test]
+    fn phase_and_time_are_those_of_the_number_or_of_no_number() {
+        for (template, reset, number) in [
+            ("{PHASE}/{SEQ:4}-{REV}", Reset::None, "P 2/0042-B"),
+            ("{PHASE}/{SEQ:4}-{REV}", Reset::Phase, "P 2/0042-B"),
+            ("{SEQ:4}-{REV}", Reset::Phase, "0042-B"),
+            ("{DATE:HH}/{SEQ:4}-{REV}-{CHECK:mod37-36}", Reset::Hour, "09/0042-B-"),
+            ("{SEQ:4}-{REV}", Reset::Second, "0042-B"),
+        ] {
+            let series = with_label(|definition| {
+                definition.template = template.into();
+                definition.serials[0].reset = reset;
+            });
+            let mut request = inputs("T", "", "2025-12-02T09:05:07Z", &[("REV", "A")]);
+            request.phase = series.phase_needed.then(|| "P 2".into());
+            let revised = revised(&series, &request, "B").expect("revised");
+            assert!(revised.starts_with(number), "{template}: {revised}");
+            assert!(series.parse(&revised).is_ok(), "{template}: {revised}");
         }
     }
 

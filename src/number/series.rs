@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::definition::ID_SUFFIX;
+use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
 use super::value::ValueRule;
@@ -30,7 +32,14 @@ pub struct Series {
     pub(super) variables: Vec<Variable>,
     /// Whether a number, a counter or the scope cannot do without a project.
     pub(super) project_needed: bool,
+    /// Whether a number or a counter cannot do without a phase.
+    pub(super) phase_needed: bool,
+    /// Whether a number or a counter cannot do without a time of day.
+    pub(super) time_needed: bool,
+    pub(super) fiscal: FiscalYear,
     pub(super) zone: TimeZone,
+    /// The first day that is not closed, where earlier ones are.
+    pub(super) closed_before: Option<Date>,
     /// The tables that it refers to.
     pub(super) reference: Arc<ReferenceData>,
     /// What `serves` names, as requests and numbers may show it.
@@ -78,21 +87,23 @@ pub struct Serial {
     /// Distance between values.
     pub step: u64,
     /// Largest value that may be issued: the smallest of the declared maximum, what its width
-    /// holds, and `NUMBER_MAX`.
+    /// holds where it does not widen, and `NUMBER_MAX`.
     pub max: u64,
 }
 
 /// The parts of a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
-    /// Variables shown in the number, by name (`PROJECT` and the type included, the type under the
-    /// name of its token).
+    /// Variables shown in the number, by name (`PROJECT`, `PHASE` and the type included, the type
+    /// under the name of its token).
     pub variables: BTreeMap<String, String>,
     /// Date parts shown, as far as they go: `2025`, `2025-Q4`, `2025-12`, `2025-W49` or
     /// `2025-12-02`; `None` without a year.
     pub date: Option<String>,
     /// Time of day shown, as far as it goes: `09`, `09:30`, `09:30:15` or `09:30:15.250`.
     pub time: Option<String>,
+    /// The calendar year A.D. in which the fiscal year shown ends.
+    pub fiscal_year: Option<i16>,
     /// The serials, in the order of `Series::serials`. Start, step and maximum are not judged: an
     /// older version of the series may have had others.
     pub serials: Vec<ParsedSerial>,

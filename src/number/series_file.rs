@@ -121,6 +121,7 @@ pub fn builtin_series() -> Vec<SeriesDefinition> {
         include_str!("../../examples/series/correspondence.toml"),
         include_str!("../../examples/series/hivenet-serials.toml"),
         include_str!("../../examples/series/project-lcbp3.toml"),
+        include_str!("../../examples/series/contract-and-expense.toml"),
     ];
     let read = |text: &&str| read_series(text).expect("the built-in series files are sound");
     files.iter().flat_map(read).collect()

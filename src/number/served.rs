@@ -115,6 +115,28 @@ impl<'r> Asked<'r> {
 }
 
 impl Series {
+    /// Whether it refers to any table of the reference data.
+    #[must_use]
+    pub fn refers(&self) -> bool {
+        let references = &self.definition.references;
+        references.project.is_some()
+            || references.type_code.is_some()
+            || self.variables.iter().any(|variable| variable.reference.is_some())
+    }
+
+    /// Document types that its numbers may show, in codes.
+    #[must_use]
+    pub fn types_shown(&self) -> &[String] {
+        &self.served.types_shown
+    }
+
+    /// Whether it names the type of a request, whatever else it asks for.
+    #[must_use]
+    pub fn names_type_of(&self, inputs: &Inputs) -> bool {
+        let type_code = Asked { series: self, inputs }.type_code();
+        type_code.is_some_and(|wanted| self.served.types.iter().any(|code| *code == wanted))
+    }
+
     /// Whether a definition takes every type of its table that is not undetermined: a new type of a
     /// deployment gets a number at once where there is such a default.
     pub(super) fn takes_any_type(definition: &SeriesDefinition) -> bool {

@@ -2,14 +2,17 @@
 //! series is made of. Rendering and reading back know parts only, so another notation needs only
 //! another way to this list.
 
+use super::check::Check;
 use super::error::excerpt;
+use super::figure::{Figure, WIDTH_MAX};
 use super::lexer::{Piece, Token, lex};
-use super::mask::WIDTH_MAX;
 use super::pattern::{DateField, Era, PatternPiece, check_together, parse_pattern};
+use super::period::FiscalYear;
 use super::series::Variable;
 use super::template_error::{Place, TemplateError, TokenFlaw};
 use super::text::{flaw_of_literal, may_begin};
-use super::{SeriesDefinition, TEXT_CHARS_MAX};
+use super::value::ValueRule;
+use super::{SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 
 /// Longest template, in characters.
 pub(super) const TEMPLATE_CHARS_MAX: usize = 4 * TEXT_CHARS_MAX;
@@ -41,8 +44,8 @@ pub(super) enum Part {
     Serial {
         /// Its index in the definition.
         serial: usize,
-        /// Digits with leading zeros, or as many as the value has.
-        width: Option<usize>,
+        /// How its value is written.
+        figure: Figure,
     },
     /// The value of a variable, by its index among the series' variables.
     Variable(usize),
@@ -50,8 +53,12 @@ pub(super) enum Part {
     Project,
     /// The request's type; the name of the token that shows it.
     Type(&'static str),
+    /// The phase that the request names.
+    Phase,
     /// A field of the document's date.
     Date(DateField),
+    /// Check characters of everything to the left.
+    Check(Check),
 }
 
 /// Compiles the template of a definition; notes in `variables` which of them it shows and how wide.
@@ -118,6 +125,7 @@ impl<'d> Template<'d, '_> {
                 self.push_date(DateField::Year(era), token);
                 Ok(())
             }
+            "FY" => self.fiscal_year(token),
             "PREFIX" => {
                 plain(&token, "{PREFIX}")?;
                 let prefix = self.definition.prefix.clone();
@@ -125,6 +133,8 @@ impl<'d> Template<'d, '_> {
                 Ok(())
             }
             "PROJECT" => self.push_plain(&token, "{PROJECT}", Part::Project),
+            "PHASE" => self.push_plain(&token, "{PHASE}", Part::Phase),
+            "CHECK" => self.check(&token),
             "CORR_TYPE" => self.push_plain(&token, "{CORR_TYPE}", Part::Type("CORR_TYPE")),
             "TYPE_CODE" => self.push_plain(&token, "{TYPE_CODE}", Part::Type("TYPE_CODE")),
             _ => self.variable(token),
@@ -145,7 +155,7 @@ impl<'d> Template<'d, '_> {
 
     /// `{SEQ}`, `{SEQ:n}`, `{SEQ:n:name}`.
     fn serial(&mut self, token: Token<'_>) -> Result<(), TemplateError> {
-        let expected = "{SEQ}, {SEQ:4} or {SEQ:4:name}, 1 to 15 digits";
+        let expected = "{SEQ}, {SEQ:4} or {SEQ:4:name}, 1 to 15 digits or letters";
         let (width, name) = match token.arguments {
             None => (None, "SEQ"),
             Some(arguments) => {
@@ -163,8 +173,83 @@ impl<'d> Template<'d, '_> {
         if self.parts.iter().any(shown) {
             return Err(token.error(TokenFlaw::SerialRepeated { name: name.into() }));
         }
-        self.parts.push(Part::Serial { serial, width });
+        let SerialDefinition { style, overflow, .. } = &self.definition.serials[serial];
+        let figure = Figure::of(*style, width, *overflow);
+        self.parts.push(Part::Serial { serial, figure });
         Ok(())
+    }
+
+    /// `{FY}`, `{FY:start}`, both with an era.
+    fn fiscal_year(&mut self, token: Token<'d>) -> Result<(), TemplateError> {
+        let (starts, era) = match token.arguments {
+            None => (false, "A.D."),
+            Some("start") => (true, "A.D."),
+            Some(arguments) => match arguments.strip_prefix("start:") {
+                Some(era) => (true, era),
+                None => (false, arguments),
+            },
+        };
+        let era = Era::named(era).ok_or_else(|| {
+            let expected = "{FY}, {FY:start}, {FY:B.E.} or {FY:start:B.E.}";
+            token.error(TokenFlaw::Arguments { expected })
+        })?;
+        let fiscal = FiscalYear::starting_in(self.definition.fiscal_year_start);
+        let field = if starts { DateField::FiscalStart } else { DateField::FiscalYear };
+        self.push_date(field(era, fiscal), token);
+        Ok(())
+    }
+
+    /// `{CHECK:algorithm}`: refused where it would overlook something to its left.
+    fn check(&mut self, token: &Token<'_>) -> Result<(), TemplateError> {
+        let check = token.arguments.and_then(Check::named).ok_or_else(|| {
+            let expected = "{CHECK:luhn}, {CHECK:mod97-10}, {CHECK:mod37-36} or {CHECK:damm}";
+            token.error(TokenFlaw::Arguments { expected })
+        })?;
+        if !self.parts.iter().any(|part| matches!(part, Part::Serial { .. })) {
+            return Err(token.error(TokenFlaw::CheckBeforeSerial));
+        }
+        if self.parts.iter().any(|part| matches!(part, Part::Check(_))) {
+            return Err(token.error(TokenFlaw::CheckRepeated));
+        }
+        let overlooked = self.parts.iter().find_map(|part| self.overlooked(part, check));
+        if let Some((shown, character)) = overlooked {
+            let reads = check.reads();
+            return Err(token.error(TokenFlaw::CheckOverlooks { reads, shown, character }));
+        }
+        self.parts.push(Part::Check(check));
+        Ok(())
+    }
+
+    /// A part, in words, with a character of it that a check would overlook.
+    fn overlooked(&self, part: &Part, check: Check) -> Option<(String, char)> {
+        let overlooks = |character: &char| check.overlooks(*character);
+        let among = |texts: &[String]| texts.iter().find_map(|text| text.chars().find(overlooks));
+        let anything = || ValueRule::printable().find(|character| check.overlooks(character));
+        let SeriesDefinition { serves, references, .. } = self.definition;
+        Some(match part {
+            Part::Date(_) | Part::Check(_) => return None,
+            Part::Literal(text) => (format!("{text:?}"), text.chars().find(overlooks)?),
+            Part::Serial { serial, figure } => {
+                let mut text = String::new();
+                figure.push(&mut text, 1);
+                let name = &self.definition.serials[*serial].name;
+                (format!("serial {name}"), text.chars().find(overlooks)?)
+            }
+            Part::Variable(index) => {
+                let Variable { name, rule, .. } = &self.variables[*index];
+                (format!("{{{name}}}"), rule.find(|character| check.overlooks(character))?)
+            }
+            // A table may give what it lists other codes later.
+            Part::Project if references.project.is_some() || serves.projects.is_empty() => {
+                ("{PROJECT}".into(), anything()?)
+            }
+            Part::Project => ("{PROJECT}".into(), among(&serves.projects)?),
+            Part::Type(name) if references.type_code.is_some() => {
+                (format!("{{{name}}}"), anything()?)
+            }
+            Part::Type(name) => (format!("{{{name}}}"), among(&serves.types)?),
+            Part::Phase => ("{PHASE}".into(), anything()?),
+        })
     }
 
     /// `{DATE:pattern}`.
@@ -214,7 +299,7 @@ impl<'d> Template<'d, '_> {
             "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
             "CATEGORY" => "remove it",
             _ => {
-                let built_in = "SEQ DATE YEAR PREFIX PROJECT CORR_TYPE TYPE_CODE";
+                let built_in = "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE CHECK";
                 let declared = self.variables.iter().map(|variable| variable.name.as_str());
                 let known: Vec<&str> = built_in.split(' ').chain(declared).collect();
                 return TokenFlaw::Unknown { known: known.join(", ") };

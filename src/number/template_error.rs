@@ -140,6 +140,25 @@ pub enum TokenFlaw {
         /// The declaration's, in words.
         declared: String,
     },
+    /// A check that no serial stands before.
+    #[error("it checks what stands to its left; place it behind {{SEQ}}")]
+    CheckBeforeSerial,
+    /// A second check.
+    #[error("a number has one check already; keep the last one")]
+    CheckRepeated,
+    /// A check that overlooks what stands to its left.
+    #[error(
+        "it reads {reads} only, and {shown} to its left may show {character:?}; give it an \
+         alphabet without that, choose another algorithm, or move the token to the left of it"
+    )]
+    CheckOverlooks {
+        /// The characters that the algorithm reads.
+        reads: &'static str,
+        /// The part to its left.
+        shown: String,
+        /// A character of it.
+        character: char,
+    },
     /// Literal text that no number may hold.
     #[error("a number holds printable text in Unicode normal form C only; remove the character")]
     Literal,
@@ -204,6 +223,9 @@ pub enum FieldFlaw {
         /// The name, shortened.
         zone: String,
     },
+    /// Chronology without the policy that can keep it.
+    #[error("can be kept by the policy `gapless` only; set `policy = \"gapless\"` or leave it out")]
+    NeedsGapless,
     /// A number outside its bounds.
     #[error("is {value}; allowed are {least} to {most}")]
     Bounds {

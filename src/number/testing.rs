@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Inputs, Membership, Policy, ReferenceRow, References, Reset, SerialDefinition, Series,
-    SeriesDefinition, Serves, TemplateError,
+    Inputs, Membership, Overflow, Policy, ReferenceRow, References, Reset, SerialDefinition,
+    Series, SeriesDefinition, Serves, Style, TemplateError,
 };
 
 /// A definition with one serial and the type `T`.
@@ -16,8 +16,11 @@ pub(super) fn definition() -> SeriesDefinition {
         prefix: None,
         serves: Serves { types: vec!["T".into()], ..Serves::default() },
         policy: Policy::Fast,
+        chronology: false,
+        closed_before: None,
         template: "{SEQ:3}".into(),
         timezone: None,
+        fiscal_year_start: None,
         unique_within: Vec::new(),
         references: References::default(),
         variables: BTreeMap::new(),
@@ -27,8 +30,16 @@ pub(super) fn definition() -> SeriesDefinition {
 
 /// A serial from 1 in steps of 1, never reset.
 pub(super) fn serial(name: &str) -> SerialDefinition {
-    let (start, step, max) = (1, 1, None);
-    SerialDefinition { name: name.into(), start, step, max, counter: vec![], reset: Reset::None }
+    SerialDefinition {
+        name: name.into(),
+        start: 1,
+        step: 1,
+        style: Style::Digits,
+        overflow: Overflow::Refuse,
+        max: None,
+        counter: vec![],
+        reset: Reset::None,
+    }
 }
 
 /// Compiles an edited definition.
@@ -55,6 +66,7 @@ pub(super) fn inputs(
         type_code: type_code.into(),
         project: some(project),
         date: some(date),
+        phase: None,
         context: context.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
         ..Inputs::default()
     }

@@ -1,8 +1,14 @@
 //! The room as a whole: reference numbers, the reference page, refusals, and what must hold for
 //! random series.
 
+mod checks;
+mod closed_periods;
+mod fuzz;
+mod linear;
+mod periods;
 mod properties;
 mod reference_docs;
 mod reference_numbers;
 mod references;
 mod refusals;
+mod vectors;

@@ -10,7 +10,11 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc, is_nfc_q
 
 /// The text in normal form C.
 pub(super) fn normalise(text: &str) -> Cow<'_, str> {
-    if is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
+    if text.is_ascii() || is_nfc(text) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
 }
 
 /// Whether a number may hold the character: visible, or the plain space.
@@ -18,6 +22,9 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
 /// Invisible formatting characters are refused because two codes that look the same would name two
 /// counters.
 pub(super) fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
     let invisible = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
@@ -30,9 +37,11 @@ pub(super) fn is_printable(character: char) -> bool {
 
 /// Whether a part may begin with the character: it never changes what stands before it.
 pub(super) fn may_begin(character: char) -> bool {
-    is_printable(character)
-        && !is_combining_mark(character)
-        && is_nfc_quick(std::iter::once(character)) == IsNormalized::Yes
+    let changes_nothing = |character| {
+        !is_combining_mark(character)
+            && is_nfc_quick(std::iter::once(character)) == IsNormalized::Yes
+    };
+    is_printable(character) && (character.is_ascii() || changes_nothing(character))
 }
 
 /// The first character that keeps a literal out of a number, with its byte offset.

@@ -1,6 +1,8 @@
 //! Which values a field takes: width and alphabet of a declared variable, of the project, of the
 //! type. The same rule judges a value on its way into a number and on its way back.
 
+use std::fmt::Display;
+
 use super::error::{InputError, excerpt};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{is_printable, may_begin, normalise};
@@ -83,13 +85,22 @@ impl ValueRule {
             && !self.excluded.as_ref().is_some_and(|set| set.contains(character))
     }
 
+    /// A character that a value may hold and that is wanted, if there is one.
+    pub(super) fn find(&self, wanted: impl Fn(char) -> bool) -> Option<char> {
+        let any = [('\0', char::MAX)];
+        let ranges = self.allowed.as_ref().map_or(&any[..], |set| &set.ranges);
+        let mut all = ranges.iter().flat_map(|(first, last)| *first..=*last);
+        all.find(|character| wanted(*character) && self.takes(*character, false))
+    }
+
     /// Checks a value and brings it into normal form C. An empty one is the caller's to refuse.
-    pub(super) fn check(&self, field: &str, given: &str) -> Result<String, InputError> {
+    pub(super) fn check(&self, field: impl Display, given: &str) -> Result<String, InputError> {
         // Normalising costs time in proportion; nothing this long can become short enough.
         let chars = given.chars().count();
         if chars > 4 * TEXT_CHARS_MAX {
             let chars_max = self.width_max;
-            return Err(InputError::ValueTooLong { field: field.into(), chars, chars_max });
+            let field = field.to_string();
+            return Err(InputError::ValueTooLong { field, chars, chars_max });
         }
         let value = normalise(given).into_owned();
         let chars = value.chars().count();
@@ -98,16 +109,17 @@ impl ValueRule {
         for (index, character) in value.chars().enumerate() {
             if !self.takes(character, index == 0) || (index == last && character == ' ') {
                 let (position, expected) = (index + 1, self.expected());
-                let field = field.into();
+                let field = field.to_string();
                 return Err(InputError::WrongAlphabet { field, position, character, expected });
             }
         }
-        let field = field.to_owned();
         if chars > self.width_max {
-            return Err(InputError::ValueTooLong { field, chars, chars_max: self.width_max });
+            let (field, chars_max) = (field.to_string(), self.width_max);
+            return Err(InputError::ValueTooLong { field, chars, chars_max });
         }
         if chars < self.width_min {
-            return Err(InputError::ValueTooShort { field, chars, width: self.width_min });
+            let (field, width) = (field.to_string(), self.width_min);
+            return Err(InputError::ValueTooShort { field, chars, width });
         }
         Ok(value)
     }

@@ -6,21 +6,25 @@ use tokio::time::Instant;
 
 use crate::deployment::Deployment;
 use harness::load::post;
+use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
 
 /// Longest wait for the journal, on a machine that is busy with something else.
 const JOURNAL_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A service with the example series, on Redis and on the ledger alone.
-fn services() -> Vec<(Deployment, Service, Option<Redis>)> {
-    let redis = Redis::start();
-    let on_redis = Deployment::sqlite(Some(&redis.url()));
+/// Servers that must outlive their service.
+type Servers = Option<(Redis, Postgres)>;
+
+/// A service with the example series, on Redis and PostgreSQL, and on a SQLite file alone.
+fn services() -> Vec<(Deployment, Service, Servers)> {
+    let (redis, postgres) = (Redis::start(), Postgres::start());
+    let on_redis = Deployment::new(&postgres.url("documents"), Some(&redis.url()));
     let embedded = Deployment::embedded();
     on_redis.apply_examples();
     embedded.apply_examples();
     let (one, other) = (on_redis.serve(), embedded.serve());
-    vec![(on_redis, one, Some(redis)), (embedded, other, None)]
+    vec![(on_redis, one, Some((redis, postgres))), (embedded, other, None)]
 }
 
 fn of_document(service: &Service, document: &str, what: &str) -> String {
@@ -49,7 +53,7 @@ async fn numbers_of(service: &Service, document: &str, count: usize) -> Vec<Valu
 
 #[tokio::test]
 async fn all_numbers_of_a_document_are_listed_page_by_page() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let url = of_document(&service, "a%2Fb", "generate-number");
         let mut expected = Vec::new();
         for day in ["2024-01-22", "2024-01-20", "2024-01-21"] {
@@ -91,7 +95,7 @@ fn rfa(rev: &str) -> Value {
 
 #[tokio::test]
 async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
-    for (deployment, service, _redis) in services() {
+    for (deployment, service, _servers) in services() {
         let client = Client::new();
         let generate = of_document(&service, "d1", "generate-number");
         let (_, issued) = post(&client, &generate, &rfa("A")).await;
@@ -139,7 +143,7 @@ async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
 
 #[tokio::test]
 async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let client = Client::new();
         let generate = of_document(&service, "d1", "generate-number");
         let revisions = of_document(&service, "d1", "revisions");
@@ -151,10 +155,10 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
             (json!({ "rev": "B" }), "invalid-field", "number"),
             (json!({ "rev": "B", "series": "NONE" }), "invalid-field", "series"),
             (json!({ "rev": "B", "series": "SPO" }), "invalid-field", "rev"),
-            (json!({ "rev": "", "series": "LCBP3-RFA" }), "missing-variable", "rev"),
-            (json!({ "rev": "B\u{1}", "series": "LCBP3-RFA" }), "wrong-alphabet", "rev"),
+            (json!({ "rev": "", "series": "RFA" }), "missing-variable", "rev"),
+            (json!({ "rev": "B\u{1}", "series": "RFA" }), "wrong-alphabet", "rev"),
             (json!({ "rev": "B", "number": "a\u{0}" }), "invalid-field", "number"),
-            (json!({ "series": "LCBP3-RFA" }), "invalid-field", "rev"),
+            (json!({ "series": "RFA" }), "invalid-field", "rev"),
         ] {
             let (status, problem) = post(&client, &revisions, &body).await;
             assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{body}: {problem}");
@@ -166,7 +170,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
         let by_number = json!({ "rev": "B", "number": "LCBP3-C2-RFA-TER-RPT-0001-A" });
         let (status, revised) = post(&client, &revisions, &by_number).await;
         assert_eq!(status, 201, "{revised}");
-        let by_series = json!({ "rev": "B", "series": "LCBP3-RFA" });
+        let by_series = json!({ "rev": "B", "series": "RFA" });
         assert_eq!(post(&client, &revisions, &by_series).await.0, 200);
         let nobody = of_document(&service, "nobody", "revisions");
         let (status, problem) = post(&client, &nobody, &json!({ "rev": "B" })).await;
@@ -177,7 +181,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
 
 #[tokio::test]
 async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
-    for (_deployment, service, _redis) in services() {
+    for (_deployment, service, _servers) in services() {
         let client = Client::new();
         let look_up =
             |number: &str| format!("{}/api/v1/document-numbering/numbers/{number}", service.url);
@@ -223,4 +227,119 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
         assert_eq!(within["numbers"][0]["found_as"], "range");
         assert_eq!(within["numbers"][0]["generated_number"], "SPO-20240122-001");
     }
+}
+
+#[tokio::test]
+async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
+    for (deployment, service, _servers) in services() {
+        let settings = "policy = \"gapless\"\nchronology = true\nclosed_before = \"2024-01-01\"";
+        let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
+        deployment.apply(&[file]);
+        let client = Client::new();
+        let take = async |document: &str, date: &str| {
+            let body = json!({ "type": "CHRON", "date": date });
+            post(&client, &of_document(&service, document, "generate-number"), &body).await
+        };
+        let refused = |(status, problem): (u16, Value), slug: &str, named: &str| {
+            assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{problem}");
+            assert_eq!(
+                (&problem["field"], &problem["number_taken"]),
+                (&json!("date"), &json!("no"))
+            );
+            assert!(problem["detail"].as_str().unwrap().contains(named), "{problem}");
+        };
+        let deadline = Instant::now() + JOURNAL_LIMIT;
+        let first = loop {
+            // A changed series is picked up within a second.
+            let (status, body) = take("d1", "2024-02-02").await;
+            if status == 201 {
+                break body;
+            }
+            assert!(body["type"] == "unknown-type" && Instant::now() < deadline, "{body}");
+        };
+        assert_eq!(first["document_number"], "C-20240202-0001");
+        refused(take("d2", "2024-02-01").await, "date-before-last", "2024-02-02");
+        refused(take("d2", "2023-12-31").await, "period-closed", "2024-01-01");
+        let preview = format!("{}/api/v1/document-numbering/preview", service.url);
+        for (date, slug) in [("2024-02-01", "date-before-last"), ("2023-12-31", "period-closed")] {
+            let body = json!({ "type": "CHRON", "date": date });
+            refused(post(&client, &preview, &body).await, slug, "date");
+        }
+        let (status, second) = take("d2", "2024-02-03").await;
+        assert_eq!((status, &second["document_number"]), (201, &json!("C-20240203-0002")));
+        let (status, replay) = take("d1", "2024-02-02").await;
+        assert_eq!((status, &replay["document_number"]), (200, &first["document_number"]));
+        assert!(deployment.verify().0);
+    }
+}
+
+#[test]
+fn chronology_needs_the_policy_that_can_keep_it_and_a_period_is_closed_by_command() {
+    let deployment = Deployment::embedded();
+    let file = deployment.series_file("CHRON", "C-{SEQ:4}", "chronology = true");
+    let output = deployment.run(&["series", "apply", &file.display().to_string()]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("policy = \"gapless\""), "{error}");
+    let file = deployment.series_file("CHRON", "C-{SEQ:4}", "");
+    deployment.apply(&[file]);
+    let close = |before: &str| {
+        let arguments =
+            ["series", "close-period", "CHRON", "--before", before, "--reason", "audit"];
+        let output = deployment.run(&arguments);
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let before = ["next", "CHRON", "--date", "2024-12-31", "--document", "D"];
+    assert_eq!(deployment.ok(&before), "C-0001\n");
+    assert!(close("2025-01-01").0);
+    assert_eq!(deployment.ok(&before), "C-0001\n", "it has its number");
+    assert!(deployment.ok(&["series", "show", "CHRON"]).contains("closed_before = \"2025-01-01\""));
+    let output = deployment.run(&["next", "CHRON", "--date", "2024-12-31"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("period-closed"));
+    assert_eq!(deployment.ok(&["next", "CHRON", "--date", "2025-01-01"]), "C-0002\n");
+    for (before, why) in
+        [("2024-06-01", "closed before 2025-01-01"), ("2025-13-01", "closed_before")]
+    {
+        let (done, error) = close(before);
+        assert!(!done && error.contains(why), "{before}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn chronology_holds_over_two_nodes_that_take_at_once() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("chronology"), None);
+    let settings = "policy = \"gapless\"\nchronology = true";
+    let file = deployment.series_file("CHRON", "C-{DATE:yyyyMMdd}-{SEQ:4}", settings);
+    deployment.apply(&[file]);
+    let nodes = [deployment.serve(), deployment.serve()];
+    let mut callers = Vec::new();
+    for caller in 0..8_usize {
+        let url = nodes[caller % 2].url.clone();
+        callers.push(tokio::spawn(async move {
+            let client = Client::new();
+            let mut numbers = Vec::new();
+            for round in 0..15_usize {
+                // Days in an order of each caller's own.
+                let day = 1 + (round * 11 + caller * 5) % 28;
+                let body = json!({ "type": "CHRON", "date": format!("2024-02-{day:02}") });
+                let document = format!("{url}/api/v1/documents/{caller}-{round}/generate-number");
+                let (status, answer) = post(&client, &document, &body).await;
+                if status == 201 {
+                    numbers.push(answer["document_number"].as_str().unwrap().to_owned());
+                } else {
+                    assert_eq!(answer["type"], "date-before-last", "{answer}");
+                }
+            }
+            numbers
+        }));
+    }
+    let mut numbers = Vec::new();
+    for caller in callers {
+        numbers.extend(caller.await.unwrap());
+    }
+    // In the order of their serials, and then dates follow each other.
+    numbers.sort_by_key(|number| number[number.len() - 4..].to_owned());
+    assert!(!numbers.is_empty() && numbers.is_sorted(), "{numbers:?}");
+    assert!(nodes.into_iter().all(Service::terminate));
+    assert!(deployment.verify().0);
 }

@@ -14,6 +14,7 @@ mod references;
 mod restored;
 mod seeds;
 mod serials;
+mod series;
 mod setup;
 mod takes;
 mod world;
@@ -76,6 +77,16 @@ ledger_contract! {
         of_many_importers_of_one_code_one_gets_it
         a_series_with_counters_keeps_the_tables_that_name_them
     }
+    series {
+        activity_changes_by_versions_of_their_own
+        each_change_of_a_series_is_an_event
+        a_deactivated_series_gives_up_its_types_and_keeps_its_code
+        a_change_builds_on_the_version_that_it_names
+        a_dry_run_refuses_the_same_and_saves_nothing
+        a_used_series_is_not_counted_anew_behind_the_same_text
+        an_heir_does_not_begin_with_numbers_that_are_out
+        a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
+    }
     partitions {
         a_node_participates_only_while_the_epoch_is_open
         a_node_that_left_or_was_adopted_does_not_come_back
@@ -110,6 +121,7 @@ ledger_contract! {
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered
+        writers_of_many_counters_lock_them_in_one_order
     }
     journal {
         entries_come_back_as_they_were_written
@@ -187,6 +199,10 @@ ledger_contract! {
         revisions_of_one_text_at_once_are_one
         a_number_has_no_more_revisions_than_it_may_have
         a_revision_without_its_number_is_found
+        no_number_is_dated_before_the_last_of_its_family
+        dates_follow_each_other_however_many_take_at_once
+        a_family_without_a_row_finds_its_last_date_in_the_journal
+        a_chronology_that_is_switched_forgets_its_dates
     }
     serials {
         an_interface_serial_is_accepted_once_within_its_window

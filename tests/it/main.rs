@@ -3,9 +3,11 @@
 
 mod api;
 mod commands;
+mod configs;
 mod deployment;
 mod documents;
 mod faults;
+mod language;
 mod ledger_contract;
 mod links;
 mod load;
@@ -24,3 +26,4 @@ mod serials;
 mod shapes;
 mod stage;
 mod vanished;
+mod vectors;

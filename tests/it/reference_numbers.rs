@@ -29,6 +29,9 @@ fn references() -> Vec<Reference> {
     let sub_type = json!({ "SUB_TYPE": "21" });
     let rfa = json!({ "DISCIPLINE": "TER", "RFA_TYPE": "RPT", "REV": "A" });
     let team = json!({ "ORG_CODE": "TEAM", "DISCIPLINE_CODE": "STR" });
+    let system = json!({ "SYSTEM": "C0001", "MODULE": "A01", "INSTANCE": "01" });
+    let mut calling = system.clone();
+    calling["TARGET"] = json!("P0002");
     vec![
         of(json!({ "type": "SPO", "date": "2024-01-22" }), 1, "SPO-20240122-001"),
         of(json!({ "type": "SPO", "date": "2024-01-22" }), 14, "SPO-20240122-015"),
@@ -46,6 +49,28 @@ fn references() -> Vec<Reference> {
             json!({ "type": "RFA", "project": "LCBP3", "date": "2025-06-01", "context": team }),
             1,
             "TEAM-RFA-STR-2025-0001",
+        ),
+        of(
+            json!({ "type": "HT", "date": "2024-01-15", "context": { "单位": "财务部" } }),
+            2,
+            "HT20240115财务部000002",
+        ),
+        of(json!({ "type": "BX", "date": "2024-01-15" }), 1, "BX202401150001"),
+        of(
+            json!({ "type": "UNIFIED-SERIAL", "date": "2015-07-10", "context": system }),
+            1,
+            "C0001A0101201507100000000001",
+        ),
+        of(
+            json!({ "type": "SYSTEM-SERIAL", "date": "2015-07-10", "context": system }),
+            1,
+            "C0001A010120150710000000000001",
+        ),
+        of(
+            json!({ "type": "INTERFACE-SERIAL", "date": "2015-08-10T23:01:10+08:00",
+                    "context": calling }),
+            1,
+            "C0001A0101P0002201508102301100000000001",
         ),
     ]
 }

@@ -1,5 +1,9 @@
-//! Serials between systems as callers see them: generation, checks, steps, chains, on Redis and
-//! PostgreSQL, and on SQLite alone; many callers at once, several nodes, and what a fault leaves.
+//! Serials between systems as callers see them, on Redis and PostgreSQL, and on SQLite alone:
+//! generation and chains here, checks and steps in `runs`.
+
+mod runs;
+
+use std::time::{Duration, Instant};
 
 use harness::load::post;
 use harness::postgres::Postgres;
@@ -7,7 +11,6 @@ use harness::redis::Redis;
 use harness::service::Service;
 use reqwest::Client;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 use crate::deployment::Deployment;
 
@@ -205,10 +208,9 @@ async fn a_call_with_a_key_gets_its_serial_again_and_one_without_a_new_one() {
     }
 }
 
-#[tokio::test]
-async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
-    let stand = Stand::embedded();
-    let cases = [
+/// Route, body, the field at fault and a part of what is told.
+fn bad_requests() -> Vec<(&'static str, Value, &'static str, &'static str)> {
+    vec![
         ("unified", with(&json!({ "system": "C001" })), "system", "4 characters"),
         ("unified", with(&json!({ "module": "A-1" })), "module", "character 2, '-'"),
         ("unified", with(&json!({ "instance": "1" })), "instance", "exactly 2"),
@@ -264,8 +266,13 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
             "reason",
             "1 to 500",
         ),
-    ];
-    for (route, order, field, told) in cases {
+    ]
+}
+
+#[tokio::test]
+async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
+    let stand = Stand::embedded();
+    for (route, order, field, told) in bad_requests() {
         let (status, problem) = ask(&stand.service, route, &order).await;
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{route} {order}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains(told), "{route}: {problem}");
@@ -289,125 +296,6 @@ async fn where_the_series_make_something_else_no_serial_is_taken() {
     assert_eq!((status, &problem["type"]), (422, &json!("type-not-configured")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("hivenet-serials.toml"), "{problem}");
     assert_eq!(deployment.verify().1["totals"]["journal"], 0);
-}
-
-/// Posts one body to all services, 32 times at once; the answers.
-async fn at_once(services: [&Service; 2], route: &str, body: &Value) -> Vec<(u16, Value)> {
-    let calls = (0..32).map(|n| {
-        let url = format!("{}/api/v1/serials/{route}", services[n % 2].url);
-        let body = body.clone();
-        tokio::spawn(async move { post(&Client::new(), &url, &body).await })
-    });
-    let mut answers = Vec::new();
-    for call in calls.collect::<Vec<_>>() {
-        answers.push(call.await.unwrap());
-    }
-    answers
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_checks_on_two_nodes_one_is_accepted_and_a_flush_forgets_nothing() {
-    for stand in Stand::both() {
-        let other = stand.deployment.serve();
-        let check = json!({ "serial": INTERFACE, "window": "1d", "unified_serial": UNIFIED });
-        let answers = at_once([&stand.service, &other], "interface/check", &check).await;
-        let accepted: Vec<_> = answers.iter().filter(|(status, _)| *status == 200).collect();
-        assert_eq!(accepted.len(), 1, "{answers:?}");
-        assert_eq!(accepted[0].1["outcome"], "accepted");
-        for (status, problem) in answers.iter().filter(|(status, _)| *status != 200) {
-            assert_eq!((*status, &problem["type"]), (409, &json!("interface-serial-repeated")));
-            assert_eq!(problem["standing"]["since"], accepted[0].1["accepted_at"], "{problem}");
-            assert_eq!(problem["standing"]["user_id"], "local");
-            assert_eq!(
-                (&problem["retryable"], &problem["number_taken"]),
-                (&json!(false), &json!("no"))
-            );
-        }
-        if let Some(redis) = &stand.redis {
-            redis.flushall();
-        }
-        let (status, problem) = ask(&other, "interface/check", &check).await;
-        assert_eq!((status, &problem["standing"]["repeats"]), (409, &json!(32)), "{problem}");
-        let metrics = Client::new().get(format!("{}/metrics", other.url)).send().await.unwrap();
-        let metrics = metrics.text().await.unwrap();
-        assert!(
-            metrics.contains("numerator_serial_checks_total{outcome=\"repeated\"}"),
-            "{metrics}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_runs_it_again() {
-    for mut stand in Stand::both() {
-        let other = stand.deployment.serve();
-        let begin = json!({ "serial": STEP, "unified_serial": UNIFIED });
-        let answers = at_once([&stand.service, &other], "system/begin", &begin).await;
-        let run: Vec<_> = answers.iter().filter(|(status, _)| *status == 201).collect();
-        assert_eq!(run.len(), 1, "{answers:?}");
-        assert_eq!((&run[0].1["run"], &run[0].1["attempt"]), (&json!(true), &json!(1)));
-        let unknown = |status: u16, problem: &Value| {
-            assert_eq!((status, &problem["type"]), (409, &json!("state-unknown")), "{problem}");
-            assert_eq!(problem["standing"]["state"], "in-progress");
-            assert_eq!(problem["standing"]["since"], run[0].1["begun_at"]);
-        };
-        for (status, problem) in answers.iter().filter(|(status, _)| *status != 201) {
-            unknown(*status, problem);
-        }
-        // Redis forgets everything, and the process that began it dies before it succeeds.
-        if let Some(redis) = &stand.redis {
-            redis.flushall();
-        }
-        stand.service.kill();
-        let (status, problem) = ask(&other, "system/begin", &begin).await;
-        unknown(status, &problem);
-        let attempt = |number: u32| json!({ "serial": STEP, "attempt": number });
-        let mut gone = attempt(1);
-        gone["reason"] = json!("its runner is gone; the account shows no entry");
-        for replayed in [false, true] {
-            let (status, answer) = ask(&other, "system/fail", &gone).await;
-            assert_eq!((status, &answer["replayed"]), (200, &json!(replayed)), "{answer}");
-        }
-        let (status, answer) = ask(&other, "system/begin", &begin).await;
-        assert_eq!((status, &answer["attempt"]), (201, &json!(2)), "{answer}");
-        let (status, problem) = ask(&other, "system/succeed", &attempt(1)).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("attempt-not-current")), "{problem}");
-        let mut done = attempt(2);
-        done["result"] = json!({ "balance": "12.50" });
-        for replayed in [false, true] {
-            let (status, answer) = ask(&other, "system/succeed", &done).await;
-            assert_eq!((status, &answer["replayed"]), (200, &json!(replayed)), "{answer}");
-        }
-        let (status, problem) = ask(&other, "system/begin", &begin).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
-        let mut by_result = begin.clone();
-        by_result["on_repeat"] = json!("result");
-        let (status, answer) = ask(&other, "system/begin", &by_result).await;
-        assert_eq!((status, &answer["run"]), (200, &json!(false)), "{answer}");
-        assert_eq!(answer["result"], json!({ "balance": "12.50" }));
-        let (status, problem) = ask(&other, "system/fail", &gone).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
-    }
-}
-
-#[tokio::test]
-async fn a_result_comes_back_byte_for_byte_and_a_keyed_begin_is_told_the_same_again() {
-    let stand = Stand::embedded();
-    let begin = json!({ "serial": STEP });
-    let (status, first) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
-    assert_eq!((status, &first["run"]), (201, &json!(true)));
-    let (status, again) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
-    assert_eq!((status, &again["run"], &again["replayed"]), (200, &json!(true), &json!(true)));
-    let result = "{ \"amount\": 0.10, \"id\": 12345678901234567890123 }";
-    let body = format!("{{\"serial\": \"{STEP}\", \"attempt\": 1, \"result\": {result}}}");
-    let url = format!("{}/api/v1/serials/system/succeed", stand.service.url);
-    let request = Client::new().post(url).header("Content-Type", "application/json").body(body);
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status().as_u16(), 200);
-    let text = answer.text().await.unwrap();
-    assert!(text.contains(result), "{text}");
-    let (status, problem) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
-    assert_eq!((status, &problem["type"]), (409, &json!("already-processed")));
 }
 
 /// The chain of the unified serial, a page of `limit` links at a time.
@@ -476,25 +364,4 @@ async fn the_chain_of_a_unified_serial_shows_all_that_carried_it() {
         let url = format!("{}/api/v1/serials/unified/{STEP}", service.url);
         assert_eq!(Client::new().get(url).send().await.unwrap().status().as_u16(), 422);
     }
-}
-
-#[tokio::test]
-async fn a_ledger_that_went_back_lets_nothing_run_until_an_operator_releases_it() {
-    let stand = Stand::on_redis_and_postgres();
-    let postgres = stand.postgres.as_ref().unwrap();
-    postgres.sql("update serials.partition set state = 'held', cause = 'test'");
-    let began = Instant::now();
-    for step in 1.. {
-        let begin = json!({ "serial": format!("C0001A010120150710{step:012}") });
-        let (status, problem) = ask(&stand.service, "system/begin", &begin).await;
-        if status == 503 {
-            assert_eq!(problem["type"], "partition-held", "{problem}");
-            break;
-        }
-        assert!(began.elapsed() < LIMIT, "not noticed: {problem}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let check = json!({ "serial": INTERFACE, "window": "1h" });
-    let (status, problem) = ask(&stand.service, "interface/check", &check).await;
-    assert_eq!((status, &problem["type"]), (503, &json!("partition-held")), "{problem}");
 }

@@ -132,6 +132,16 @@ fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     assert_eq!((body.kind, body.retryable, body.number_taken), ("internal", false, "no"));
 }
 
+#[test]
+fn a_write_whose_outcome_is_unknown_says_so() {
+    for (maybe_written, told) in [(true, "maybe"), (false, "no")] {
+        let error = LedgerError::Unreachable { cause: "gone".into(), maybe_written };
+        let body = Problem::of_write(error).body("call-1", Language::English);
+        assert_eq!((body.kind, body.number_taken), ("database-connection", told));
+        assert!(body.retryable);
+    }
+}
+
 /// Goal: the API reference lists exactly the slugs that exist, with their status. Method: compare
 /// with the rows of its table, which begin with a slug in backticks.
 #[test]

@@ -1,4 +1,4 @@
-//! What a caller is told where numbers cannot be taken for now: never a cause from inside.
+//! What a caller is told that has to come again: which slug, and what is missing.
 
 use super::Slug;
 use crate::allocator::Unavailable;

@@ -285,7 +285,7 @@ impl Exchange {
     /// Refuses before anything is taken where the series would make something else.
     fn must_be_served(&self, app: &App) -> Result<(), Problem> {
         let catalog = app.service.allocator.catalog();
-        let serves = catalog.all().iter().any(|served| {
+        let serves = catalog.active().iter().any(|served| {
             let definition = &served.version.definition;
             definition.code == self.kind.type_code() && definition.template == self.kind.template()
         });

@@ -10,6 +10,9 @@ use crate::node::NodeId;
 pub struct Seed {
     /// Series of the counter.
     pub series_id: i64,
+    /// The version of the series that asks. A counter is created for no version from before the
+    /// series was in use.
+    pub version: u32,
     /// Name of its serial (R3.3).
     pub serial: String,
     /// The counter key's text.

@@ -115,6 +115,8 @@ pub struct TakeOrder {
     pub record: Arc<Record>,
     /// How many numbers.
     pub count: u64,
+    /// Where no number may be dated before the last one: the counters that share a last date.
+    pub family: Option<String>,
     /// The serials, `Seed::room` unused.
     pub serials: Vec<Seed>,
     /// Earlier numbers to look for.
@@ -141,6 +143,11 @@ pub enum TakeOutcome {
     Exhausted {
         /// Index of the serial.
         serial: u16,
+    },
+    /// The counters of its family have a number of a later date. Nothing was taken.
+    BeforeLast {
+        /// That date.
+        last_date: String,
     },
     /// Another allocation has that number already: the value is spent, registered as a gap, never
     /// handed out.

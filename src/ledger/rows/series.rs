@@ -1,8 +1,9 @@
 //! What is written once per ledger, and series with their versions.
 
+use thiserror::Error;
 use uuid::Uuid;
 
-use crate::number::SeriesDefinition;
+use crate::number::{ChangeError, RuleError, SeriesDefinition};
 
 /// A partition in one epoch: where a fenced write belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +40,127 @@ impl Deployment {
     }
 }
 
-/// A new version of a series.
+/// A definition to save: of a new series, or as a new version of one.
 #[derive(Clone, Debug)]
 pub struct SeriesChange {
     /// The definition, already compiled once without an error.
     pub definition: SeriesDefinition,
+    /// What must be there already.
+    pub expected: Expected,
     /// Who saves it.
     pub saved_by: String,
     /// Why.
     pub reason: String,
     /// When.
     pub saved_at_us: i64,
+}
+
+/// A series to activate or to deactivate (R4.3).
+#[derive(Clone, Debug)]
+pub struct ActivityChange {
+    /// The series.
+    pub series_id: i64,
+    /// Whether it shall serve requests.
+    pub active: bool,
+    /// The version that it must stand at; `None`: whichever.
+    pub expected: Option<u32>,
+    /// Who changes it.
+    pub saved_by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub saved_at_us: i64,
+}
+
+/// What a change builds on (R4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there: a series file says what shall be.
+    #[default]
+    Anything,
+    /// No series has the code.
+    Nothing,
+    /// This series in this version.
+    Version {
+        /// The series.
+        series_id: i64,
+        /// Its version.
+        version: u32,
+    },
+}
+
+/// Why a change of series was not saved; nothing of it was. The same change is refused again.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SeriesRefusal {
+    /// There is no such series.
+    #[error("no series has the id {series_id}")]
+    Unknown {
+        /// The id.
+        series_id: i64,
+    },
+    /// A series of that code is there already, active or not.
+    #[error("code: series {code} is there already; change that one, or use another code")]
+    CodeTaken {
+        /// The code.
+        code: String,
+    },
+    /// A series keeps its code.
+    #[error("code: the series has the code {code} for good; save {wanted} as a new series")]
+    CodeChanged {
+        /// The code that it has.
+        code: String,
+        /// The code of the definition.
+        wanted: String,
+    },
+    /// Somebody else changed the series first.
+    #[error(
+        "series {code} stands at version {found}, not {expected}: somebody changed it; read it \
+         again and change that"
+    )]
+    VersionConflict {
+        /// The code.
+        code: String,
+        /// The version that the change builds on.
+        expected: u32,
+        /// The version in force.
+        found: u32,
+    },
+    /// Two active series would serve a request equally well.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The series has counters, and the change would move them to another partition (F8).
+    #[error(
+        "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \
+         apply a new series, of another code, instead"
+    )]
+    Policy {
+        /// The code.
+        code: String,
+    },
+    /// Another series has issued the numbers with which this one would begin.
+    #[error(
+        "series {code} would begin anew with numbers that series {other} has issued as of version \
+         {version}; begin the template with another text (a new `prefix`, for example), or change \
+         series {other} instead"
+    )]
+    TakesOver {
+        /// The code.
+        code: String,
+        /// The other one's.
+        other: String,
+        /// The version in which it issued them.
+        version: u32,
+    },
+    /// The series has counters, and the change could render a number of theirs again.
+    #[error("series {code} has issued numbers as of version {version}: {why}")]
+    Repeats {
+        /// The code.
+        code: String,
+        /// The earlier version.
+        version: u32,
+        /// What is wrong with the change, and the remedy.
+        why: ChangeError,
+    },
 }
 
 /// One version of a series.
@@ -59,6 +170,8 @@ pub struct SeriesVersion {
     pub series_id: i64,
     /// Version, from 1.
     pub version: u32,
+    /// Whether the series serves requests in this version.
+    pub active: bool,
     /// Its partition: the one of gapless series, or a hash of the code modulo the number of the
     /// others.
     pub partition: u32,
@@ -70,6 +183,6 @@ pub struct SeriesVersion {
     pub saved_at_us: i64,
     /// Why.
     pub reason: String,
-    /// Whether `apply_series` wrote this version just now.
+    /// Whether the call wrote this version just now.
     pub is_new: bool,
 }

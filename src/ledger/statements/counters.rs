@@ -6,7 +6,6 @@ use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bytes, commit, 
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
-use crate::number::SeriesDefinition;
 
 /// Most counters of a page.
 const PAGE_MAX: u32 = 10_000;
@@ -29,23 +28,24 @@ pub(super) async fn raise(
     raises: &[Raise],
 ) -> Result<Vec<Option<i64>>, LedgerError> {
     let (partition, epoch) = partitions::columns(at)?;
-    let mut order: Vec<usize> = (0..raises.len()).collect();
-    order.sort_by_key(|index| raises[*index].counter_id);
-    let mut ceilings = vec![None; raises.len()];
+    let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
+    let mut ceilings = Vec::with_capacity(raises.len());
     let mut tx = store.begin().await?;
-    for index in order {
+    lock_all(&mut tx, &ids).await?;
+    for raise in raises {
         // Partition and epoch stand in the row that changes: one read elsewhere may be stale by
         // the time the row lock is granted.
-        ceilings[index] = sqlx::query_scalar(
+        let ceiling = sqlx::query_scalar(
             "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
              where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
         )
-        .bind(raises[index].counter_id)
+        .bind(raise.counter_id)
         .bind(partition)
         .bind(epoch)
-        .bind(raises[index].ceiling)
+        .bind(raise.ceiling)
         .fetch_optional(&mut *tx)
         .await?;
+        ceilings.push(ceiling);
     }
     commit(tx).await?;
     Ok(ceilings)
@@ -104,7 +104,8 @@ pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, 
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
-/// Locks counters by id, in the order of their ids; unknown ids are left out.
+/// Locks counters by id, in the order of their names; unknown ids are left out. Whoever locks
+/// several counters locks them in this one order, or two transactions would wait for each other.
 pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter>, LedgerError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -115,7 +116,7 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     for id in ids {
         list.push_bind(*id);
     }
-    query.push(") order by counter_id").push(FOR_UPDATE);
+    query.push(") order by series_id, serial, key").push(FOR_UPDATE);
     let rows = query.build().persistent(false).fetch_all(conn).await?;
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
@@ -133,7 +134,7 @@ pub(super) async fn lock_or_create(
     if let Some(resolved) = lock(conn, seed).await? {
         return of_partition(resolved, at.partition);
     }
-    must_fit_its_series(conn, at.partition, seed).await?;
+    must_be_current(conn, at.partition, seed).await?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -162,33 +163,21 @@ fn of_partition(resolved: Resolved, partition: u32) -> Result<Resolved, LedgerEr
 }
 
 fn moved() -> LedgerError {
-    let why = "the series has just changed; send the request again";
-    LedgerError::Refused(why.into())
+    LedgerError::Refused("the series has just changed; send the request again".into())
 }
 
-/// Refuses a first counter in a partition that its series has left meanwhile, and one that is named
-/// by codes where the series counts by ids now, or the other way round: two counters would give the
-/// same numbers. Keeps the series as it is until the transaction ends (F8).
-async fn must_fit_its_series(
-    conn: &mut Conn,
-    partition: u32,
-    seed: &Seed,
-) -> Result<(), LedgerError> {
-    let series = sqlx::query(for_share!(
-        "select s.partition, v.definition from series s join series_version v \
-         on v.series_id = s.series_id and v.version = s.active_version where s.series_id = $1"
-    ))
-    .bind(seed.series_id)
-    .fetch_optional(conn)
-    .await?;
+/// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
+/// from before the series was in use; keeps the series from changing until the transaction ends.
+async fn must_be_current(conn: &mut Conn, partition: u32, seed: &Seed) -> Result<(), LedgerError> {
+    let series =
+        sqlx::query(for_share!("select partition, used_since from series where series_id = $1"))
+            .bind(seed.series_id)
+            .fetch_optional(conn)
+            .await?;
     let Some(series) = series else { return Ok(()) };
-    let home: i32 = series.try_get("partition")?;
-    let definition: SeriesDefinition =
-        columns::from_json(series.try_get("definition")?, "series_version.definition")?;
-    if u32::try_from(home) != Ok(partition) || !definition.refers_like(&seed.key) {
-        return Err(moved());
-    }
-    Ok(())
+    let home = unsigned_small(series.try_get("partition")?, "series.partition")?;
+    let used_since = unsigned_small(series.try_get("used_since")?, "series.used_since")?;
+    if home != partition || seed.version < used_since { Err(moved()) } else { Ok(()) }
 }
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {

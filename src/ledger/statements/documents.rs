@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Row as _};
 
+use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::setup::version_of;
-use super::{Conn, Db, Engine, Row, Store, commit};
-use crate::ledger::columns::{read_uuid, small};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit, versions};
+use crate::ledger::columns::read_uuid;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Documents, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised, Revision,
@@ -41,7 +41,17 @@ impl Documents for Engine {
         series_id: i64,
         version: u32,
     ) -> Result<Option<SeriesVersion>, LedgerError> {
-        call!(self, store => series_version(&store, series_id, version))
+        call!(self, store => versions::one(&store, series_id, version))
+    }
+
+    async fn last_date(
+        &self,
+        series_id: i64,
+        serial: &str,
+        family: &str,
+    ) -> Result<Option<String>, LedgerError> {
+        let family = Family { series_id, serial, key: family };
+        call!(self, store => chronology::last_date(&store, family))
     }
 
     async fn revise(&self, revision: &NewRevision) -> Result<Revised, LedgerError> {
@@ -83,23 +93,6 @@ async fn numbers_of(
     query.push_bind(i64::from(limit.min(PAGE_MAX)));
     let rows = query.build().fetch_all(&store.reader).await?;
     rows.iter().map(journal_row_of).collect()
-}
-
-async fn series_version(
-    store: &Store,
-    series_id: i64,
-    version: u32,
-) -> Result<Option<SeriesVersion>, LedgerError> {
-    let row = sqlx::query(
-        "select s.series_id, s.partition, v.version, v.definition, v.saved_by, v.reason, \
-         v.saved_at_us from series s join series_version v on v.series_id = s.series_id \
-         where v.series_id = $1 and v.version = $2",
-    )
-    .bind(series_id)
-    .bind(small(version, "version")?)
-    .fetch_optional(&store.reader)
-    .await?;
-    row.as_ref().map(version_of).transpose()
 }
 
 async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError> {
@@ -236,7 +229,7 @@ async fn revisions_named(
 
 async fn stray_revisions(store: &Store, limit: u32) -> Result<Vec<Revision>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    super::allow_long_search(&mut tx).await?;
+    allow_long_search(&mut tx).await?;
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
     query.push(
         "where not exists (select 1 from journal j where j.counter_id = r.counter_id \

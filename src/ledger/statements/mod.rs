@@ -7,6 +7,7 @@
 mod adopt;
 mod append;
 mod chain;
+mod chronology;
 mod counters;
 mod entries;
 mod gaps;
@@ -19,8 +20,10 @@ mod reference;
 mod restored;
 mod seed;
 mod serials;
+mod series;
 mod setup;
 mod take;
+mod versions;
 
 use std::time::Duration;
 
@@ -32,14 +35,14 @@ use super::{
 };
 use crate::ledger::patience::Patience;
 use crate::ledger::{
-    Acknowledged, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision, Counter,
-    Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
-    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise,
-    ReferenceChange, ReferencePlan, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
-    Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
+    Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
+    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Released,
+    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::node::NodeId;
-use crate::number::{ReferenceData, TakenRange};
+use crate::number::TakenRange;
+use series::Saving;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -84,30 +87,35 @@ impl Ledger for Engine {
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => setup::apply_series(&store, changes))
+        call!(self, store => series::save(&store, changes, Saving::Save))
+    }
+
+    async fn try_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        call!(self, store => series::save(&store, changes, Saving::DryRun))
+    }
+
+    async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
+        call!(self, store => series::set_activity(&store, change))
     }
 
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => setup::series(&store))
+        call!(self, store => versions::in_force(&store))
+    }
+
+    async fn series_versions(
+        &self,
+        series_id: i64,
+        upto: u32,
+        limit: u32,
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        call!(self, store => versions::versions(&store, series_id, upto, limit))
     }
 
     async fn series_stamp(&self) -> Result<i64, LedgerError> {
-        call!(self, store => setup::series_stamp(&store))
-    }
-
-    async fn apply_reference(
-        &self,
-        change: &ReferenceChange,
-    ) -> Result<ReferencePlan, LedgerError> {
-        search!(self, store => reference::apply(&store, change))
-    }
-
-    async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
-        call!(self, store => reference::data(&store))
-    }
-
-    async fn reference_stamp(&self) -> Result<i64, LedgerError> {
-        call!(self, store => reference::stamp(&store))
+        call!(self, store => versions::stamp(&store))
     }
 
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {

@@ -48,7 +48,8 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
     allow_long_search(&mut tx).await?;
     let row = sqlx::query(
         "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
-         (select count(*) from revision) as revisions, (select count(*) from collision) as collisions, \
+         (select count(*) from revision) as revisions, \
+         (select count(*) from collision) as collisions, \
          (select count(*) from journal_rejected) as rejected",
     )
     .fetch_one(&mut *tx)

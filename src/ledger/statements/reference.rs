@@ -1,17 +1,39 @@
 //! Reference data: tables, every code that was ever used, memberships.
 
+use async_trait::async_trait;
 use serde_json::json;
 use sqlx::Row as _;
 
-use super::{Conn, Row, Store, commit};
-use crate::ledger::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
+use super::{Conn, Engine, Row, Store, commit};
+use crate::ledger::patience::Patience;
+use crate::ledger::{
+    Effect, LedgerError, ReferenceChange, ReferenceLedger, ReferencePlan, plan_reference,
+};
 use crate::number::{Membership, ReferenceData, ReferenceRow};
 
-/// See [`crate::ledger::Ledger::apply_reference`].
-pub(super) async fn apply(
-    store: &Store,
-    change: &ReferenceChange,
-) -> Result<ReferencePlan, LedgerError> {
+#[async_trait]
+impl ReferenceLedger for Engine {
+    async fn apply_reference(
+        &self,
+        change: &ReferenceChange,
+    ) -> Result<ReferencePlan, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Search, apply(&store, change)).await
+    }
+
+    async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, data(&store)).await
+    }
+
+    async fn reference_stamp(&self) -> Result<i64, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, stamp(&store)).await
+    }
+}
+
+/// See [`ReferenceLedger::apply_reference`].
+async fn apply(store: &Store, change: &ReferenceChange) -> Result<ReferencePlan, LedgerError> {
     let mut tx = store.begin().await?;
     // One change at a time, of reference data and of series: a code gets one owner.
     let partitions: Option<i32> =
@@ -104,14 +126,14 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
     Ok(())
 }
 
-/// See [`crate::ledger::Ledger::reference_data`].
-pub(super) async fn data(store: &Store) -> Result<ReferenceData, LedgerError> {
+/// See [`ReferenceLedger::reference_data`].
+async fn data(store: &Store) -> Result<ReferenceData, LedgerError> {
     let mut conn = store.reader.acquire().await?;
     read(&mut conn).await
 }
 
 /// Rows and all their codes in one statement: nobody sees half a renaming.
-async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
+pub(super) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
     let found = sqlx::query(
         "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used \
          from reference_row r join reference_code c \
@@ -141,8 +163,8 @@ async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
     Ok(ReferenceData::new(rows, memberships))
 }
 
-/// See [`crate::ledger::Ledger::reference_stamp`].
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+/// See [`ReferenceLedger::reference_stamp`].
+async fn stamp(store: &Store) -> Result<i64, LedgerError> {
     let stamp: Option<i64> =
         sqlx::query_scalar("select max(reference_change_id) from reference_change")
             .fetch_one(&store.reader)

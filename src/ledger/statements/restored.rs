@@ -17,6 +17,9 @@ use crate::ledger::{
 use crate::node::NodeId;
 use crate::number::{SerialDefinition, SeriesDefinition};
 
+/// What was issued is journaled whatever its series has become since.
+const ANY_VERSION: u32 = u32::MAX;
+
 /// See [`crate::ledger::Ledger::hold`].
 pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
     let mut tx = store.begin().await?;
@@ -117,7 +120,8 @@ pub(super) async fn journal_again(
             let (series_id, serial, key) = name(entry, place)?;
             let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
             let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
-            let seed = Seed { series_id, serial, key, start, step, max: start, room: 0 };
+            let version = ANY_VERSION;
+            let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
             let name = (series_id, seed.serial.clone(), seed.key.clone());
             let (_, _, places) = seeds.entry(name).or_insert((entry.at, seed, Vec::new()));
             places.push((index, place));
@@ -203,7 +207,9 @@ pub(super) async fn lift(
     for Lift { series_id, serial, key, value } in lifts.iter().cloned() {
         let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
         let (start, step) = origin.unwrap_or((1, 1));
-        order.push((Seed { series_id, serial, key, start, step, max: start, room: 0 }, value));
+        let version = ANY_VERSION;
+        let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
+        order.push((seed, value));
     }
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
     let mut lifted = 0;

@@ -87,7 +87,8 @@ async fn repeated(
     .await?;
     let at_us = row.try_get("accepted_at_us")?;
     let user_id: String = row.try_get("accepted_by")?;
-    if is_same_call(&check.asker, &user_id, row.try_get("accepted_key")?) {
+    let key: Option<String> = row.try_get("accepted_key")?;
+    if is_same_call(&check.asker, &user_id, key.as_deref()) {
         return Ok(Checked::Accepted { at_us, replayed: true });
     }
     let repeats = unsigned(row.try_get("repeats")?, "interface_check.repeats")? + 1;
@@ -101,8 +102,8 @@ async fn repeated(
 }
 
 /// Whether a call is the repetition of one that was noted: only a key can say so.
-fn is_same_call(asker: &Asker, user_id: &str, key: Option<String>) -> bool {
-    key.is_some() && asker.key == key && asker.user_id == user_id
+fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
+    key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
 }
 
 /// See [`SerialLedger::begin_step`].
@@ -132,7 +133,7 @@ async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerErr
             }
             StepState::Succeeded => Begun::Succeeded(step),
             StepState::InProgress
-                if is_same_call(&begin.asker, &step.begun_by, step.begun_key.clone()) =>
+                if is_same_call(&begin.asker, &step.begun_by, step.begun_key.as_deref()) =>
             {
                 Begun::RunAgain(step)
             }

@@ -1,6 +1,7 @@
 //! The database path: takes numbers and journals them in one transaction.
 //!
-//! Locks in one order everywhere: counters by name, then names of keys. So nobody holds a name
+//! Locks in one order everywhere: counters by name, then names of keys, then families of counters
+//! that keep chronology. So nobody holds a name
 //! while it waits for a counter, and one counter's contention blocks no other (R6.1). The counter's
 //! own row is the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only
 //! once all locks are held: what another transaction wrote under them is visible from then on.
@@ -8,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::time::Duration;
 
+use super::chronology::LastDates;
 use super::counters::lock_or_create;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
@@ -43,11 +45,12 @@ pub(super) async fn take(
     let counters = lock_counters(&mut tx, &toucher, orders).await?;
     bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;
     let ids: Vec<_> = orders.iter().map(|order| order.record.allocation_id).collect();
+    let dates = LastDates::lock(&mut tx, orders).await?;
     let mut earlier = lookup::earlier(&mut tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
     let found = lookup::answers(&mut tx, &questions).await?;
 
-    let mut plan = Plan { at, counters, entries: Vec::new(), keys: HashMap::new() };
+    let mut plan = Plan { at, counters, dates, entries: Vec::new(), keys: HashMap::new() };
     let mut planned = Vec::with_capacity(orders.len());
     for (order, found) in orders.iter().zip(found) {
         planned.push(match earlier.remove(&order.record.allocation_id) {
@@ -185,6 +188,7 @@ impl Planned {
 struct Plan {
     at: At,
     counters: BTreeMap<Name, Working>,
+    dates: LastDates,
     entries: Vec<Entry>,
     keys: HashMap<Key, usize>,
 }
@@ -201,6 +205,9 @@ impl Plan {
             .filter(|place| question.is_answered_by(&self.entries[*place]));
         if by_key.is_some() || by_document.is_some() {
             return Ok(Planned::Same { by_key, by_document });
+        }
+        if let Some(last_date) = self.dates.refuse(order).map(str::to_owned) {
+            return Ok(Planned::Answered(TakeOutcome::BeforeLast { last_date }));
         }
         let taken = match self.ranges(order)? {
             Ok(taken) => taken,
@@ -220,6 +227,7 @@ impl Plan {
         for (seed, taken) in order.serials.iter().zip(&taken) {
             self.working(seed)?.value = signed(taken.range.last, "last")?;
         }
+        self.dates.note(order);
         let place = self.entries.len();
         self.keys.extend(Key::all_of(order).map(|key| (key, place)));
         self.entries.push(Entry {
@@ -306,6 +314,7 @@ impl Plan {
         }
         let verdicts = judged.verdicts;
         self.advance(conn).await?;
+        self.dates.write(conn).await?;
         Ok(verdicts)
     }
 

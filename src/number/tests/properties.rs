@@ -8,8 +8,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
-use super::super::testing::{compile, serial};
+use super::super::testing::{compile, inputs, serial};
 use super::super::*;
+
+/// The tokens that show a fiscal year.
+const FISCAL_YEARS: [&str; 4] = ["{FY}", "{FY:start}", "{FY:B.E.}", "{FY:start:ROC}"];
+
+/// The check algorithms.
+const CHECKS: [&str; 4] = ["luhn", "mod97-10", "mod37-36", "damm"];
 
 /// Names of the variables that a random series may have.
 const NAMES: [&str; 3] = ["A", "B", "单位"];
@@ -20,10 +26,11 @@ enum Element {
     Literal(String),
     Variable(usize),
     Project,
+    Phase,
     Type(&'static str),
     Date(&'static str),
-    /// A serial of so many digits; the first one may be shown unpadded instead.
-    Serial(usize),
+    /// A serial of so many characters; the first one may be shown unpadded instead.
+    Serial(usize, Style, Overflow),
 }
 
 /// A random series with a request for it. Its elements are joined by `-`, which no value, literal
@@ -34,6 +41,8 @@ struct Case {
     unpadded: bool,
     values: [String; 3],
     project: String,
+    phase: String,
+    fiscal_year_start: u8,
     now_ms: i64,
     serials: Vec<u64>,
 }
@@ -45,8 +54,9 @@ impl Case {
             Element::Literal(text) => text.replace('{', "{{").replace('}', "}}"),
             Element::Variable(index) => format!("{{{}}}", NAMES[*index]),
             Element::Project => "{PROJECT}".into(),
+            Element::Phase => "{PHASE}".into(),
             Element::Type(token) | Element::Date(token) => (*token).into(),
-            Element::Serial(width) => {
+            Element::Serial(width, ..) => {
                 serial += 1;
                 match self.name(serial - 1).as_str() {
                     "SEQ" => "{SEQ}".into(),
@@ -63,17 +73,22 @@ impl Case {
     }
 
     /// Values that fit their widths.
-    fn fitting(&self) -> Vec<u64> {
-        let width = |element: &Element| match element {
-            Element::Serial(width) => Some(*width),
+    fn fitting(&self, series: &Series) -> Vec<u64> {
+        let fit = |(serial, value): (&Serial, &u64)| 1 + (value - 1) % serial.max;
+        series.serials().iter().zip(&self.serials).map(fit).collect()
+    }
+
+    /// Its serials as a definition declares them.
+    fn declared(&self) -> Vec<SerialDefinition> {
+        let written = |element: &Element| match element {
+            Element::Serial(_, style, overflow) => Some((*style, *overflow)),
             _ => None,
         };
-        let widths = self.elements.iter().filter_map(width).enumerate();
-        let fit = |((serial, width), value): ((usize, usize), &u64)| {
-            let limit = 10_u64.pow(u32::try_from(width).unwrap());
-            if self.name(serial) == "SEQ" { *value } else { value % limit }
+        let declare = |(index, (style, overflow))| {
+            let name = self.name(index);
+            SerialDefinition { style, overflow, ..serial(&name) }
         };
-        widths.zip(&self.serials).map(fit).collect()
+        self.elements.iter().filter_map(written).enumerate().map(declare).collect()
     }
 
     fn series(&self) -> Series {
@@ -90,8 +105,8 @@ impl Case {
                 };
                 definition.variables.insert(name.into(), rule);
             }
-            let serials = 0..self.fitting().len();
-            definition.serials = serials.map(|index| serial(&self.name(index))).collect();
+            definition.fiscal_year_start = Some(self.fiscal_year_start);
+            definition.serials = self.declared();
         });
         series.unwrap_or_else(|error| panic!("{}: {error}", self.template()))
     }
@@ -102,9 +117,19 @@ impl Case {
             type_code: "TT".into(),
             project: Some(self.project.clone()),
             date: None,
+            phase: self.shows_phase().then(|| self.phase.clone()),
             context: given.map(|(name, value)| (name.to_string(), value.clone())).collect(),
             ..Inputs::default()
         }
+    }
+
+    fn shows_phase(&self) -> bool {
+        self.elements.iter().any(|element| matches!(element, Element::Phase))
+    }
+
+    fn shows_date(&self, tokens: &[&str]) -> bool {
+        let shown = |e: &Element| matches!(e, Element::Date(token) if tokens.contains(token));
+        self.elements.iter().any(shown)
     }
 
     /// What must be read back.
@@ -112,6 +137,7 @@ impl Case {
         let shown = |element: &Element| match element {
             Element::Variable(index) => Some((NAMES[*index].into(), self.values[*index].clone())),
             Element::Project => Some(("PROJECT".into(), self.project.clone())),
+            Element::Phase => Some(("PHASE".into(), self.phase.clone())),
             Element::Type(token) => Some((token[1..token.len() - 1].into(), "TT".into())),
             _ => None,
         };
@@ -120,24 +146,33 @@ impl Case {
 
     /// Date and time that must be read back: as far as the tokens go, worked out from the present.
     fn date_shown(&self) -> (Option<String>, Option<String>) {
-        let at = TimeZone::get("Asia/Bangkok").unwrap().to_datetime(self.now());
-        let shows = |tokens: &[&str]| {
-            self.elements
-                .iter()
-                .any(|e| matches!(e, Element::Date(token) if tokens.contains(token)))
-        };
+        let at = self.at();
+        let shows = |tokens: &[&str]| self.shows_date(tokens);
+        let calendar = self.fiscal_year_start == 1 && shows(&FISCAL_YEARS);
         let date = if shows(&["{DATE:yyyyMMdd}", "{DATE:yyyyDDD}", "{DATE:yyyyMMddYYYY'W'ww}"]) {
             Some(at.strftime("%Y-%m-%d").to_string())
         } else if shows(&["{DATE:yyMM}"]) {
             Some(at.strftime("%Y-%m").to_string())
         } else if shows(&["{DATE:yyyy'Q'Q}"]) {
             Some(format!("{}-Q{}", at.year(), (at.month() + 2) / 3))
-        } else if shows(&["{YEAR}", "{YEAR:B.E.}", "{YEAR:ROC}"]) {
+        } else if calendar || shows(&["{YEAR}", "{YEAR:B.E.}", "{YEAR:ROC}"]) {
             Some(at.year().to_string())
         } else {
             None
         };
         (date, shows(&["{DATE:HHmmssSSS}"]).then(|| at.strftime("%H:%M:%S.%3f").to_string()))
+    }
+
+    /// The fiscal year that must be read back.
+    fn fiscal_year_shown(&self) -> Option<i16> {
+        let (at, start) = (self.at(), i8::try_from(self.fiscal_year_start).unwrap());
+        let ends_next_year = start > 1 && at.month() >= start;
+        self.shows_date(&FISCAL_YEARS).then(|| at.year() + i16::from(ends_next_year))
+    }
+
+    /// The present where the series is.
+    fn at(&self) -> jiff::civil::DateTime {
+        TimeZone::get("Asia/Bangkok").unwrap().to_datetime(self.now())
     }
 
     fn now(&self) -> Timestamp {
@@ -150,6 +185,7 @@ fn element() -> impl Strategy<Value = Element> {
         "[A-Zก-ฮ{}. ]{1,4}".prop_map(Element::Literal),
         (0..NAMES.len()).prop_map(Element::Variable),
         Just(Element::Project),
+        Just(Element::Phase),
         prop_oneof![Just("{CORR_TYPE}"), Just("{TYPE_CODE}")].prop_map(Element::Type),
         prop_oneof![
             Just("{YEAR}"),
@@ -161,10 +197,18 @@ fn element() -> impl Strategy<Value = Element> {
             Just("{DATE:yyyy'Q'Q}"),
             Just("{DATE:HHmmssSSS}"),
             Just("{DATE:yyyyMMddYYYY'W'ww}"),
+            prop::sample::select(&FISCAL_YEARS[..]),
         ]
         .prop_map(Element::Date),
-        (1_usize..=15).prop_map(Element::Serial),
+        serial_element(),
     ]
+}
+
+fn serial_element() -> impl Strategy<Value = Element> {
+    let style = prop_oneof![Just(Style::Digits), Just(Style::Letters)];
+    let overflow = prop_oneof![Just(Overflow::Refuse), Just(Overflow::Widen)];
+    let element = |(width, style, overflow)| Element::Serial(width, style, overflow);
+    (1_usize..=15, style, overflow).prop_map(element)
 }
 
 /// A value: no `-`, no blank at either end, and nothing invisible.
@@ -173,15 +217,15 @@ const VALUE: &str = "[A-Za-z0-9ก-ฮ单.]([ 0-9ก-ฮ]{0,4}[A-Z])?";
 prop_compose! {
     fn case()(
         mut elements in prop::collection::vec(element(), 0..6),
-        (width, at, unpadded) in (1_usize..=15, 0_usize..6, any::<bool>()),
+        (serial, at, unpadded) in (serial_element(), 0_usize..6, any::<bool>()),
         values in [VALUE, VALUE, VALUE],
-        project in VALUE,
+        (project, phase, fiscal_year_start) in (VALUE, VALUE, 1..=12_u8),
         // 2000 to 2099, where two-digit years are read back.
         now_ms in 946_771_200_000_i64..4_102_358_400_000,
         serials in prop::collection::vec(1..=NUMBER_MAX, 8),
     ) -> Case {
-        elements.insert(at.min(elements.len()), Element::Serial(width));
-        Case { elements, unpadded, values, project, now_ms, serials }
+        elements.insert(at.min(elements.len()), serial);
+        Case { elements, unpadded, values, project, phase, fiscal_year_start, now_ms, serials }
     }
 }
 
@@ -195,7 +239,7 @@ proptest! {
             Err(InputError::TextTooLong { .. }) => return Ok(()),
             drafted => drafted.unwrap(),
         };
-        let values = case.fitting();
+        let values = case.fitting(&series);
         let number = draft.mask.fill(&values).unwrap();
         prop_assert!(number.chars().count() <= TEXT_CHARS_MAX);
         prop_assert!(unicode_normalization::is_nfc(&number));
@@ -207,6 +251,43 @@ proptest! {
         prop_assert_eq!(read, values);
         prop_assert_eq!(parsed.variables, case.shown());
         prop_assert_eq!((parsed.date, parsed.time), case.date_shown());
+        prop_assert_eq!(parsed.fiscal_year, case.fiscal_year_shown());
+    }
+
+    #[test]
+    fn a_check_is_read_back_and_notices_a_wrong_character(
+        (check, code) in (prop::sample::select(&CHECKS[..]), "[0-9]{1,3}(-[0-9])?"),
+        (value, place, wrong) in (1..10_000_u64, 0..4_usize, 1..10_u8),
+        seconds in 946_771_200_i64..4_102_358_400,
+    ) {
+        let series = compile(|definition| {
+            definition.template = format!("{{AREA}}/{{DATE:yyyyMMdd}}-{{SEQ:4}}{{CHECK:{check}}}");
+            let alphabet = Some("0-9-".into());
+            let variable = VariableDefinition { alphabet, ..VariableDefinition::default() };
+            definition.variables.insert("AREA".into(), variable);
+        });
+        let series = series.unwrap();
+        let request = inputs("T", "", "", &[("AREA", &code)]);
+        let request = Inputs { date: None, ..request };
+        let now = Timestamp::from_second(seconds).unwrap();
+        let mask = series.draft(&request, now).unwrap().mask;
+        let number = mask.fill(&[value]).unwrap();
+        let carried = Mask::parse(&mask.to_text()).unwrap().fill(&[value]).unwrap();
+        prop_assert_eq!(&carried, &number);
+        let parsed = series.parse(&number).unwrap();
+        prop_assert_eq!((parsed.serials[0].value, &parsed.variables["AREA"]), (value, &code));
+
+        // One digit of the serial mistyped; no serial is 0.
+        let digits = number.rfind('-').unwrap() + 1;
+        let mut typed = number.into_bytes();
+        typed[digits + place] = b'0' + (typed[digits + place] - b'0' + wrong) % 10;
+        prop_assume!(&typed[digits..digits + 4] != b"0000");
+        let refused = series.parse(std::str::from_utf8(&typed).unwrap());
+        let position = digits + 5;
+        match refused {
+            Err(ParseError::Check { position: at, .. }) => prop_assert_eq!(at, position),
+            other => prop_assert!(false, "{other:?}"),
+        }
     }
 
     #[test]

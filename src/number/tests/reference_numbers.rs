@@ -103,7 +103,90 @@ fn rows() -> Vec<Row> {
         "project=LCBP3;ORG_CODE=TEAM;type=RFA;DISCIPLINE_CODE=STR;year=2025",
         "project=LCBP3;type=RFA",
     ));
+    rows.extend(expression_rows());
+    rows.extend(system_rows());
     rows
+}
+
+/// Documents whose rules are expressions: counted by everything shown but the serial.
+fn expression_rows() -> Vec<Row> {
+    let contract = |unit| inputs("HT", "", "2024-01-15", &[("单位", unit)]);
+    let expense = inputs("BX", "", "2024-01-15", &[]);
+    vec![
+        row(contract("财务部"), 1, "HT20240115财务部000001", "单位=财务部;day=2024-01-15", ""),
+        row(contract("A1"), 999_999, "HT20240115A1999999", "单位=A1;day=2024-01-15", ""),
+        row(expense, 42, "BX202401150042", "day=2024-01-15", ""),
+    ]
+}
+
+/// Serials between systems, on a day without a time.
+fn system_rows() -> Vec<Row> {
+    let context = [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01")];
+    let key = "SYSTEM=C0001;MODULE=A01;INSTANCE=01;day=2015-07-10";
+    let serial =
+        |code, value, number| row(inputs(code, "", "2015-07-10", &context), value, number, key, "");
+    vec![
+        serial("UNIFIED-SERIAL", 123_456_789, "C0001A0101201507100123456789"),
+        serial("SYSTEM-SERIAL", 1, "C0001A010120150710000000000001"),
+    ]
+}
+
+#[test]
+fn serials_between_systems_are_told_apart_by_their_length() {
+    let series = builtin();
+    let context = [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01"), ("TARGET", "P0002")];
+    for (code, shown, number) in [
+        ("UNIFIED-SERIAL", 3, "C0001A0101201508100000001234"),
+        ("SYSTEM-SERIAL", 3, "C0001A010120150810000000001234"),
+        ("INTERFACE-SERIAL", 4, "C0001A0101P0002201508102301100000001234"),
+    ] {
+        let request = inputs(code, "", "2015-08-10T23:01:10+08:00", &context[..shown]);
+        let draft = chosen(&series, &request).draft(&request, now()).unwrap();
+        assert_eq!(draft.mask.fill(&[1234]).unwrap(), number);
+        // The target is shown, and no part of the counter.
+        let key = "SYSTEM=C0001;MODULE=A01;INSTANCE=01;day=2015-08-10";
+        assert_eq!(draft.keys[0].to_string(), key);
+        let readers = series.iter().filter(|series| series.parse(number).is_ok());
+        let readers: Vec<&str> = readers.map(|s| s.definition().code.as_str()).collect();
+        assert_eq!(readers, [code]);
+    }
+}
+
+#[test]
+fn a_field_of_another_width_or_alphabet_is_refused() {
+    let series = builtin();
+    for (name, value, slug) in [
+        ("SYSTEM", "C001", "value-too-long"),
+        ("SYSTEM", "C00001", "value-too-long"),
+        ("SYSTEM", "C-001", "wrong-alphabet"),
+        ("MODULE", "A0é", "wrong-alphabet"),
+        ("INSTANCE", "0A", "wrong-alphabet"),
+        ("INSTANCE", "1", "value-too-long"),
+        ("TARGET", "系统0001", "wrong-alphabet"),
+    ] {
+        let context =
+            [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01"), ("TARGET", "P0002")];
+        let mut request = inputs("INTERFACE-SERIAL", "", "2015-08-10T23:01:10+08:00", &context);
+        request.context.insert(name.into(), value.into());
+        let refused = chosen(&series, &request).draft(&request, now()).unwrap_err();
+        assert_eq!((refused.slug(), refused.field()), (slug, format!("context.{name}")));
+    }
+}
+
+#[test]
+fn the_contract_series_is_the_one_of_its_expression() {
+    let json = r#"[
+        {"key": "const", "label": "常量", "value": "HT"},
+        {"key": "time", "label": "时间", "value": "yyyyMMdd"},
+        {"key": "variable", "label": "变量", "value": "单位"},
+        {"key": "serial", "label": "流水号", "value": "1(6)"}
+    ]"#;
+    let series = builtin();
+    let contract = series.iter().find(|series| series.definition().code == "HT").unwrap();
+    let head = contract.definition().clone();
+    let said = Expression::parse(json).unwrap().define(head).unwrap();
+    let shipped = contract.definition();
+    assert_eq!((&said.template, &said.serials), (&shipped.template, &shipped.serials));
 }
 
 #[test]
@@ -147,7 +230,7 @@ fn all_twelve_order_types_are_served_under_their_own_prefix() {
         assert_eq!(draft.mask.fill(&[7]).unwrap(), format!("{code}-20260101-007"));
         assert_eq!(draft.document_date, "2026-01-01");
     }
-    assert_eq!(series.len(), codes.len() + 5);
+    assert_eq!(series.len(), codes.len() + 10);
 }
 
 #[test]
@@ -196,6 +279,25 @@ fn the_year_of_the_counter_and_of_the_text_turn_together_in_bangkok() {
         let draft = letter.draft(&request, now.parse().unwrap()).unwrap();
         assert!(draft.keys[0].to_string().ends_with(&format!("year={year}")), "{now}");
         assert_eq!(draft.mask.fill(&[1]).unwrap(), format!("A-B-0001-{shown}"));
+    }
+}
+
+#[test]
+fn the_fiscal_year_of_the_counter_and_of_the_text_turn_together() {
+    let series = series(|definition| {
+        definition.template = "{FY:B.E.}/{FY:start}-{SEQ:3}".into();
+        definition.timezone = Some("Asia/Bangkok".into());
+        definition.fiscal_year_start = Some(10);
+        definition.serials[0].reset = Reset::FiscalYear;
+    });
+    for (date, key, number) in [
+        ("2025-09-30T23:59:59+07:00", "fiscal-year=2025", "2568/2024-001"),
+        ("2025-09-30T17:00:00Z", "fiscal-year=2026", "2569/2025-001"),
+    ] {
+        let draft = series.draft(&inputs("T", "", date, &[]), now()).unwrap();
+        assert_eq!(draft.keys[0].to_string(), key);
+        assert_eq!(draft.mask.fill(&[1]).unwrap(), number);
+        assert_eq!(series.origins(&series.parse(number).unwrap()), draft.keys);
     }
 }
 

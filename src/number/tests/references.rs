@@ -281,27 +281,14 @@ fn a_series_that_would_name_its_counters_otherwise_says_so() {
         edit(&mut after);
         after.refers_otherwise_than(&before)
     };
-    assert!(!edited(|definition| definition.name = "Other".into()));
-    assert!(!edited(|definition| definition.references.membership = false));
-    assert!(edited(|definition| definition.references.project = None));
-    assert!(edited(|definition| {
+    assert_eq!(edited(|definition| definition.name = "Other".into()), None);
+    assert_eq!(edited(|definition| definition.references.membership = false), None);
+    let project = edited(|definition| definition.references.project = None);
+    assert_eq!(project.as_deref(), Some("references.project"));
+    let recipient = edited(|definition| {
         definition.variables.get_mut("RECIPIENT").unwrap().reference = Some("people".into());
-    }));
-}
-
-#[test]
-fn a_counter_key_says_whether_it_counts_by_ids_where_its_series_does() {
-    let letters = letters();
-    let plain = series(|definition| definition.serials[0].counter = vec!["project".into()]);
-    for (definition, key, fits) in [
-        (letters.definition(), KEY, true),
-        (letters.definition(), "project_id=2;type=T;year=2025", false),
-        (letters.definition(), "", true),
-        (plain.definition(), "project=P", true),
-        (plain.definition(), "project_id=2", false),
-    ] {
-        assert_eq!(definition.refers_like(key), fits, "{key}");
-    }
+    });
+    assert_eq!(recipient.as_deref(), Some("variables.RECIPIENT.reference"));
 }
 
 #[test]

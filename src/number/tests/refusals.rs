@@ -15,7 +15,7 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
         ("{SEQ:3}-{ORG}", 9, "{ORIGINATOR} or {RECIPIENT}"),
         ("{SEQ:3}-{TYPE}", 9, "{CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}"),
         ("{SEQ:3}-{CATEGORY}", 9, "remove it"),
-        ("ก-{NOPE}", 3, "PROJECT, CORR_TYPE, TYPE_CODE, DISCIPLINE, REV"),
+        ("ก-{NOPE}", 3, "TYPE_CODE, PHASE, CHECK, DISCIPLINE, REV"),
         ("{seq:3}", 1, "unknown token"),
         ("{}", 1, "unknown token"),
         ("{SEQ:0}", 1, "1 to 15"),
@@ -31,6 +31,9 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
         ("{SEQ:3}{DATE:YYYY}-{DATE:MM}", 8, "write yyyy"),
         ("{SEQ:3}{DATE:yyyymm}", 8, "the month is MM"),
         ("{SEQ:3}{YEAR:X}", 8, "{YEAR:B.E.}"),
+        ("{SEQ:3}{FY:X}", 8, "{FY:B.E.}"),
+        ("{SEQ:3}{FY:startROC}", 8, "{FY:start"),
+        ("{SEQ:3}{PHASE:2}", 8, "write {PHASE}"),
         ("{SEQ:3}{PREFIX}", 8, "set `prefix`"),
         ("{SEQ:3}{PROJECT:4}", 8, "write {PROJECT}"),
         ("{SEQ:3}{DISCIPLINE:9}", 8, "at most 4"),
@@ -62,7 +65,7 @@ type Edit = fn(&mut SeriesDefinition);
 
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 36] = [
+    let edits: [(&str, &str, Edit); 38] = [
         ("code", "empty", |d| d.code.clear()),
         ("code", "letters", |d| d.code = "a b".into()),
         ("code", "at most 64", |d| d.code = "x".repeat(65)),
@@ -114,6 +117,8 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         ("serials[0].name", "letter", |d| d.serials[0].name = "1".into()),
         ("serials[0].start", "1 to 999", |d| d.serials[0].start = 1000),
         ("serials[0].start", "1 to 999", |d| d.serials[0].start = 0),
+        ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(0)),
+        ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(13)),
         ("serials[0].step", "1 to", |d| d.serials[0].step = 0),
         ("serials[0].max", "9007199254740991", |d| d.serials[0].max = Some(NUMBER_MAX + 1)),
         ("serials[0].counter[1]", "unknown dimension \"year\"", |d| {

@@ -1,9 +1,10 @@
 //! What the ledger knows of documents.
 
 use numerator::ledger::{
-    At, Closing, Entry, JournalFilter, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised,
-    TakeOutcome, ValueOf,
+    At, Closing, Entry, Expected, JournalFilter, LedgerError, NewRevision, Owner, PartitionState,
+    Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome, ValueOf,
 };
+use numerator::number::{Policy, SeriesDefinition};
 
 use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, seed, with};
 
@@ -201,4 +202,140 @@ pub(super) async fn a_revision_without_its_number_is_found(world: World) {
     }
     let stray = world.ledger.stray_revisions(10).await.unwrap();
     assert_eq!(stray.iter().map(|r| &*r.number).collect::<Vec<_>>(), ["other-B"]);
+}
+
+/// An order of a family of counters that begin anew each month.
+fn dated(document: &str, date: &str) -> TakeOrder {
+    let key = format!("type=T;month={}", &date[..7]);
+    let mut record = record(document);
+    record.document_date = date.into();
+    record.mask = format!("{}-{{0:3}}", &date[..7]);
+    record.counter_keys = vec![key.clone()];
+    let serials = vec![seed(&key)];
+    TakeOrder { family: Some("type=T".into()), serials, ..order_of(record) }
+}
+
+async fn take(world: &World, at: At, orders: &[TakeOrder]) -> Vec<TakeOutcome> {
+    world.ledger.take(at, world.node, orders, LOCK_WAIT).await.unwrap().outcomes
+}
+
+fn is_taken(outcome: &TakeOutcome) -> bool {
+    matches!(outcome, TakeOutcome::Taken(_))
+}
+
+fn before(last_date: &str) -> TakeOutcome {
+    TakeOutcome::BeforeLast { last_date: last_date.into() }
+}
+
+pub(super) async fn no_number_is_dated_before_the_last_of_its_family(world: World) {
+    let at = world.database_epoch().await;
+    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap(), None);
+    let orders = [dated("a", "2026-02-02"), dated("b", "2026-01-31"), dated("c", "2026-02-02")];
+    let outcomes = take(&world, at, &orders).await;
+    assert!(is_taken(&outcomes[0]) && is_taken(&outcomes[2]), "{outcomes:?}");
+    assert_eq!(outcomes[1], before("2026-02-02"));
+    let outcomes = take(&world, at, &[dated("d", "2026-02-01")]).await;
+    assert_eq!(outcomes, [before("2026-02-02")]);
+    // What a document has already is its own, whatever came since.
+    let outcomes = take(&world, at, &[dated("e", "2026-03-01"), dated("a", "2026-02-02")]).await;
+    assert!(is_taken(&outcomes[0]), "{outcomes:?}");
+    assert!(matches!(outcomes[1], TakeOutcome::Found(_)), "{outcomes:?}");
+    // Other families, and series without chronology, go by their own dates.
+    let other = TakeOrder { family: Some("type=U".into()), ..dated("f", "2026-01-01") };
+    let none = TakeOrder { family: None, ..dated("g", "2026-01-01") };
+    assert!(take(&world, at, &[other, none]).await.iter().all(is_taken));
+    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
+    assert_eq!(last.as_deref(), Some("2026-03-01"));
+    world.verify().await;
+}
+
+pub(super) async fn dates_follow_each_other_however_many_take_at_once(world: World) {
+    let at = world.database_epoch().await;
+    let others = [world.another().await, world.another().await];
+    let mut takers = Vec::new();
+    for taker in 0..8_usize {
+        let ledger = if taker % 2 == 0 { others[0].clone() } else { others[1].clone() };
+        let node = world.node;
+        takers.push(tokio::spawn(async move {
+            let mut taken = 0;
+            for round in 0..12_usize {
+                // Days in an order of each taker's own.
+                let day = 1 + (round * 11 + taker * 5) % 28;
+                let order = dated(&format!("{taker}-{round}"), &format!("2026-01-{day:02}"));
+                let outcome = ledger.take(at, node, &[order], LOCK_WAIT).await.unwrap();
+                taken += usize::from(is_taken(&outcome.outcomes[0]));
+            }
+            taken
+        }));
+    }
+    let mut taken = 0;
+    for taker in takers {
+        taken += taker.await.unwrap();
+    }
+    let mut rows = world.ledger.find(&JournalFilter::default()).await.unwrap();
+    assert_eq!(rows.len(), taken);
+    rows.sort_by_key(|row| row.entry.taken[0].range.first);
+    let dates: Vec<_> = rows.iter().map(|row| row.entry.record.document_date.clone()).collect();
+    assert!(dates.is_sorted(), "{dates:?}");
+    assert_eq!(world.ledger.last_date(7, "SEQ", "type=T").await.unwrap().as_ref(), dates.last());
+    world.verify().await;
+}
+
+pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(world: World) {
+    let at = world.database_epoch().await;
+    let unnoticed = |order: TakeOrder| TakeOrder { family: None, ..order };
+    let longer = {
+        let mut order = unnoticed(dated("x", "2026-09-09"));
+        order.serials = vec![seed("type=TT;month=2026-09")];
+        order
+    };
+    let orders = [unnoticed(dated("a", "2026-02-02")), unnoticed(dated("b", "2026-01-31")), longer];
+    assert!(take(&world, at, &orders).await.iter().all(is_taken));
+    let last = world.ledger.last_date(7, "SEQ", "type=T").await.unwrap();
+    assert_eq!(last.as_deref(), Some("2026-02-02"));
+    let outcomes = take(&world, at, &[dated("c", "2026-02-01"), dated("d", "2026-02-02")]).await;
+    assert_eq!(outcomes[0], before("2026-02-02"));
+    assert!(is_taken(&outcomes[1]), "{outcomes:?}");
+    let without_dimensions = world.ledger.last_date(7, "SEQ", "").await.unwrap();
+    assert_eq!(without_dimensions.as_deref(), Some("2026-09-09"));
+}
+
+pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World) {
+    let template = numerator::number::builtin_series().remove(0);
+    let apply = async |chronology| {
+        let definition =
+            SeriesDefinition { policy: Policy::Gapless, chronology, ..template.clone() };
+        let saved_by = "u".to_owned();
+        let change = SeriesChange {
+            definition,
+            expected: Expected::Anything,
+            saved_by,
+            reason: "r".into(),
+            saved_at_us: NOW_US,
+        };
+        world.ledger.apply_series(&[change]).await.unwrap().remove(0)
+    };
+    let series = apply(true).await;
+    assert_eq!(series.partition, 4);
+    let gapless = At { partition: 4, epoch: 0 };
+    let open = PartitionState::Open;
+    let epoch = world.ledger.bump(gapless, open, world.node, "test").await.unwrap().unwrap();
+    let at = At { epoch, ..gapless };
+    world.ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
+    let of_series = |document: &str, date: &str, family: Option<&str>| {
+        let mut order = dated(document, date);
+        let record = std::sync::Arc::make_mut(&mut order.record);
+        record.series_id = series.series_id;
+        order.question.series_id = series.series_id;
+        order.serials[0].series_id = series.series_id;
+        order.family = family.map(str::to_owned);
+        order
+    };
+    let family = Some("type=T");
+    assert!(is_taken(&take(&world, at, &[of_series("a", "2026-02-02", family)]).await[0]));
+    apply(false).await;
+    assert!(is_taken(&take(&world, at, &[of_series("b", "2026-02-20", None)]).await[0]));
+    apply(true).await;
+    let late = take(&world, at, &[of_series("c", "2026-02-10", family)]).await;
+    assert_eq!(late, [before("2026-02-20")], "what was issued meanwhile counts");
 }

@@ -1,7 +1,9 @@
 //! Reference data: nothing is erased, a code belongs to one id for ever, and a series that has
 //! counters keeps the tables that name them.
 
-use numerator::ledger::{At, Closing, Effect, Owner, PartitionState, ReferenceChange, Seed};
+use numerator::ledger::{
+    At, Closing, Effect, Expected, Owner, PartitionState, ReferenceChange, Seed,
+};
 use numerator::ledger::{LedgerError, ReferencePlan, SeriesChange};
 use numerator::number::{Membership, ReferenceRow, SeriesDefinition};
 use serde_json::json;
@@ -157,7 +159,8 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
         .unwrap();
         definition.references.project = table.map(str::to_owned);
         let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
-        SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
+        let expected = Expected::Anything;
+        SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US }
     };
     ledger.apply_series(&[change(None, "n")]).await.unwrap();
     let unused = ledger.apply_series(&[change(Some("projects"), "n")]).await.unwrap().remove(0);
@@ -165,11 +168,12 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
     let next = ledger.bump(At { partition, epoch: 0 }, PartitionState::Open, world.node, "t").await;
     let at = At { partition, epoch: next.unwrap().unwrap() };
     world.claim(at, Closing::Exact, &Owner::Database).await;
-    let named = Seed { series_id: unused.series_id, ..seed("project_id=2") };
+    let (series_id, version) = (unused.series_id, unused.version);
+    let named = Seed { series_id, version, ..seed("project_id=2") };
     ledger.seed(at, world.node, &[named]).await.unwrap();
     for table in [None, Some("sites")] {
         let error = ledger.apply_series(&[change(table, "n")]).await.expect_err("has counters");
-        assert!(error.to_string().contains("cannot refer to other tables"), "{error}");
+        assert!(error.to_string().contains("named by the ids of a table"), "{error}");
     }
     let stale = Seed { series_id: unused.series_id, ..seed("project=LCBP3") };
     let error = ledger.seed(at, world.node, &[stale]).await.expect_err("named by an old version");

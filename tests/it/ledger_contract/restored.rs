@@ -2,7 +2,8 @@
 //! done with plain SQL, as a backup put in place would.
 
 use numerator::ledger::{
-    Acknowledged, At, Closing, LedgerError, Lift, Owner, PartitionState, Released, SeriesChange,
+    Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Released,
+    SeriesChange,
 };
 use numerator::node::NodeId;
 
@@ -158,7 +159,8 @@ pub(super) async fn a_serial_that_an_older_version_knew_by_its_place_is_found_by
     });
     let definition = serde_json::from_value(definition).unwrap();
     let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
-    let change = SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US };
+    let expected = Expected::Anything;
+    let change = SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US };
     world.ledger.apply_series(&[change]).await.unwrap();
     let version = world.ledger.series().await.unwrap().remove(0);
     let (series_id, at) = (version.series_id, At { partition: version.partition, epoch: 0 });

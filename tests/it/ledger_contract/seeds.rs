@@ -247,3 +247,39 @@ pub(super) async fn a_counter_of_another_partition_is_refused_and_fences_nobody(
     assert!(matches!(seeded, Err(LedgerError::Refused(_))), "{seeded:?}");
     assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
 }
+
+/// Transactions that lock the same counters in different orders wait for each other until the
+/// database ends one of them.
+pub(super) async fn writers_of_many_counters_lock_them_in_one_order(world: World) {
+    const COUNTERS: u64 = 40;
+    const ROUNDS: u64 = 30;
+    let epoch = world.redis_epoch(Closing::Exact).await;
+    let wide = |i: u64| Seed { room: 1_000, ..seed(&format!("k{i:02}")) };
+    let seeds: Vec<Seed> = (0..COUNTERS).map(wide).collect();
+    let mut ids = Vec::new();
+    // The ids rise as the names fall.
+    for seed in seeds.iter().rev() {
+        ids.push(world.seed(epoch, seed).await.0);
+    }
+    let appender = async {
+        for round in 1..=ROUNDS {
+            let entries: Vec<_> = ids.iter().map(|id| entry(epoch, *id, round)).collect();
+            world.ledger.append(world.node, &entries).await.expect("appended");
+        }
+    };
+    let raiser = async {
+        for round in 1..=ROUNDS {
+            let ceiling = i64::try_from(1_000 + round).unwrap();
+            let raise = |id: &i64| Raise { counter_id: *id, ceiling };
+            let raises: Vec<_> = ids.iter().rev().map(raise).collect();
+            world.ledger.raise(epoch, &raises).await.expect("raised");
+        }
+    };
+    let seeder = async {
+        for _ in 0..ROUNDS {
+            world.ledger.seed(epoch, world.node, &seeds).await.expect("seeded already");
+        }
+    };
+    tokio::join!(appender, raiser, seeder);
+    world.verify().await;
+}

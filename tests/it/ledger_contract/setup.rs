@@ -1,21 +1,24 @@
 //! Deployment, series, nodes, events.
 
 use numerator::ledger::{
-    At, Closing, Deployment, Event, LedgerError, Owner, PartitionState, Seed, SeriesChange,
+    At, Closing, Deployment, Event, Expected, LedgerError, Owner, PartitionState, Seed,
+    SeriesChange,
 };
 use numerator::number::SeriesDefinition;
 use serde_json::json;
 
 use super::world::{NOW_US, World, connections, deployment, seed};
 
-fn change(code: &str, template: &str) -> SeriesChange {
+/// A definition of one serial for the type of its code.
+pub(super) fn change(code: &str, template: &str) -> SeriesChange {
     let definition: SeriesDefinition = serde_json::from_value(json!({
         "code": code, "name": "n", "serves": {"types": [code]}, "template": template,
         "serials": [{}],
     }))
     .unwrap();
     let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
-    SeriesChange { definition, saved_by, reason, saved_at_us: NOW_US }
+    let expected = Expected::Anything;
+    SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US }
 }
 
 fn of_policy(code: &str, policy: &str) -> SeriesChange {

@@ -167,7 +167,8 @@ pub(super) fn redis() -> Owner {
 /// A counter from 1 by 1 with room for 10.
 pub(super) fn seed(key: &str) -> Seed {
     let key = key.to_owned();
-    Seed { series_id: 7, serial: "SEQ".into(), key, start: 1, step: 1, max: NUMBER_MAX, room: 10 }
+    let (serial, start, step, max, room) = ("SEQ".to_owned(), 1, 1, NUMBER_MAX, 10);
+    Seed { series_id: 7, version: 1, serial, key, start, step, max, room }
 }
 
 /// A record whose number is `<document>-<value>`.
@@ -233,6 +234,7 @@ pub(super) fn order_of(record: Record) -> TakeOrder {
         question: question(&record),
         record: Arc::new(record),
         count: 1,
+        family: None,
         serials: vec![seed("k")],
         retry_count: 0,
     }

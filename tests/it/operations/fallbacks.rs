@@ -61,7 +61,12 @@ async fn fallback_without_a_service_takes_effect_with_the_next_one() {
     let dry = ok(&deployment, &["fallback", "on", "--dry-run"]);
     assert_eq!(dry["changed"].as_array().unwrap().len(), 8, "{dry}");
     assert_eq!(ledger.partitions().await.unwrap(), before, "nothing is written");
-    assert_eq!(ledger.events(10).await.unwrap(), []);
+    let events = async || {
+        let mut events = ledger.events(10).await.unwrap();
+        events.retain(|event| event.kind != "series-changed");
+        events
+    };
+    assert_eq!(events().await, []);
 
     let partition = load_partition(&ledger).await.partition;
     let number = partition.to_string();
@@ -69,7 +74,7 @@ async fn fallback_without_a_service_takes_effect_with_the_next_one() {
     let on = ok(&deployment, &arguments);
     assert_eq!(on["changed"], serde_json::json!([partition]), "{on}");
     assert_eq!(on["service_runs"], false, "{on}");
-    let events = ledger.events(10).await.unwrap();
+    let events = events().await;
     assert_eq!((events.len(), &*events[0].kind), (1, "fallback-wanted"));
     assert_eq!(events[0].detail["user"], "auditor");
     let wanted = ledger.partitions().await.unwrap();

@@ -23,3 +23,15 @@ create table revision (
     -- Serves look-ups by text; the journal's own key keeps it apart from numbers.
     constraint revision_number_once unique (number, scope)
 ) strict;
+
+-- The date of the last number of each family of counters whose series asks for chronology: the
+-- counters that differ in their period alone. Its row is the lock under which dates are compared,
+-- because two counters of a family may be taken from at once. Where there is no row, the journal
+-- tells the date.
+create table chronology (
+    series_id integer not null,
+    serial text not null,
+    family text not null,
+    last_date text not null,
+    constraint chronology_pk primary key (series_id, serial, family)
+) strict;

@@ -1,0 +1,88 @@
+//! How long the numbering language takes for one number, from a compiled series: `cargo bench
+//! --bench number`. Everything here is on the path of every number, so it is to stay below a
+//! microsecond.
+#![allow(missing_docs, reason = "a benchmark says what it measures in its name")]
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use jiff::Timestamp;
+use numerator::number::{Inputs, Series, builtin_series};
+
+/// A series with a request for it.
+struct Case {
+    code: &'static str,
+    inputs: Inputs,
+}
+
+/// One series of each source: few parts and many, ASCII and not, a date and the present.
+fn cases() -> Vec<Case> {
+    let inputs = |type_code: &str, project: &str, date: &str, context: &[(&str, &str)]| Inputs {
+        type_code: type_code.into(),
+        project: (!project.is_empty()).then(|| project.into()),
+        date: (!date.is_empty()).then(|| date.into()),
+        context: context
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Inputs::default()
+    };
+    let letter = [("ORIGINATOR", "คคง."), ("RECIPIENT", "สคฉ.3")];
+    let rfa = [("DISCIPLINE", "TER"), ("RFA_TYPE", "RPT"), ("REV", "A")];
+    let system = [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01")];
+    let case = |code, inputs| Case { code, inputs };
+    vec![
+        case("SPO", inputs("SPO", "", "2024-01-22", &[])),
+        case("SPO now", inputs("SPO", "", "", &[])),
+        case("LETTER", inputs("LETTER", "LCBP3-C2", "2025-12-02", &letter)),
+        case("RFA", inputs("RFA", "LCBP3-C2", "2025-12-02", &rfa)),
+        case("HT", inputs("HT", "", "2024-01-15", &[("单位", "财务部")])),
+        case("UNIFIED-SERIAL", inputs("UNIFIED-SERIAL", "", "2015-07-10", &system)),
+    ]
+}
+
+fn series(code: &str) -> Series {
+    let code = code.split(' ').next().unwrap_or(code);
+    let definition = builtin_series().into_iter().find(|definition| definition.code == code);
+    Series::compile(definition.expect("built in")).expect("sound")
+}
+
+fn render(criterion: &mut Criterion) {
+    let now: Timestamp = "2025-12-02T03:04:05Z".parse().expect("a time");
+    let mut group = criterion.benchmark_group("render one number");
+    for Case { code, inputs } in cases() {
+        let series = series(code);
+        group.bench_function(BenchmarkId::from_parameter(code), |bencher| {
+            bencher.iter(|| {
+                let draft = series.draft(black_box(&inputs), black_box(now)).expect("a draft");
+                draft.mask.fill(black_box(&[42])).expect("fits")
+            });
+        });
+    }
+    group.finish();
+}
+
+fn steps(criterion: &mut Criterion) {
+    let now: Timestamp = "2025-12-02T03:04:05Z".parse().expect("a time");
+    for Case { code, inputs } in cases() {
+        let draft = series(code).draft(&inputs, now).expect("a draft");
+        criterion.bench_with_input(
+            BenchmarkId::new("fill a mask", code),
+            &draft,
+            |bencher, draft| {
+                bencher.iter(|| black_box(&draft.mask).fill(black_box(&[42])).expect("fits"));
+            },
+        );
+        criterion.bench_with_input(
+            BenchmarkId::new("name a counter", code),
+            &draft,
+            |bencher, draft| {
+                bencher.iter(|| black_box(&draft.keys[0]).to_string());
+            },
+        );
+    }
+}
+
+criterion_group!(benches, render, steps);
+criterion_main!(benches);

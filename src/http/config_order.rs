@@ -1,0 +1,167 @@
+//! What an administrator sends to change a series: the body, and the version that it builds on.
+
+use axum::http::HeaderMap;
+use axum::http::header::IF_MATCH;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::problem::{Problem, Slug};
+use crate::number::{Inputs, SeriesDefinition};
+
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+/// A definition to save: the fields of a series file, and beside them the reason and a request.
+#[derive(Clone, Debug)]
+pub(super) struct ConfigOrder {
+    /// The series.
+    pub(super) definition: SeriesDefinition,
+    /// Why.
+    pub(super) reason: String,
+    /// The request to preview; one is made up without it.
+    pub(super) example: Option<ExampleOrder>,
+}
+
+impl<'de> Deserialize<'de> for ConfigOrder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let mut own = |name: &str| fields.remove(name).filter(|value| !value.is_null());
+        let (reason, example) = (own("reason"), own("example"));
+        let example =
+            example.map(ExampleOrder::deserialize).transpose().map_err(D::Error::custom)?;
+        let reason = reason.map(String::deserialize).transpose().map_err(D::Error::custom)?;
+        let definition = SeriesDefinition::deserialize(Value::Object(fields));
+        Ok(ConfigOrder {
+            definition: definition.map_err(D::Error::custom)?,
+            reason: reason.ok_or_else(|| D::Error::missing_field("reason"))?,
+            example,
+        })
+    }
+}
+
+/// A request to preview a series with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExampleOrder {
+    /// Document type; the first that the series serves without one.
+    #[serde(rename = "type")]
+    type_code: Option<String>,
+    /// Project.
+    project: Option<String>,
+    /// Document date; now without one.
+    date: Option<String>,
+    /// Phase, where a counter begins anew with each.
+    phase: Option<String>,
+    /// Values of the series' variables.
+    #[serde(default)]
+    context: std::collections::BTreeMap<String, String>,
+}
+
+impl ExampleOrder {
+    /// The request, the rest of it from a sample.
+    pub(super) fn inputs(self, sample: Inputs) -> Inputs {
+        Inputs {
+            type_code: self.type_code.unwrap_or(sample.type_code),
+            project: self.project.or(sample.project),
+            date: self.date,
+            phase: self.phase.or(sample.phase),
+            context: self.context,
+            ..Inputs::default()
+        }
+    }
+}
+
+/// Why a series is activated or deactivated.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReasonOrder {
+    /// Why.
+    pub(super) reason: String,
+}
+
+/// Checks a reason: an auditor will read it.
+pub(crate) fn check_reason(reason: &str) -> Result<String, Problem> {
+    let reason = reason.trim();
+    let chars = reason.chars().count();
+    if !(1..=REASON_CHARS_MAX).contains(&chars) {
+        let wanted = format!("must say why, in 1 to {REASON_CHARS_MAX} characters, not {chars}");
+        return Err(Problem::field("reason", wanted));
+    }
+    if reason.chars().any(|c| c.is_control() && c != '\n') {
+        return Err(Problem::field("reason", "must not hold control characters"));
+    }
+    Ok(reason.to_owned())
+}
+
+/// The version in the header `If-Match`, where it is sent.
+pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
+    let mut sent = headers.get_all(IF_MATCH).iter();
+    let Some(first) = sent.next() else { return Ok(None) };
+    let tag = first.to_str().ok().filter(|_| sent.next().is_none());
+    let version = tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"')?.parse().ok());
+    let refused = || Problem::field("If-Match", "must be one ETag of the configuration, as \"3\"");
+    version.map(Some).ok_or_else(refused)
+}
+
+/// The version that a change must build on: a change of something never read would undo what
+/// somebody else has just saved (R4.4).
+pub(super) fn needed_if_match(headers: &HeaderMap) -> Result<u32, Problem> {
+    if_match(headers)?.ok_or_else(|| {
+        Problem::new(
+            Slug::PreconditionRequired,
+            "send the header If-Match with the ETag of the configuration that you have read",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_a_definition_with_a_reason() {
+        let body = json!({
+            "code": "S", "name": "n", "serves": { "types": ["T"] }, "template": "{SEQ:3}",
+            "serials": [{}], "reason": "new", "example": { "context": { "A": "1" } },
+        });
+        let order = ConfigOrder::deserialize(body.clone()).expect("order");
+        assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
+        assert_eq!(order.example.expect("example").context["A"], "1");
+        for (field, value, says) in [
+            ("reason", Value::Null, "missing field `reason`"),
+            ("template", Value::Null, "invalid type"),
+            ("tempalte", json!("x"), "unknown field `tempalte`"),
+        ] {
+            let mut wrong = body.clone();
+            wrong[field] = value;
+            let error = ConfigOrder::deserialize(wrong).expect_err(field).to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_one_quoted_number() {
+        let read = |tag: &'static str| {
+            let headers = HeaderMap::from_iter([(IF_MATCH, HeaderValue::from_static(tag))]);
+            if_match(&headers).ok().flatten()
+        };
+        assert_eq!(read("\"3\""), Some(3));
+        for wrong in ["3", "*", "W/\"3\"", "\"\"", "\"3\", \"4\"", "\"-1\""] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert!(needed_if_match(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn a_reason_says_something() {
+        assert_eq!(check_reason(" คำสั่ง 7 ").ok().as_deref(), Some("คำสั่ง 7"));
+        for wrong in ["", "  ", "a\u{0}b", &"x".repeat(REASON_CHARS_MAX + 1)] {
+            assert!(check_reason(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Problems of calls that take no number: a ledger that does not answer, a definition that cannot
+//! be used, a change of series that is refused.
+
+use super::{Problem, Slug};
+use crate::ledger::{LedgerError, SeriesRefusal};
+use crate::number::{RuleError, TemplateError};
+
+/// For calls that take no number.
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        let slug = match &error {
+            LedgerError::Unreachable { .. } => Slug::DatabaseConnection,
+            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
+            LedgerError::Conflict(_) => Slug::VersionConflict,
+            LedgerError::Series(refusal) => return Problem::from(refusal),
+            _ => return Problem::internal_taking_nothing(&error),
+        };
+        tracing::warn!(%error, "the ledger did not answer a call");
+        Problem::new(slug, "the ledger does not answer now").retry_soon()
+    }
+}
+
+/// The token, its position and the remedy are in the detail.
+impl From<TemplateError> for Problem {
+    fn from(error: TemplateError) -> Self {
+        Problem::field(error.field(), error.to_string())
+    }
+}
+
+impl From<&SeriesRefusal> for Problem {
+    fn from(refusal: &SeriesRefusal) -> Self {
+        let (slug, field) = match refusal {
+            SeriesRefusal::Unknown { .. } => (Slug::ConfigNotFound, None),
+            SeriesRefusal::CodeTaken { .. } => (Slug::CodeTaken, Some("code")),
+            SeriesRefusal::CodeChanged { .. } => (Slug::InvalidField, Some("code")),
+            SeriesRefusal::VersionConflict { .. } => (Slug::VersionConflict, Some("If-Match")),
+            SeriesRefusal::Rule(RuleError::Ambiguous { .. }) => {
+                (Slug::SeriesAmbiguous, Some("serves"))
+            }
+            SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
+            SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
+            SeriesRefusal::TakesOver { .. } => (Slug::SeriesInUse, Some("template")),
+            SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),
+        };
+        Problem { field: field.map(Into::into), ..Problem::new(slug, refusal.to_string()) }
+    }
+}
+
+impl Problem {
+    /// The problem of a change that the ledger did not confirm.
+    pub(in crate::http) fn of_change(error: LedgerError) -> Self {
+        let maybe_written = error.maybe_written();
+        let problem = Problem::from(error);
+        if !maybe_written {
+            return problem;
+        }
+        let detail = "the ledger did not say whether the change is saved; read the configuration \
+                      before you send it again";
+        Problem { detail: detail.into(), ..problem }
+    }
+}

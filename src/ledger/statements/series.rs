@@ -1,0 +1,348 @@
+//! Series with their versions. Every save goes through one page: [`save`] and [`set_activity`]
+//! write the next version under one lock, and [`settle`] checks what is active afterwards before
+//! anything is committed.
+
+use serde_json::json;
+
+use super::versions::{self, all_in_force, by_code, by_id};
+use super::{Conn, Store, Transaction, chronology, commit, reference};
+use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
+use crate::ledger::{
+    ActivityChange, Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion,
+};
+use crate::number::{self, Policy, Series, SeriesDefinition};
+
+/// Whether checked changes are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saving {
+    /// They are.
+    Save,
+    /// Everything is only checked.
+    DryRun,
+}
+
+/// A version that is in force now.
+struct Saved {
+    version: SeriesVersion,
+    /// Whether the series may show numbers that it did not show before.
+    shows_anew: bool,
+}
+
+/// See [`crate::ledger::Ledger::apply_series`] and [`crate::ledger::Ledger::try_series`].
+pub(super) async fn save(
+    store: &Store,
+    changes: &[SeriesChange],
+    saving: Saving,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut tx = store.begin().await?;
+    let partitions = lock_all(&mut tx).await?;
+    let mut saved = Vec::with_capacity(changes.len());
+    for change in changes {
+        saved.push(save_one(&mut tx, change, partitions).await?);
+    }
+    settle(tx, saved, saving).await
+}
+
+/// See [`crate::ledger::Ledger::set_activity`].
+pub(super) async fn set_activity(
+    store: &Store,
+    change: &ActivityChange,
+) -> Result<SeriesVersion, LedgerError> {
+    let mut tx = store.begin().await?;
+    lock_all(&mut tx).await?;
+    let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
+    let before = by_id(&mut tx, change.series_id).await?.ok_or(unknown)?;
+    if let Some(expected) = change.expected {
+        must_stand_at(&before, expected)?;
+    }
+    if before.active == change.active {
+        return Ok(before);
+    }
+    let after = SeriesVersion {
+        version: before.version + 1,
+        active: change.active,
+        saved_by: change.saved_by.clone(),
+        saved_at_us: change.saved_at_us,
+        reason: change.reason.clone(),
+        is_new: true,
+        ..before
+    };
+    put_in_force(&mut tx, &after).await?;
+    let saved = Saved { shows_anew: change.active, version: after.clone() };
+    settle(tx, vec![saved], Saving::Save).await?;
+    Ok(after)
+}
+
+/// Lets one change of series happen at a time, so that versions count up without a race and each
+/// change is checked against all before it; the number of partitions.
+async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
+    let partitions: Option<i32> =
+        sqlx::query_scalar(for_update!("select partitions from deployment"))
+            .fetch_optional(conn)
+            .await?;
+    let Some(partitions) = partitions else {
+        let why = "deployment: the ledger has none yet; start a service on it first";
+        return Err(LedgerError::Refused(why.into()));
+    };
+    unsigned_small(partitions, "partitions")
+}
+
+/// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
+/// dry run back.
+async fn settle(
+    mut tx: Transaction,
+    saved: Vec<Saved>,
+    saving: Saving,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut all = all_in_force(&mut tx).await?;
+    all.retain(|version| version.active);
+    number::check_rules(all.iter().map(|version| &version.definition))
+        .map_err(SeriesRefusal::from)?;
+    for Saved { version, shows_anew } in saved.iter().filter(|saved| saved.version.is_new) {
+        if version.active && *shows_anew {
+            must_take_over_nothing(&mut tx, version).await?;
+        }
+        note(&mut tx, version).await?;
+    }
+    match saving {
+        Saving::Save => commit(tx).await?,
+        Saving::DryRun => tx.rollback().await?,
+    }
+    Ok(saved.into_iter().map(|saved| saved.version).collect())
+}
+
+/// Writes the event of a change (R5.2), which stands if and only if the change does.
+async fn note(conn: &mut Conn, changed: &SeriesVersion) -> Result<(), LedgerError> {
+    let detail = json!({
+        "config_id": changed.series_id,
+        "code": changed.definition.code,
+        "version": changed.version,
+        "active": changed.active,
+        "user": changed.saved_by,
+        "reason": changed.reason,
+    });
+    sqlx::query("insert into event (at_us, kind, detail) values ($1, 'series-changed', $2)")
+        .bind(changed.saved_at_us)
+        .bind(detail.to_string())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn save_one(
+    conn: &mut Conn,
+    change: &SeriesChange,
+    partitions: u32,
+) -> Result<Saved, LedgerError> {
+    let definition = &change.definition;
+    let before = match change.expected {
+        Expected::Version { series_id, .. } => {
+            let unknown = SeriesRefusal::Unknown { series_id };
+            Some(by_id(conn, series_id).await?.ok_or(unknown)?)
+        }
+        Expected::Anything | Expected::Nothing => by_code(conn, &definition.code).await?,
+    };
+    if let Some(before) = &before {
+        must_be_expected(before, change)?;
+        if before.definition == *definition {
+            return Ok(Saved { version: before.clone(), shows_anew: false });
+        }
+    }
+    let mut after = SeriesVersion {
+        series_id: 0,
+        version: 1,
+        active: true,
+        partition: home(definition, partitions),
+        definition: definition.clone(),
+        saved_by: change.saved_by.clone(),
+        saved_at_us: change.saved_at_us,
+        reason: change.reason.clone(),
+        is_new: true,
+    };
+    let shows_anew =
+        before.as_ref().is_none_or(|before| text_differs(&before.definition, definition));
+    match before {
+        None => create(conn, &mut after).await?,
+        Some(before) => {
+            after.series_id = before.series_id;
+            after.version = before.version + 1;
+            after.active = before.active;
+            if is_used(conn, before.series_id).await? {
+                must_repeat_nothing(conn, &before, &after).await?;
+            } else {
+                start_anew(conn, &after).await?;
+            }
+            if before.definition.chronology != definition.chronology {
+                chronology::forget(conn, before.series_id).await?;
+            }
+            put_in_force(conn, &after).await?;
+        }
+    }
+    Ok(Saved { version: after, shows_anew })
+}
+
+/// Whether a change decides over the text of numbers, or over who is given them.
+fn text_differs(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
+    let text = |definition: &SeriesDefinition| {
+        let SeriesDefinition { template, prefix, unique_within, serves, .. } = definition;
+        (template.clone(), prefix.clone(), unique_within.clone(), serves.clone())
+    };
+    text(before) != text(after)
+}
+
+/// Refuses a change that builds on something else than what is there (R4.4).
+fn must_be_expected(before: &SeriesVersion, change: &SeriesChange) -> Result<(), SeriesRefusal> {
+    let code = before.definition.code.clone();
+    match change.expected {
+        Expected::Anything => Ok(()),
+        Expected::Nothing => Err(SeriesRefusal::CodeTaken { code }),
+        Expected::Version { version, .. } => {
+            must_stand_at(before, version)?;
+            let wanted = change.definition.code.clone();
+            if wanted == code { Ok(()) } else { Err(SeriesRefusal::CodeChanged { code, wanted }) }
+        }
+    }
+}
+
+fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(), SeriesRefusal> {
+    let found = before.version;
+    if found == expected {
+        return Ok(());
+    }
+    let code = before.definition.code.clone();
+    Err(SeriesRefusal::VersionConflict { code, expected, found })
+}
+
+/// The partition of a series: gapless ones share the last, the others are spread by their code.
+fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
+    match definition.policy {
+        Policy::Gapless => partitions,
+        Policy::Fast | Policy::Durable => partition_of(&definition.code, partitions),
+    }
+}
+
+/// Whether a series has counters. Where it has none, it gets none before the transaction ends:
+/// whoever creates the first one holds the row of the series meanwhile, or waits for it.
+async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
+    if has_counters(conn, series_id).await? {
+        return Ok(true);
+    }
+    sqlx::query(for_update!("select partition from series where series_id = $1"))
+        .bind(series_id)
+        .fetch_one(&mut *conn)
+        .await?;
+    has_counters(conn, series_id).await
+}
+
+async fn has_counters(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
+    let counter: Option<i64> =
+        sqlx::query_scalar("select counter_id from counter where series_id = $1 limit 1")
+            .bind(series_id)
+            .fetch_optional(conn)
+            .await?;
+    Ok(counter.is_some())
+}
+
+/// Refuses to move a series that has counters, since two partitions would count one of them (F8),
+/// and to change it so that it could render again what it has issued in any version.
+async fn must_repeat_nothing(
+    conn: &mut Conn,
+    before: &SeriesVersion,
+    after: &SeriesVersion,
+) -> Result<(), LedgerError> {
+    let code = || after.definition.code.clone();
+    if before.partition != after.partition {
+        return Err(SeriesRefusal::Policy { code: code() }.into());
+    }
+    let compile = |version: &SeriesVersion| {
+        Series::compile(version.definition.clone()).map_err(|error| {
+            let (code, version) = (&version.definition.code, version.version);
+            LedgerError::Refused(format!("series {code} version {version}: {error}"))
+        })
+    };
+    let next = compile(after)?;
+    for earlier in versions::of_used(conn, after.series_id).await? {
+        number::check_change(&compile(&earlier)?, &next).map_err(|why| SeriesRefusal::Repeats {
+            code: code(),
+            version: earlier.version,
+            why,
+        })?;
+    }
+    Ok(())
+}
+
+/// Refuses a series that would begin anew with numbers that another one has issued and shows no
+/// longer, being deactivated or changed. What two active series could both show is another check's.
+async fn must_take_over_nothing(
+    conn: &mut Conn,
+    version: &SeriesVersion,
+) -> Result<(), LedgerError> {
+    let others = versions::of_used_others(conn, version.series_id).await?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let reference = reference::read(conn).await?;
+    for other in others {
+        if number::takes_over(&other.definition, &version.definition, &reference) {
+            let refusal = SeriesRefusal::TakesOver {
+                code: version.definition.code.clone(),
+                other: other.definition.code,
+                version: other.version,
+            };
+            return Err(refusal.into());
+        }
+    }
+    Ok(())
+}
+
+/// A series without a counter begins with this version: nobody creates one for an earlier version
+/// any more.
+async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
+    sqlx::query("update series set used_since = $2, partition = $3 where series_id = $1")
+        .bind(after.series_id)
+        .bind(small(after.version, "version")?)
+        .bind(small(after.partition, "partition")?)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes version 1 of a new series, and gives it its id.
+async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
+    version.series_id = sqlx::query_scalar(
+        "insert into series (code, partition, active_version) values ($1, $2, 1) \
+         returning series_id",
+    )
+    .bind(&version.definition.code)
+    .bind(small(version.partition, "partition")?)
+    .fetch_one(&mut *conn)
+    .await?;
+    write(conn, version).await
+}
+
+/// Writes the next version of a series, which is the one in force from now on.
+async fn put_in_force(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerError> {
+    sqlx::query("update series set active_version = $2 where series_id = $1")
+        .bind(version.series_id)
+        .bind(small(version.version, "version")?)
+        .execute(&mut *conn)
+        .await?;
+    write(conn, version).await
+}
+
+async fn write(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerError> {
+    sqlx::query(
+        "insert into series_version (series_id, version, active, definition, saved_by, reason, \
+         saved_at_us) values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(version.series_id)
+    .bind(small(version.version, "version")?)
+    .bind(i32::from(version.active))
+    .bind(to_json(&version.definition, "definition")?)
+    .bind(&version.saved_by)
+    .bind(&version.reason)
+    .bind(version.saved_at_us)
+    .execute(conn)
+    .await?;
+    Ok(())
+}

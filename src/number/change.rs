@@ -1,0 +1,287 @@
+//! Whether a series that has issued numbers may be changed: no version may render again what an
+//! earlier one has issued. A counter never gives a value twice, whatever becomes of its start, its
+//! step or the template; what is looked at here are changes after which *another* counter, or
+//! another scope, stands behind the same text.
+
+use thiserror::Error;
+
+use super::served::Served;
+use super::template::Part;
+use super::{ReferenceData, SerialDefinition, Series, SeriesDefinition};
+
+/// Why a series that has issued numbers cannot be changed so. `field` says where.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChangeError {
+    /// Other counters would begin at their start and render what was issued before.
+    #[error(
+        "{field}: its numbers would come from other counters, which begin anew and could show an \
+         issued number again; begin the template with another text (a new `prefix`, for example), \
+         or keep name, `counter` and `reset` of the serials as they were"
+    )]
+    Counters {
+        /// The serial that differs.
+        field: String,
+    },
+    /// Counters or scopes would hold ids where they held codes, or ids of another table (R4.6).
+    #[error(
+        "{field}: its counters would be named by the ids of a table in one version and not in the \
+         other, and begin anew; begin the template with another text (a new `prefix`, for \
+         example), or keep its table as it was"
+    )]
+    References {
+        /// The field that names, or named, the table.
+        field: String,
+    },
+    /// The journal compares numbers within their scope only.
+    #[error(
+        "unique_within: numbers to come would not be compared with those issued before; begin the \
+         template with another text (a new `prefix`, for example), or keep the scope as it was"
+    )]
+    Scope,
+}
+
+impl ChangeError {
+    /// Path of the field at fault within the definition.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        match self {
+            ChangeError::Counters { field } | ChangeError::References { field } => field,
+            ChangeError::Scope => "unique_within",
+        }
+    }
+}
+
+/// Checks that a version may follow an earlier one that has issued numbers.
+///
+/// Either both take their numbers from the same counters and within the same scope, all named by
+/// ids of the same tables or by codes, or no text
+/// can be a number of both: they begin or end with different literals, or differ in length.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> {
+    let other_table = next.definition.refers_otherwise_than(&earlier.definition);
+    let error = match (other_counters(earlier, next), other_table) {
+        (Some(field), _) => ChangeError::Counters { field },
+        (None, Some(field)) => ChangeError::References { field },
+        (None, None) if other_scope(earlier, next) => ChangeError::Scope,
+        (None, None) => return Ok(()),
+    };
+    if never_alike(earlier, next) { Ok(()) } else { Err(error) }
+}
+
+/// Whether a series would show, from its first number on, what another one has shown: the same
+/// template for a request that both would serve, within the same scope. No proof of the contrary.
+#[must_use]
+pub fn takes_over(
+    earlier: &SeriesDefinition,
+    next: &SeriesDefinition,
+    reference: &ReferenceData,
+) -> bool {
+    let shows = |tokens: &[&str]| tokens.iter().any(|token| next.template.contains(token));
+    let scoped = |dimension: &str| next.unique_within.iter().any(|name| name == dimension);
+    let shared = |one: &[String], other: &[String]| one.iter().any(|name| other.contains(name));
+    // What a table has renamed was shown by another code, and is the same.
+    let (old, new) = (Served::of(earlier, reference), Served::of(next, reference));
+    let any_project = old.projects.is_empty() || new.projects.is_empty();
+    earlier.template == next.template
+        && earlier.unique_within == next.unique_within
+        && (earlier.prefix == next.prefix || !shows(&["{PREFIX}"]))
+        && (shared(&old.types_shown, &new.types_shown)
+            || !(shows(&["{CORR_TYPE}", "{TYPE_CODE}"]) || scoped("type")))
+        && (any_project
+            || shared(&old.projects, &new.projects)
+            || !(shows(&["{PROJECT}"]) || scoped("project")))
+}
+
+/// The first serial that takes its values from other counters than before, or is new: counters are
+/// named by their serial's name, what it counts by, and its period.
+fn other_counters(earlier: &Series, next: &Series) -> Option<String> {
+    let naming = |serial: &SerialDefinition| {
+        // The rest, whatever it is, may name the counter.
+        SerialDefinition { start: 1, step: 1, max: None, ..serial.clone() }
+    };
+    let known: Vec<_> = earlier.definition.serials.iter().map(naming).collect();
+    let new = next.definition.serials.iter().position(|serial| !known.contains(&naming(serial)));
+    new.map(|index| format!("serials[{index}]"))
+}
+
+fn other_scope(earlier: &Series, next: &Series) -> bool {
+    earlier.definition.unique_within != next.definition.unique_within
+}
+
+/// Whether it is plain that no text is a number of both series. No proof of the contrary.
+fn never_alike(one: &Series, other: &Series) -> bool {
+    let differ = |(a, b): (char, char)| a != b;
+    let (head, other_head) = (literal(one.parts.iter()), literal(other.parts.iter()));
+    let (tail, other_tail) = (literal(one.parts.iter().rev()), literal(other.parts.iter().rev()));
+    let (least, most) = lengths(one);
+    let (other_least, other_most) = lengths(other);
+    head.chars().zip(other_head.chars()).any(differ)
+        || tail.chars().rev().zip(other_tail.chars().rev()).any(differ)
+        || most < other_least
+        || other_most < least
+}
+
+/// The literal that the first part is; empty where it is none. Neighbouring literals are one part.
+fn literal<'p>(mut parts: impl Iterator<Item = &'p Part>) -> &'p str {
+    match parts.next() {
+        Some(Part::Literal(text)) => text,
+        _ => "",
+    }
+}
+
+/// Least and most characters of a number.
+fn lengths(series: &Series) -> (usize, usize) {
+    let chars = |part: &Part| match part {
+        Part::Literal(text) => (text.chars().count(), text.chars().count()),
+        Part::Serial { figure, .. } => (figure.width, figure.width_max()),
+        Part::Variable(index) => series.variables[*index].rule.widths(),
+        Part::Date(field) => (field.width(), field.width()),
+        Part::Check(check) => (check.width(), check.width()),
+        Part::Project | Part::Type(_) | Part::Phase => (1, super::TEXT_CHARS_MAX),
+    };
+    series.parts.iter().map(chars).fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{reference, serial, series};
+    use super::super::{ReferenceRow, Reset};
+    use super::*;
+
+    fn yearly(template: &str) -> SeriesDefinition {
+        let mut definition = series(|_| {}).definition().clone();
+        definition.template = template.into();
+        definition.serials = vec![serial("SEQ")];
+        definition.serials[0].counter = vec!["type".into()];
+        definition.serials[0].reset = Reset::Year;
+        definition
+    }
+
+    fn check(earlier: &SeriesDefinition, next: &SeriesDefinition) -> Result<(), ChangeError> {
+        let compile = |definition: &SeriesDefinition| Series::compile(definition.clone()).unwrap();
+        check_change(&compile(earlier), &compile(next))
+    }
+
+    fn changed(
+        definition: &SeriesDefinition,
+        edit: impl FnOnce(&mut SeriesDefinition),
+    ) -> SeriesDefinition {
+        let mut next = definition.clone();
+        edit(&mut next);
+        next
+    }
+
+    #[test]
+    fn what_goes_on_with_the_same_counters_may_change_freely() {
+        let earlier = yearly("{YEAR}-{SEQ:4}");
+        for next in [
+            changed(&earlier, |next| next.serials[0].start = 500),
+            changed(&earlier, |next| next.serials[0].step = 5),
+            changed(&earlier, |next| next.serials[0].max = Some(10)),
+            changed(&earlier, |next| next.template = "{YEAR}-{SEQ:6}".into()),
+            changed(&earlier, |next| next.timezone = Some("Asia/Bangkok".into())),
+            changed(&earlier, |next| next.name = "another".into()),
+        ] {
+            assert_eq!(check(&earlier, &next), Ok(()), "{next:?}");
+        }
+    }
+
+    #[test]
+    fn other_counters_behind_the_same_text_are_refused() {
+        let earlier = yearly("{DATE:yyyyMM}-{SEQ:4}");
+        let wrong = |edit: fn(&mut SeriesDefinition)| check(&earlier, &changed(&earlier, edit));
+        let counters = Err(ChangeError::Counters { field: "serials[0]".into() });
+        assert_eq!(wrong(|next| next.serials[0].reset = Reset::Month), counters);
+        assert_eq!(wrong(|next| next.serials[0].counter = Vec::new()), counters);
+        assert_eq!(wrong(|next| next.serials[0].counter.push("project".into())), counters);
+        assert_eq!(wrong(|next| next.unique_within = vec!["type".into()]), Err(ChangeError::Scope));
+    }
+
+    #[test]
+    fn serials_may_change_places_and_not_names() {
+        let mut earlier = yearly("{YEAR}-{SEQ:4}-{SEQ:4:LOT}");
+        earlier.serials.push(serial("LOT"));
+        assert_eq!(check(&earlier, &changed(&earlier, |next| next.serials.reverse())), Ok(()));
+        let renamed = changed(&earlier, |next| {
+            next.template = "{YEAR}-{SEQ:4}-{SEQ:4:BOX}".into();
+            next.serials[1].name = "BOX".into();
+        });
+        let error = ChangeError::Counters { field: "serials[1]".into() };
+        assert_eq!(check(&earlier, &renamed), Err(error));
+    }
+
+    #[test]
+    fn an_heir_of_the_same_text_takes_numbers_over() {
+        let old = yearly("A-{CORR_TYPE}-{SEQ:4}");
+        let heir = |edit: fn(&mut SeriesDefinition)| {
+            takes_over(&old, &changed(&old, edit), &ReferenceData::default())
+        };
+        assert!(heir(|next| next.code = "B".into()));
+        assert!(heir(|next| next.serves.types.push("U".into())));
+        assert!(heir(|next| next.serves.projects = vec!["P".into()]), "any project had P's");
+        assert!(heir(|next| next.prefix = Some("P".into())), "nobody shows it");
+        assert!(!heir(|next| next.serves.types = vec!["U".into()]), "the type is shown");
+        assert!(!heir(|next| next.template = "B-{CORR_TYPE}-{SEQ:4}".into()));
+        assert!(!heir(|next| next.unique_within = vec!["project".into()]), "another scope");
+    }
+
+    #[test]
+    fn an_heir_of_a_renamed_type_takes_numbers_over() {
+        let by_table = |types: &[&str]| {
+            let mut definition = yearly("{CORR_TYPE}-{SEQ:4}");
+            definition.references.type_code = Some("types".into());
+            definition.serves.types = types.iter().map(ToString::to_string).collect();
+            definition
+        };
+        let renamed =
+            ReferenceRow { former_codes: vec!["T".into()], ..reference("types", "1", "T2", true) };
+        let rows = vec![renamed, reference("types", "2", "U", true)];
+        let data = ReferenceData::new(rows, Vec::new());
+        let old = by_table(&["T"]);
+        assert!(takes_over(&old, &by_table(&["T2"]), &data));
+        assert!(!takes_over(&old, &by_table(&["U"]), &data));
+        let default = changed(&by_table(&["U"]), |next| next.serves.default = true);
+        assert!(takes_over(&old, &default, &data), "a default takes every type of its table");
+    }
+
+    #[test]
+    fn other_tables_behind_the_same_text_are_refused() {
+        let mut earlier = yearly("{CORR_TYPE}-{SEQ:4}");
+        earlier.references.type_code = Some("types".into());
+        let field = "references.type".to_owned();
+        let refused = Err(ChangeError::References { field });
+        for table in [None, Some("kinds")] {
+            let tables = |next: &mut SeriesDefinition| {
+                next.references.type_code = table.map(str::to_owned);
+            };
+            assert_eq!(check(&earlier, &changed(&earlier, tables)), refused);
+            let next = changed(&changed(&earlier, tables), |next| {
+                next.template = "B-{CORR_TYPE}-{SEQ:4}-B".into();
+            });
+            let before = changed(&earlier, |next| next.template = "A-{CORR_TYPE}-{SEQ:4}".into());
+            assert_eq!(check(&before, &next), Ok(()), "another text");
+        }
+        // What no counter and no scope counts by may refer to anything.
+        let project = changed(&earlier, |next| next.references.project = Some("projects".into()));
+        assert_eq!(check(&earlier, &project), Ok(()));
+    }
+
+    #[test]
+    fn other_counters_behind_another_text_are_fine() {
+        let earlier = yearly("A-{YEAR}-{SEQ:4}");
+        for template in ["B-{YEAR}-{SEQ:4}", "A-{DATE:yyyyMM}-{SEQ:4}", "A-{YEAR}-{SEQ:4}x"] {
+            let next = changed(&earlier, |next| {
+                next.template = template.into();
+                next.serials[0].reset = Reset::Month;
+            });
+            assert_eq!(check(&earlier, &next), Ok(()), "{template}");
+        }
+        let alike = changed(&earlier, |next| {
+            next.template = "A-{DATE:MM}{SEQ:2}-{SEQ:4:LOT}".into();
+            next.serials.push(serial("LOT"));
+        });
+        assert!(check(&earlier, &alike).is_err(), "A-1225-0001 may be a number of both");
+    }
+}

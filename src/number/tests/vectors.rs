@@ -1,0 +1,146 @@
+//! The vectors of `tests/vectors`: requests in the order in which they are made, each with its
+//! number or its refusal, derived from the rules of the source documents. Here the counters are a
+//! map; the same vectors go through the whole service elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::super::*;
+
+/// A file: requests, and the series that they need beside the built-in ones.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    vectors: Vec<Vector>,
+    #[serde(default)]
+    series: Vec<SeriesDefinition>,
+}
+
+/// A request, and what comes of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    #[serde(rename = "type")]
+    type_code: String,
+    project: Option<String>,
+    date: Option<String>,
+    phase: Option<String>,
+    #[serde(default)]
+    context: BTreeMap<String, String>,
+    /// How many numbers are taken; `number` is the last of them.
+    #[serde(default = "one")]
+    count: u64,
+    /// The number.
+    number: Option<String>,
+    /// Key of the first serial's counter, where it is told.
+    counter: Option<String>,
+    /// Slug of the refusal.
+    refused: Option<String>,
+    /// The field that it names.
+    field: Option<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The files by name.
+fn files() -> Vec<(String, File)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let file = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, file)
+    };
+    let mut files: Vec<_> = entries.map(read).collect();
+    files.sort_by(|(a, _), (b, _)| a.cmp(b));
+    files
+}
+
+/// Takes from counters that are kept in a map.
+struct Counters {
+    series: Vec<Series>,
+    /// The highest value taken, by series, serial and counter key.
+    taken: BTreeMap<(usize, usize, String), u64>,
+}
+
+impl Counters {
+    /// The last number and the key of its first counter; or slug and field of the refusal.
+    fn take(&mut self, vector: &Vector) -> Result<(String, String), (String, Option<String>)> {
+        let inputs = Inputs {
+            type_code: vector.type_code.clone(),
+            project: vector.project.clone(),
+            date: vector.date.clone(),
+            phase: vector.phase.clone(),
+            context: vector.context.clone(),
+            ..Inputs::default()
+        };
+        let chosen = choose(&self.series, &inputs).map_err(|error| match error {
+            RuleError::UnknownType { .. } => ("unknown-type".into(), Some("type".into())),
+            RuleError::TypeNotConfigured { .. } => {
+                ("type-not-configured".into(), Some("type".into()))
+            }
+            RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
+        })?;
+        let series = &self.series[chosen];
+        let drafted = series.draft(&inputs, Timestamp::UNIX_EPOCH);
+        let draft = drafted.map_err(|error| (error.slug().into(), Some(error.field())))?;
+        let mut values = Vec::new();
+        for (index, serial) in series.serials().iter().enumerate() {
+            let name = (chosen, index, draft.keys[index].to_string());
+            let first = self.taken.get(&name).map_or(serial.start, |taken| taken + serial.step);
+            let last = first + (vector.count - 1) * serial.step;
+            if last > serial.max {
+                return Err(("sequence-exhausted".into(), Some(serial.name.clone())));
+            }
+            values.push((name, last));
+        }
+        let last: Vec<u64> = values.iter().map(|(_, last)| *last).collect();
+        self.taken.extend(values);
+        let number = draft.mask.fill(&last).unwrap();
+        let parsed = series.parse(&number).unwrap_or_else(|error| panic!("{number}: {error}"));
+        let read: Vec<u64> = parsed.serials.iter().map(|serial| serial.value).collect();
+        assert_eq!(read, last, "{number} is read back");
+        Ok((number, draft.keys[0].to_string()))
+    }
+}
+
+#[test]
+fn every_vector_comes_out_exactly_and_is_read_back() {
+    let files = files();
+    let own = files.iter().flat_map(|(_, file)| file.series.clone());
+    let definitions: Vec<SeriesDefinition> = builtin_series().into_iter().chain(own).collect();
+    check_rules(&definitions).unwrap();
+    let compile = |definition: SeriesDefinition| {
+        let code = definition.code.clone();
+        Series::compile(definition).unwrap_or_else(|error| panic!("{code}: {error}"))
+    };
+    let series = definitions.into_iter().map(compile).collect();
+    let mut counters = Counters { series, taken: BTreeMap::new() };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (name, vector) in
+        files.iter().flat_map(|(name, f)| f.vectors.iter().map(move |v| (name, v)))
+    {
+        count += 1;
+        let right = match (counters.take(vector), &vector.number, &vector.refused) {
+            (Ok((number, key)), Some(expected), None) => {
+                number == *expected && vector.counter.as_ref().is_none_or(|told| *told == key)
+            }
+            (Err((slug, field)), None, Some(expected)) => {
+                slug == *expected && field == vector.field
+            }
+            _ => false,
+        };
+        if !right {
+            wrong.push(format!("{name}: {vector:?}: {:?}", counters.take(vector)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 300, "only {count} vectors were found");
+}

@@ -1,0 +1,140 @@
+//! Changes of series while two nodes issue numbers: how soon each serves by them, and that no
+//! number is made by half of one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, Method};
+use serde_json::json;
+
+use super::{PICKED_UP_LIMIT, change, configs, create, send, series, take, told, with};
+use crate::deployment::Deployment;
+use harness::load::post;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use harness::service::Service;
+
+/// How soon a running node serves by a change.
+const PROMISED: Duration = Duration::from_secs(1);
+
+/// Asks one service for numbers of a type until a version answers; how long that took.
+async fn picked_up(service: &Service, type_code: &str, version: u64, since: Instant) -> Duration {
+    for attempt in 0.. {
+        let document = format!("{version}-{attempt}");
+        let (_, body) = take(service, type_code, &document).await;
+        if body["config_version"] == version {
+            break;
+        }
+        assert!(since.elapsed() < PICKED_UP_LIMIT, "version {version} is not served: {body}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    since.elapsed()
+}
+
+#[tokio::test]
+async fn configs_another_node_serves_by_a_change_within_a_second() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("seen"), Some(&redis.url()));
+    let (one, other) = (deployment.serve(), deployment.serve());
+    let id = create(&one, &series("SEEN", "V1-{SEQ:6}")).await;
+    picked_up(&other, "SEEN", 1, Instant::now()).await;
+    let mut delays = Vec::new();
+    for version in 2..=8_u64 {
+        let body = series("SEEN", &format!("V{version}-{{SEQ:6}}"));
+        let (status, saved) = change(&one, id, version - 1, &body).await;
+        assert_eq!(status, 200, "{saved}");
+        delays.push(picked_up(&other, "SEEN", version, Instant::now()).await);
+    }
+    delays.sort();
+    println!("another node served by a change after {delays:?}");
+    // The middle one: a machine on which much else runs may hold one of them up.
+    assert!(delays[delays.len() / 2] < PROMISED, "{delays:?}");
+    let off = configs(&one, &format!("/{id}/deactivate"));
+    let (_, body) = told(send(Method::POST, &off, None, &json!({ "reason": "over" })).await).await;
+    assert_eq!((&body["active"], &body["version"]), (&json!(false), &json!(9)), "{body}");
+    let since = Instant::now();
+    for attempt in 0.. {
+        let (status, body) = take(&other, "SEEN", &format!("late-{attempt}")).await;
+        if status == 422 {
+            assert_eq!(body["type"], "type-not-configured", "{body}");
+            break;
+        }
+        assert!(since.elapsed() < PICKED_UP_LIMIT, "still served: {body}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    println!("another node stopped serving after {:?}", since.elapsed());
+    assert!(one.terminate() && other.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+/// Callers who ask both nodes without a pause; what each number said of its version.
+async fn ask_while(services: [&Service; 2], stop: &Arc<AtomicBool>) -> BTreeMap<String, u64> {
+    let mut callers = Vec::new();
+    for caller in 0..8 {
+        let (url, stop) = (services[caller % 2].url.clone(), Arc::clone(stop));
+        callers.push(tokio::spawn(async move {
+            let (client, mut seen) = (Client::new(), Vec::new());
+            for index in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let url = format!("{url}/api/v1/documents/c{caller}-{index}/generate-number");
+                let (status, body) = post(&client, &url, &json!({ "type": "FLIP" })).await;
+                assert_eq!(status, 201, "{body}");
+                let version = body["config_version"].as_u64().unwrap();
+                seen.push((body["document_number"].as_str().unwrap().to_owned(), version));
+            }
+            seen
+        }));
+    }
+    let (mut all, mut given) = (BTreeMap::new(), 0);
+    for caller in callers {
+        let seen = caller.await.unwrap();
+        given += seen.len();
+        all.extend(seen);
+    }
+    assert_eq!(all.len(), given, "a number was handed out twice");
+    all
+}
+
+/// Goal: no number is made by half a change. Method: each version shows its own number in the text
+/// and steps differently, two nodes are asked without a pause while versions follow each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn configs_every_number_under_load_is_wholly_of_one_version() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("flip"), Some(&redis.url()));
+    let (one, other) = (deployment.serve(), deployment.serve());
+    let of_version = |version: u64| {
+        let step = 1 + version % 4;
+        let serials = json!([{ "counter": ["type"], "step": step, "start": 1 + 100 * version }]);
+        with(series("FLIP", &format!("V{version}-{{SEQ:9}}")), "serials", serials)
+    };
+    let id = create(&one, &of_version(1)).await;
+    picked_up(&other, "FLIP", 1, Instant::now()).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let changes = async {
+        for version in 2..=12 {
+            let (status, body) = change(&one, id, version - 1, &of_version(version)).await;
+            assert_eq!(status, 200, "{body}");
+            picked_up(&other, "FLIP", version, Instant::now()).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+    };
+    let (seen, ()) = tokio::join!(ask_while([&one, &other], &stop), changes);
+    for (number, version) in &seen {
+        assert!(number.starts_with(&format!("V{version}-")), "{number} of version {version}");
+    }
+    let versions: BTreeSet<u64> = seen.values().copied().collect();
+    println!("{} numbers of {} versions", seen.len(), versions.len());
+    assert!(versions.len() > 6, "the load has seen the changes: {versions:?}");
+    assert!(one.terminate() && other.terminate());
+    let mixed = "select count(*) from flip.journal where number not like 'V' || version || '-%' \
+                 or step <> 1 + version % 4";
+    assert_eq!(postgres.sql(mixed), "0", "a row says another version than its number");
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+    assert_eq!(report["totals"]["collisions"], 0, "{report}");
+}

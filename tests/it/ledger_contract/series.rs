@@ -1,0 +1,211 @@
+//! Changes of series: versions, what they build on, activity, what a used series refuses.
+
+use numerator::ledger::{
+    ActivityChange, At, Closing, Expected, LedgerError, Owner, PartitionState, Seed, SeriesChange,
+    SeriesRefusal, SeriesVersion, SharedLedger,
+};
+use numerator::number::Reset;
+
+use super::setup::change;
+use super::world::{NOW_US, World, seed};
+
+fn activity(series_id: i64, active: bool) -> ActivityChange {
+    let (saved_by, reason) = ("boss".to_owned(), "moved".to_owned());
+    ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us: NOW_US + 1 }
+}
+
+fn building_on(version: &SeriesVersion, template: &str) -> SeriesChange {
+    let expected = Expected::Version { series_id: version.series_id, version: version.version };
+    SeriesChange { expected, ..change(&version.definition.code, template) }
+}
+
+async fn save(ledger: &SharedLedger, change: SeriesChange) -> SeriesVersion {
+    ledger.apply_series(&[change]).await.unwrap().remove(0)
+}
+
+async fn refusal(ledger: &SharedLedger, change: SeriesChange) -> SeriesRefusal {
+    match ledger.apply_series(&[change]).await.expect_err("refused") {
+        LedgerError::Series(refusal) => refusal,
+        other => panic!("{other}"),
+    }
+}
+
+/// An epoch of the database in the partition of a series.
+async fn epoch_of(world: &World, series: &SeriesVersion) -> At {
+    let (partition, ledger) = (series.partition, &world.ledger);
+    let next = ledger.bump(At { partition, epoch: 0 }, PartitionState::Open, world.node, "t").await;
+    let at = At { partition, epoch: next.unwrap().unwrap() };
+    world.claim(at, Closing::Exact, &Owner::Database).await;
+    at
+}
+
+fn first_counter(series: &SeriesVersion) -> Seed {
+    Seed { series_id: series.series_id, version: series.version, ..seed("k") }
+}
+
+pub(super) async fn activity_changes_by_versions_of_their_own(world: World) {
+    let ledger = &world.ledger;
+    let saved = save(ledger, change("S", "{SEQ:3}")).await;
+    let stamp = ledger.series_stamp().await.unwrap();
+    let off = ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    assert_eq!((off.version, off.active, off.is_new), (2, false, true));
+    assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");
+    let again = ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    assert_eq!((again.version, again.is_new), (2, false), "it is so already");
+    assert!(!ledger.series().await.unwrap()[0].active);
+
+    let changed = save(ledger, change("S", "{SEQ:4}")).await;
+    assert_eq!((changed.version, changed.active), (3, false), "a definition wakes nobody");
+    let on = ledger.set_activity(&activity(saved.series_id, true)).await.unwrap();
+    assert_eq!((on.version, on.active, &*on.definition.template), (4, true, "{SEQ:4}"));
+
+    let versions = ledger.series_versions(saved.series_id, u32::MAX, 10).await.unwrap();
+    let told: Vec<_> = versions.iter().map(|v| (v.version, v.active, &*v.saved_by)).collect();
+    assert_eq!(told, [(4, true, "boss"), (3, false, "me"), (2, false, "boss"), (1, true, "me")]);
+    assert_eq!((&*versions[2].reason, versions[2].saved_at_us), ("moved", NOW_US + 1));
+    let page = ledger.series_versions(saved.series_id, 3, 1).await.unwrap();
+    assert_eq!(page.iter().map(|v| v.version).collect::<Vec<_>>(), [3]);
+    assert_eq!(ledger.series_versions(saved.series_id + 1, 9, 9).await.unwrap(), []);
+}
+
+pub(super) async fn each_change_of_a_series_is_an_event(world: World) {
+    let ledger = &world.ledger;
+    let saved = save(ledger, change("S", "{SEQ:3}")).await;
+    save(ledger, change("S", "{SEQ:3}")).await;
+    ledger.try_series(&[change("S", "{SEQ:4}")]).await.unwrap();
+    ledger.set_activity(&activity(saved.series_id, false)).await.unwrap();
+    let events = ledger.events(10).await.unwrap();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (&*event.kind, event.at_us, event.detail["version"].clone()))
+        .collect();
+    let kind = "series-changed";
+    assert_eq!(told, [(kind, NOW_US + 1, 2.into()), (kind, NOW_US, 1.into())]);
+    let detail = &events[0].detail;
+    assert_eq!((&detail["code"], &detail["user"]), (&"S".into(), &"boss".into()));
+    assert_eq!((&detail["active"], &detail["reason"]), (&false.into(), &"moved".into()));
+}
+
+pub(super) async fn a_deactivated_series_gives_up_its_types_and_keeps_its_code(world: World) {
+    let ledger = &world.ledger;
+    let old = save(ledger, change("A", "{SEQ:3}")).await;
+    let mut heir = change("B", "B{SEQ:3}");
+    heir.definition.serves.types = vec!["A".into()];
+    assert!(matches!(refusal(ledger, heir.clone()).await, SeriesRefusal::Rule(_)));
+    ledger.set_activity(&activity(old.series_id, false)).await.unwrap();
+    save(ledger, heir).await;
+    let error =
+        ledger.set_activity(&activity(old.series_id, true)).await.expect_err("one too many");
+    assert!(matches!(error, LedgerError::Series(SeriesRefusal::Rule(_))), "{error}");
+    assert!(!ledger.series().await.unwrap()[0].active, "nothing was saved");
+    let again = SeriesChange { expected: Expected::Nothing, ..change("A", "{SEQ:5}") };
+    assert!(matches!(refusal(ledger, again).await, SeriesRefusal::CodeTaken { .. }));
+    let error = ledger.set_activity(&activity(99, true)).await.expect_err("unknown");
+    assert!(matches!(error, LedgerError::Series(SeriesRefusal::Unknown { series_id: 99 })));
+}
+
+pub(super) async fn a_change_builds_on_the_version_that_it_names(world: World) {
+    let ledger = &world.ledger;
+    let first = save(ledger, change("S", "{SEQ:3}")).await;
+    let second = save(ledger, building_on(&first, "{SEQ:4}")).await;
+    assert_eq!((second.version, second.series_id), (2, first.series_id));
+    let late = refusal(ledger, building_on(&first, "{SEQ:5}")).await;
+    let conflict = SeriesRefusal::VersionConflict { code: "S".into(), expected: 1, found: 2 };
+    assert_eq!(late, conflict);
+    let mut renamed = building_on(&second, "{SEQ:4}");
+    renamed.definition.code = "T".into();
+    assert!(matches!(refusal(ledger, renamed).await, SeriesRefusal::CodeChanged { .. }));
+    let stale = ActivityChange { expected: Some(1), ..activity(first.series_id, false) };
+    let error = ledger.set_activity(&stale).await.expect_err("stale");
+    assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
+
+    let (one, other) = (world.another().await, world.another().await);
+    let changes = [[building_on(&second, "A{SEQ:4}")], [building_on(&second, "B{SEQ:4}")]];
+    let saves = (one.apply_series(&changes[0]), other.apply_series(&changes[1]));
+    let (a, b) = tokio::join!(saves.0, saves.1);
+    assert!(a.is_ok() != b.is_ok(), "of two changes of one version one is saved: {a:?} {b:?}");
+    assert_eq!(ledger.series().await.unwrap()[0].version, 3);
+}
+
+pub(super) async fn a_dry_run_refuses_the_same_and_saves_nothing(world: World) {
+    let ledger = &world.ledger;
+    let first = save(ledger, change("S", "{SEQ:3}")).await;
+    let stamp = ledger.series_stamp().await.unwrap();
+    let tried = ledger.try_series(&[building_on(&first, "{SEQ:4}")]).await.unwrap();
+    assert_eq!((tried[0].version, tried[0].is_new), (2, true));
+    ledger.try_series(&[change("T", "T{SEQ:4}")]).await.unwrap();
+    let stale = SeriesChange {
+        expected: Expected::Version { series_id: first.series_id, version: 7 },
+        ..change("S", "{SEQ:4}")
+    };
+    let error = ledger.try_series(&[stale]).await.expect_err("stale");
+    assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
+    assert_eq!(ledger.series_stamp().await.unwrap(), stamp);
+    assert_eq!(ledger.series().await.unwrap(), [SeriesVersion { is_new: false, ..first }]);
+}
+
+pub(super) async fn a_used_series_is_not_counted_anew_behind_the_same_text(world: World) {
+    let ledger = &world.ledger;
+    let first = save(ledger, change("S", "{SEQ:3}")).await;
+    let at = epoch_of(&world, &first).await;
+    ledger.seed(at, world.node, &[first_counter(&first)]).await.unwrap();
+    let yearly = |template: &str| {
+        let mut change = change("S", template);
+        change.definition.serials[0].reset = Reset::Year;
+        change
+    };
+    let refused = refusal(ledger, yearly("{SEQ:3}")).await;
+    assert!(matches!(refused, SeriesRefusal::Repeats { version: 1, .. }), "{refused}");
+    assert!(refused.to_string().contains("begin the template with another text"), "{refused}");
+    let mut scoped = change("S", "{SEQ:3}");
+    scoped.definition.unique_within = vec!["type".into()];
+    assert!(matches!(refusal(ledger, scoped).await, SeriesRefusal::Repeats { .. }));
+
+    // Another text, and back: each version is compared with all that may have issued.
+    assert_eq!(save(ledger, yearly("Y{YEAR}{SEQ:3}")).await.version, 2);
+    assert_eq!(save(ledger, change("S", "{SEQ:3}")).await.version, 3);
+    let refused = refusal(ledger, yearly("{SEQ:3}")).await;
+    assert!(matches!(refused, SeriesRefusal::Repeats { version: 3, .. }), "{refused}");
+    let refused = refusal(ledger, change("S", "Y{SEQ:7}")).await;
+    assert!(matches!(refused, SeriesRefusal::Repeats { version: 2, .. }), "{refused}");
+}
+
+pub(super) async fn a_first_counter_is_refused_for_a_version_of_before_the_series_was_used(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let first = save(ledger, change("S", "{SEQ:3}")).await;
+    let mut anew = change("S", "{SEQ:3}");
+    anew.definition.serials[0].counter = vec!["type".into()];
+    let second = save(ledger, anew).await;
+    let at = epoch_of(&world, &first).await;
+    // A request that was checked before the change: both would show 001.
+    let error = ledger.seed(at, world.node, &[first_counter(&first)]).await.expect_err("too late");
+    assert!(error.to_string().contains("send the request again"), "{error}");
+    ledger.seed(at, world.node, &[first_counter(&second)]).await.unwrap();
+    // From now on the series is used, and a late request of this version goes on.
+    let mut named = change("S", "{SEQ:3}");
+    named.definition = second.definition.clone();
+    named.definition.name = "another".into();
+    assert_eq!(save(ledger, named).await.version, 3);
+    let other = Seed { key: "other".into(), ..first_counter(&second) };
+    ledger.seed(at, world.node, &[other]).await.unwrap();
+}
+
+pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: World) {
+    let ledger = &world.ledger;
+    let old = save(ledger, change("OLD", "N-{SEQ:3}")).await;
+    let at = epoch_of(&world, &old).await;
+    ledger.seed(at, world.node, &[first_counter(&old)]).await.unwrap();
+    ledger.set_activity(&activity(old.series_id, false)).await.unwrap();
+    let refused = refusal(ledger, change("HEIR", "N-{SEQ:3}")).await;
+    assert!(matches!(refused, SeriesRefusal::TakesOver { .. }), "{refused}");
+    let heir = save(ledger, change("HEIR", "M-{SEQ:3}")).await;
+    let refused = refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await;
+    assert!(matches!(refused, SeriesRefusal::TakesOver { .. }), "{refused}");
+    // Itself it may go on with them.
+    ledger.set_activity(&activity(old.series_id, true)).await.unwrap();
+    assert_eq!(save(ledger, change("OLD", "O-{SEQ:3}")).await.version, 4);
+    let refused = refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await;
+    assert!(matches!(refused, SeriesRefusal::TakesOver { version: 3, .. }), "{refused}");
+}
