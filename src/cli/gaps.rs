@@ -53,6 +53,8 @@ pub enum Reason {
     Unaccounted,
     /// Another allocation has the number.
     Collided,
+    /// Below what was imported, and not among it.
+    BeforeImport,
 }
 
 impl Reason {
@@ -61,6 +63,7 @@ impl Reason {
             Reason::Discarded => GapReason::Discarded,
             Reason::Unaccounted => GapReason::Unaccounted,
             Reason::Collided => GapReason::Collided,
+            Reason::BeforeImport => GapReason::BeforeImport,
         }
     }
 }
@@ -227,6 +230,7 @@ impl Story<'_> {
     async fn ending(&mut self, gap: &Gap) -> Result<Ending, LedgerError> {
         let wanted = match gap.reason {
             GapReason::Unaccounted => Some(Closing::Ceiling),
+            GapReason::BeforeImport => return Ok(Ending::default()),
             GapReason::Discarded | GapReason::Collided => None,
         };
         let key = (gap.at.partition, gap.at.epoch, words::reason(gap.reason));
@@ -322,6 +326,11 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
         GapReason::Collided => format!(
             "{what} {was} not handed out, because another allocation has the same text already; \
              the value is spent."
+        ),
+        GapReason::BeforeImport => format!(
+            "{what} {was} not among the numbers that were imported from another system, whose \
+             highest lies above {it}: whether that system issued {it} is not known here, and \
+             nothing below the highest is issued here."
         ),
     }
 }

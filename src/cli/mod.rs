@@ -8,6 +8,7 @@ pub mod explain;
 pub mod expression;
 pub mod fallback;
 pub mod gaps;
+pub mod import;
 mod inputs;
 mod logs;
 pub mod next;
@@ -81,6 +82,8 @@ pub enum Command {
     Fallback(fallback::FallbackArgs),
     /// List the numbers that will not be issued any more, and why
     Gaps(gaps::GapsArgs),
+    /// Move in from another system: report on its numbers or tables, and import them
+    Import(import::ImportArgs),
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -122,6 +125,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
+        Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),
     }
 }

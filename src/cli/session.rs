@@ -76,8 +76,15 @@ pub(super) fn operator() -> String {
 
 /// Reads the series that a service would serve, without joining as a node and without Redis.
 pub(super) async fn open_catalog(settings: &Settings) -> anyhow::Result<Catalog> {
-    let (_, _, catalog) = service::open_catalog(settings, &clock()).await?;
-    Ok(catalog)
+    Ok(open_ledger_and_catalog(settings).await?.1)
+}
+
+/// The same, and the ledger that they are in.
+pub(super) async fn open_ledger_and_catalog(
+    settings: &Settings,
+) -> anyhow::Result<(SharedLedger, Catalog)> {
+    let (ledger, _, catalog) = service::open_catalog(settings, &clock()).await?;
+    Ok((ledger, catalog))
 }
 
 /// A refusal as one line: where, what, and the slug that the HTTP interface gives it.

@@ -54,6 +54,7 @@ pub(super) fn reason(reason: GapReason) -> &'static str {
         GapReason::Discarded => "discarded",
         GapReason::Unaccounted => "unaccounted",
         GapReason::Collided => "collided",
+        GapReason::BeforeImport => "before-import",
     }
 }
 

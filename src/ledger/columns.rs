@@ -78,13 +78,17 @@ impl Word for GapReason {
         (GapReason::Discarded, "discarded"),
         (GapReason::Unaccounted, "unaccounted"),
         (GapReason::Collided, "collided"),
+        (GapReason::BeforeImport, "before-import"),
     ];
 }
 
 impl Word for IssuePath {
     const COLUMN: &'static str = "journal.path";
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(IssuePath::Redis, "redis"), (IssuePath::Database, "database")];
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (IssuePath::Redis, "redis"),
+        (IssuePath::Database, "database"),
+        (IssuePath::Imported, "imported"),
+    ];
 }
 
 impl Word for StepState {

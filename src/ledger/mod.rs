@@ -10,6 +10,7 @@ mod columns;
 mod documents;
 mod error;
 mod grid;
+mod imports;
 mod line;
 mod patience;
 mod postgres;
@@ -22,6 +23,7 @@ mod witness;
 
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use imports::Imports;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
@@ -41,7 +43,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + ReferenceLedger + SerialLedger {
+pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

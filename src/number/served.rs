@@ -130,6 +130,12 @@ impl Series {
         &self.served.types_shown
     }
 
+    /// Projects that it is for, in codes; empty: any.
+    #[must_use]
+    pub fn projects_shown(&self) -> &[String] {
+        &self.served.projects
+    }
+
     /// Whether it names the type of a request, whatever else it asks for.
     #[must_use]
     pub fn names_type_of(&self, inputs: &Inputs) -> bool {

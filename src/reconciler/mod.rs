@@ -15,6 +15,8 @@
 mod backlog;
 mod beats;
 mod compare;
+mod heartbeats;
+
 mod outbox;
 mod owner;
 mod recovery;

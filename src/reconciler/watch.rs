@@ -4,12 +4,13 @@
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
 //! counter stand still for a whole `node.ttl` of its own monotonic clock (F18).
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::heartbeats::Heartbeats;
 use super::outbox::{AdoptionError, adopt_outbox};
 use crate::allocator::{Context, News};
 use crate::ledger::{Adopted, At, LedgerError, Node, Owner, PartitionState, Sight};
@@ -22,9 +23,7 @@ const LOOK_BEATS: u32 = 4;
 /// Watches the nodes and, in a service, adopts the silent ones.
 pub struct Reconciler {
     context: Arc<Context>,
-    observed: HashMap<NodeId, Observed>,
-    /// Partitions of silent nodes that are done with, until the node is retired.
-    done: HashSet<(NodeId, u32)>,
+    heartbeats: Heartbeats,
     /// The only partition in which it adopts; none: in all.
     only: Option<u32>,
     last_look: Option<Instant>,
@@ -43,14 +42,6 @@ pub struct Adoptions {
     pub rest: usize,
 }
 
-/// A node's heartbeat as last seen to move.
-struct Observed {
-    beat: i64,
-    since: Instant,
-    /// Whether it was seen to move at all.
-    moved: bool,
-}
-
 impl Reconciler {
     /// Starts the watch, one look per heartbeat.
     #[must_use]
@@ -65,8 +56,7 @@ impl Reconciler {
     fn new(context: Arc<Context>, only: Option<u32>) -> Self {
         Reconciler {
             context,
-            observed: HashMap::new(),
-            done: HashSet::new(),
+            heartbeats: Heartbeats::default(),
             only,
             last_look: None,
             watching_since: None,
@@ -139,31 +129,23 @@ impl Reconciler {
             self.look_away();
         }
         self.watching_since.get_or_insert(now);
-        self.observed.retain(|id, _| nodes.iter().any(|node| node.node_id == *id));
-        for node in nodes {
-            let fresh = Observed { beat: node.beat, since: now, moved: false };
-            let seen = self.observed.entry(node.node_id).or_insert(fresh);
-            if seen.beat != node.beat {
-                *seen = Observed { beat: node.beat, since: now, moved: true };
-            }
-        }
+        self.heartbeats.look(nodes, now);
         // A ledger that can be read but not written lets every beat stand still, ours too: then
         // nobody's silence means anything.
         let myself = self.context.membership.node();
-        let stands_still = |id: &NodeId, limit| {
-            self.observed.get(id).is_none_or(|observed| now - observed.since >= limit)
-        };
-        if stands_still(&myself, ttl / 2) {
+        if self.heartbeats.stands_still(myself, ttl / 2, now) {
             self.look_away();
             return Vec::new();
         }
-        let is_silent = |node: &&Node| node.node_id != myself && stands_still(&node.node_id, ttl);
+        let is_silent = |node: &&Node| {
+            node.node_id != myself && self.heartbeats.stands_still(node.node_id, ttl, now)
+        };
         nodes.iter().filter(is_silent).cloned().collect()
     }
 
     /// Starts over: what stood still meanwhile may only not have been looked at.
     fn look_away(&mut self) {
-        self.observed.clear();
+        self.heartbeats.look_away();
         self.watching_since = None;
     }
 
@@ -177,9 +159,7 @@ impl Reconciler {
         // A node that pauses for a moment still sees what it saw: until it counts as silent, nobody
         // moves a partition behind its back (F22).
         let is_fresh = |node: &&Node| {
-            let seen = self.observed.get(&node.node_id);
-            let is_alive = |seen: &Observed| seen.moved && seen.since.elapsed() < settings.node_ttl;
-            node.node_id != myself && seen.is_some_and(is_alive)
+            node.node_id != myself && self.heartbeats.is_alive(node.node_id, settings.node_ttl)
         };
         let sights: Vec<Sight> =
             nodes.iter().filter(is_fresh).filter_map(|node| node.sight.clone()).collect();
@@ -189,11 +169,9 @@ impl Reconciler {
     /// Partitions of nodes that are not known to be alive.
     fn doubtful(&self, nodes: &[Node]) -> HashSet<u32> {
         let (ttl, myself) = (self.context.settings.node_ttl, self.context.membership.node());
-        let is_alive = |node: &Node| {
-            let seen = self.observed.get(&node.node_id);
-            seen.is_some_and(|seen| seen.moved && seen.since.elapsed() < ttl)
-        };
-        let absent = nodes.iter().filter(|node| node.node_id != myself && !is_alive(node));
+        let is_absent =
+            |node: &&Node| node.node_id != myself && !self.heartbeats.is_alive(node.node_id, ttl);
+        let absent = nodes.iter().filter(is_absent);
         absent.flat_map(|node| node.partitions.iter().copied()).collect()
     }
 
@@ -207,12 +185,12 @@ impl Reconciler {
                 rest += 1;
                 continue;
             }
-            if self.done.contains(&(dead.node_id, *partition)) {
+            if self.heartbeats.is_finished(dead.node_id, *partition) {
                 continue;
             }
             match self.adopt(&news, *partition, dead.node_id).await {
                 Ok(Some(adopted)) => {
-                    self.done.insert((dead.node_id, *partition));
+                    self.heartbeats.finish(dead.node_id, *partition);
                     sum.add(adopted);
                 }
                 Ok(None) => rest += 1,
@@ -235,18 +213,19 @@ impl Reconciler {
                 return sum;
             }
         }
-        self.done.retain(|(node, _)| *node != dead.node_id);
+        self.heartbeats.forget(dead.node_id);
         sum
     }
 
     /// Whether nothing is to be done (any more) about a node: it beats, or is adopted wherever it
     /// was to be.
     fn is_seen_to(&self, node: &Node) -> bool {
-        let beats = self.observed.get(&node.node_id).is_some_and(|seen| seen.moved);
+        let beats = self.heartbeats.has_beaten(node.node_id);
         let mut asked = node.partitions.iter().filter(|one| self.only.is_none_or(|o| o == **one));
         beats
             || node.node_id == self.context.membership.node()
-            || self.only.is_some() && asked.all(|one| self.done.contains(&(node.node_id, *one)))
+            || self.only.is_some()
+                && asked.all(|one| self.heartbeats.is_finished(node.node_id, *one))
     }
 
     /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.

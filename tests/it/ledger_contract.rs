@@ -6,6 +6,7 @@
 mod adoption;
 mod audits;
 mod documents;
+mod imports;
 mod journal;
 mod lookups;
 mod opening;
@@ -216,6 +217,17 @@ ledger_contract! {
         a_step_belongs_to_one_unified_serial
         a_chain_lists_its_serials_and_events_in_pages
         random_calls_about_a_step_follow_its_rules
+    }
+    imports {
+        an_imported_counter_goes_on_above_what_was_imported
+        what_did_not_come_along_is_a_gap
+        numbers_come_after_their_counter
+        an_import_that_meets_a_counter_is_undone
+        an_import_that_meets_a_number_is_undone
+        an_import_that_ends_with_an_error_is_undone
+        an_import_into_a_series_that_has_changed_is_undone
+        an_import_into_a_ledger_that_went_back_is_refused
+        a_first_touch_waits_for_the_import_that_makes_its_counter
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

@@ -174,6 +174,24 @@ pub(super) async fn insert_lines(
     rows.iter().map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?))).collect()
 }
 
+/// What an insert with ids of its own says before its values.
+pub(super) const OWN_IDS: &str = "overriding system value ";
+
+/// Ids for so many counters, which nobody else gets.
+pub(super) async fn reserve_counters(
+    conn: &mut Conn,
+    count: usize,
+) -> Result<Vec<i64>, LedgerError> {
+    let ids = sqlx::query_scalar(
+        "select nextval(pg_get_serial_sequence('counter', 'counter_id')) \
+         from generate_series(1, $1)",
+    )
+    .bind(i64::try_from(count).unwrap_or(i64::MAX))
+    .fetch_all(conn)
+    .await?;
+    Ok(ids)
+}
+
 /// Writes the new `taken`, ceiling and count of journaled values of counters locked before.
 pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
     let column = |of: fn(&Advance) -> i64| -> Vec<i64> { advances.iter().map(of).collect() };

@@ -67,6 +67,14 @@ impl Store {
     }
 }
 
+/// Lets this transaction wait for a file between its statements, and them run longer than a request
+/// may. It holds nothing that others need until its end.
+async fn allow_import(conn: &mut Conn) -> Result<(), LedgerError> {
+    allow_long_search(conn).await?;
+    sqlx::query("set local idle_in_transaction_session_timeout = '1min'").execute(conn).await?;
+    Ok(())
+}
+
 /// Lets the statements of this transaction run longer than a request may: searches through all
 /// values of a counter take as long as there are values.
 async fn allow_long_search(conn: &mut Conn) -> Result<(), LedgerError> {

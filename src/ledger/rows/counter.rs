@@ -156,6 +156,10 @@ pub enum GapReason {
     Unaccounted,
     /// Refused by the ledger's unique key before it was handed out.
     Collided,
+    /// Below the highest value that was imported, and not among what was: another system's to
+    /// explain.
+    #[serde(rename = "before-import")]
+    BeforeImport,
 }
 
 /// An entry of the gap register.

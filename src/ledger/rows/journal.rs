@@ -64,6 +64,8 @@ pub enum IssuePath {
     Redis,
     /// A transaction of the ledger.
     Database,
+    /// None of ours: another system issued it, and it was imported.
+    Imported,
 }
 
 /// One allocation with its values, ready for the journal.

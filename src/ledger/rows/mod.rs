@@ -3,6 +3,7 @@
 
 mod counter;
 mod document;
+mod import;
 mod journal;
 mod partition;
 mod reference;
@@ -11,6 +12,7 @@ mod series;
 
 pub use counter::*;
 pub use document::*;
+pub use import::*;
 pub use journal::*;
 pub use partition::*;
 pub use reference::*;

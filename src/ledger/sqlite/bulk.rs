@@ -139,6 +139,20 @@ pub(super) async fn insert_lines(
     Ok(inserted)
 }
 
+/// What an insert with ids of its own says before its values: nothing.
+pub(super) const OWN_IDS: &str = "";
+
+/// Ids for so many counters, which nobody else gets: the transaction is the only writer.
+pub(super) async fn reserve_counters(
+    conn: &mut Conn,
+    count: usize,
+) -> Result<Vec<i64>, LedgerError> {
+    let highest: i64 = sqlx::query_scalar("select coalesce(max(counter_id), 0) from counter")
+        .fetch_one(conn)
+        .await?;
+    Ok((highest + 1..).take(count).collect())
+}
+
 /// Writes the new `taken`, ceiling and count of journaled values of counters.
 pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
     for advance in advances {

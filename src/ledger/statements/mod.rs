@@ -31,7 +31,8 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{
-    Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_long_search, bulk,
+    Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
+    bulk,
 };
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -65,8 +66,9 @@ macro_rules! search {
     }};
 }
 
-// Below the macros that it uses.
+// Below the macros that they use.
 mod documents;
+mod import;
 
 /// The sixteen bytes of a node's identity.
 fn bytes(node: &NodeId) -> &[u8] {

@@ -140,7 +140,7 @@ pub(super) async fn journal_again(
 }
 
 /// The name of the counter of an entry's serial: its series, its serial, its key.
-fn name(entry: &Entry, place: usize) -> Result<(i64, String, String), LedgerError> {
+pub(super) fn name(entry: &Entry, place: usize) -> Result<(i64, String, String), LedgerError> {
     let Record { series_id, serials, counter_keys, .. } = &*entry.record;
     let nameless = || LedgerError::Refused(format!("serial {place} has no counter key"));
     let key = counter_keys.get(place).ok_or_else(nameless)?;

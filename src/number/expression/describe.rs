@@ -57,7 +57,10 @@ fn element(series: &Series, part: &Part) -> Result<Element, Inexpressible> {
             let start = series.serials[*serial].start;
             Ok(Element::new(Key::Serial, format!("{start}({width})")))
         }
-        Part::Serial { .. } => Err(cannot("template", "a serial but of so many digits")),
+        Part::Serial { figure: Figure::PLAIN, .. } => {
+            Err(cannot("template", "a serial without a width"))
+        }
+        Part::Serial { .. } => Err(cannot("template", "a serial in letters, or one that widens")),
         Part::Phase => Err(cannot("template", "the token {PHASE}")),
         Part::Check(_) => Err(cannot("template", "the token {CHECK}")),
         Part::Project => Err(cannot("template", "the token {PROJECT}")),

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::super::testing::{definition, inputs, series};
 use super::super::{
-    Inputs, Reset, RuleFormatError, RuleFormats, SerialDefinition, Series, SeriesDefinition,
-    VariableDefinition,
+    Inputs, Overflow, Reset, RuleFormatError, RuleFormats, SerialDefinition, Series,
+    SeriesDefinition, VariableDefinition,
 };
 use super::*;
 
@@ -147,7 +147,7 @@ fn json_of_another_shape_is_refused() {
 #[test]
 fn what_no_expression_holds_is_named() {
     type Edit = fn(&mut SeriesDefinition);
-    let cases: [(Edit, &str, &str); 17] = [
+    let cases: [(Edit, &str, &str); 18] = [
         (
             |d| {
                 d.template = "{SEQ:3:LOT}".into();
@@ -160,6 +160,7 @@ fn what_no_expression_holds_is_named() {
         (|d| d.template = "{CORR_TYPE}{SEQ:3}".into(), "template", "{CORR_TYPE}"),
         (|d| d.template = "{YEAR:B.E.}{SEQ:3}".into(), "template", "another era"),
         (|d| d.template = "{SEQ}".into(), "template", "without a width"),
+        (|d| d.serials[0].overflow = Overflow::Widen, "template", "widens"),
         (|d| d.template = "{YEAR}{SEQ:3}".into(), "serials[0].reset", "finest"),
         (|d| d.template = "{DATE:HH}{SEQ:3}".into(), "serials[0].reset", "time of day"),
         (|d| d.serials[0].reset = Reset::Day, "serials[0].reset", "finest"),
@@ -263,7 +264,8 @@ proptest! {
         prop_assert_eq!(&Expression::of(&second).expect("said"), &said);
         let names = first.definition().variables.keys();
         let context = names.map(|name| (name.clone(), format!("{name}7"))).collect();
-        let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
+        let date = Some(format!("{date}T21:07:59+07:00"));
+        let request = Inputs { date, context, ..inputs("T", "", "", &[]) };
         let draft = |series: &Series| series.draft(&request, Timestamp::UNIX_EPOCH);
         prop_assert_eq!(draft(&first), draft(&second));
         prop_assert_eq!(first.serials(), second.serials());
@@ -281,7 +283,8 @@ proptest! {
         let series = Series::compile(made).expect("was compiled");
         let names = series.definition().variables.keys();
         let context = names.map(|name| (name.clone(), "x".into())).collect();
-        let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
+        let date = Some(format!("{date}T21:07:59+07:00"));
+        let request = Inputs { date, context, ..inputs("T", "", "", &[]) };
         let draft = series.draft(&request, Timestamp::UNIX_EPOCH).expect("short enough");
         match RuleFormats::of(&series).expect("compiles").counter_key(&draft.rule_format()) {
             Ok(key) => prop_assert_eq!(&key, &draft.keys[0]),

@@ -1,0 +1,161 @@
+//! `numerator import`: moves in from another system (R9.5). Always reports first; writes only with
+//! `--apply`, all or nothing, and nothing while the report has problems.
+
+mod lines;
+mod progress;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::output::{print, print_json, say};
+use super::series::write_series;
+use super::session::{clock, open_ledger, open_ledger_and_catalog};
+use crate::config::Settings;
+use crate::http::LOCAL_USER;
+use crate::import::{self, Choice, Codes, Import, Problem, Report};
+use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
+use progress::Progress;
+
+/// What to move in.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// A list of numbers: a CSV file whose first line names a column `number`, or a number a line
+    pub source: String,
+    /// SOURCE holds the tables of another system instead: a postgres:// URL, a SQLite file, or a
+    /// dump of MySQL or MariaDB
+    #[arg(long)]
+    pub from_table: bool,
+    /// Of those tables read the configurations, and print or apply them as series
+    #[arg(long, requires = "from_table")]
+    pub configs: bool,
+    /// CSV file with the columns table, id, code: codes of the tables' ids
+    #[arg(long, value_name = "FILE", requires = "from_table")]
+    pub map: Option<PathBuf>,
+    /// The series that the numbers belong to
+    #[arg(long, value_name = "CODE", conflicts_with = "from_table")]
+    pub series: Option<String>,
+    /// Document type of numbers whose line names none
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "from_table")]
+    pub type_code: Option<String>,
+    /// Project of numbers whose line names none
+    #[arg(long, conflicts_with = "from_table")]
+    pub project: Option<String>,
+    /// Write; without it only report
+    #[arg(long)]
+    pub apply: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reports, and writes where it may.
+///
+/// # Errors
+/// A source that cannot be read, a report with problems, a ledger that refuses.
+pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
+    let codes = args.map.as_deref().map(Codes::read).transpose()?.unwrap_or_default();
+    if args.configs {
+        return configs(settings, &args, codes).await;
+    }
+    let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    let ImportArgs { series, type_code, project, .. } = args.clone();
+    let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into() };
+    let progress = Progress::start(&args);
+    let told = |done| progress.tell(done);
+    let import = Import {
+        ledger: &ledger,
+        catalog: &catalog,
+        choice: &choice,
+        now: clock().now(),
+        progress: &told,
+    };
+    let mut plan = if args.from_table {
+        import::plan_counters(&import, &args.source, codes).await?
+    } else {
+        import::plan_numbers(&import, Path::new(&args.source)).await?
+    };
+    let may_write = args.apply && plan.report.problems_total == 0;
+    if may_write {
+        let applied = if args.from_table {
+            import::apply_counters(&import, &plan).await
+        } else {
+            import::apply_numbers(&import, Path::new(&args.source), &plan).await
+        };
+        applied.context("nothing is imported")?;
+        plan.report.applied = true;
+        record(&ledger, &plan.report).await;
+    }
+    progress.finish();
+    if args.json {
+        print_json(&plan.report)?;
+    } else {
+        print(lines::report(&plan.report))?;
+    }
+    match plan.report.problems_total {
+        0 => Ok(()),
+        problems => bail!("{problems} problems; nothing is imported"),
+    }
+}
+
+/// Series that configurations become.
+#[derive(Serialize)]
+struct ConfigsAnswer {
+    applied: bool,
+    /// The series files' text.
+    series: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+/// Prints configurations as series files, or applies them.
+async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow::Result<()> {
+    let formats = import::read_formats(&args.source, codes).await?;
+    let may_write = args.apply && formats.problems.is_empty();
+    if may_write {
+        let change = |definition: &_| SeriesChange {
+            definition: crate::number::SeriesDefinition::clone(definition),
+            expected: Expected::Anything,
+            saved_by: LOCAL_USER.into(),
+            reason: "import".into(),
+            saved_at_us: clock().now_us(),
+        };
+        let changes: Vec<SeriesChange> = formats.definitions.iter().map(change).collect();
+        open_ledger(settings).await?.apply_series(&changes).await?;
+    }
+    let series = formats.definitions.into_iter().map(write_series).collect::<Result<_, _>>()?;
+    let answer = ConfigsAnswer { applied: may_write, series, problems: formats.problems };
+    if args.json {
+        print_json(&answer)?;
+    } else {
+        // Only series on stdout, so that it can be a file; the rest is told beside it.
+        print(&answer.series)?;
+        for problem in &answer.problems {
+            say(lines::problem(problem));
+        }
+    }
+    match answer.problems.len() {
+        0 => Ok(()),
+        problems => bail!("{problems} problems; nothing is applied"),
+    }
+}
+
+/// An event in the ledger (R5.2); without it the import stands all the same.
+async fn record(ledger: &SharedLedger, report: &Report) {
+    let Report { source, sha256, numbers, counters_total, .. } = report;
+    let event = Event {
+        at_us: clock().now_us(),
+        kind: "import".into(),
+        partition: None,
+        epoch: None,
+        node_id: None,
+        detail: serde_json::json!({
+            "source": source, "sha256": sha256, "numbers": numbers, "counters": counters_total,
+            "operator": super::session::operator(),
+        }),
+    };
+    if let Err(error) = ledger.record_event(&event).await {
+        say(format_args!("numerator: the event is not on record: {error}"));
+    }
+}

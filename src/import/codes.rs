@@ -1,0 +1,105 @@
+//! Ids of another system become codes: from its own reference tables, or from a file that says
+//! otherwise.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::ImportError;
+use super::metered::Metered;
+use super::tables::Record;
+
+/// Reference tables, and the column of each that holds the code.
+pub(super) const REFERENCE_TABLES: [(&str, &str); 6] = [
+    ("projects", "project_code"),
+    ("organizations", "organization_code"),
+    ("correspondence_types", "type_code"),
+    ("correspondence_sub_types", "sub_type_number"),
+    ("rfa_types", "type_code"),
+    ("disciplines", "discipline_code"),
+];
+
+/// Codes by table and id.
+#[derive(Clone, Debug, Default)]
+pub struct Codes {
+    said: HashMap<(String, String), String>,
+    found: HashMap<(&'static str, String), String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    table: String,
+    id: String,
+    code: String,
+}
+
+impl Codes {
+    /// Reads a CSV file with the columns `table`, `id` and `code`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or another form; the line is named.
+    pub fn read(file: &Path) -> Result<Self, ImportError> {
+        let (metered, _) = Metered::open(file)?;
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(metered);
+        let mut codes = Codes::default();
+        let mut record = csv::StringRecord::new();
+        let refused = |error: csv::Error| ImportError::form(file.display(), error);
+        let head = reader.headers().map_err(refused)?.clone();
+        while reader.read_record(&mut record).map_err(refused)? {
+            reader.get_mut().record_read();
+            let Line { table, id, code } = record.deserialize(Some(&head)).map_err(refused)?;
+            let place = format!("{}: table {table}, id {id}", file.display());
+            if codes.said.insert((table, id), code).is_some() {
+                return Err(ImportError::form(place, "stands there twice"));
+            }
+        }
+        Ok(codes)
+    }
+
+    /// Takes a row of a reference table.
+    pub(super) fn add(&mut self, record: &Record) {
+        let column = REFERENCE_TABLES.iter().find(|(table, _)| *table == record.table);
+        let code = column.and_then(|(_, column)| record.get(column));
+        if let (Some(id), Some(code)) = (record.get("id"), code) {
+            self.found.insert((record.table, id.to_owned()), code.to_owned());
+        }
+    }
+
+    /// The code of an id.
+    ///
+    /// # Errors
+    /// A sentence on where it may be said.
+    pub(super) fn code(&self, table: &'static str, id: &str) -> Result<String, String> {
+        let said = self.said.get(&(table.to_owned(), id.to_owned()));
+        let found = || self.found.get(&(table, id.to_owned()));
+        said.or_else(found).cloned().ok_or_else(|| {
+            format!("{table} has no code for id {id}; say it by --map, as `{table},{id},CODE`")
+        })
+    }
+
+    /// The code of an id that may be its own code.
+    pub(super) fn code_or_id(&self, table: &'static str, id: &str) -> String {
+        self.code(table, id).unwrap_or_else(|_| id.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_come_from_a_file() {
+        let file = tempfile::NamedTempFile::new().expect("file");
+        let text = "table,id,code\norganizations,22,คคง.\n organizations , 10 ,สคฉ.3\n";
+        std::fs::write(file.path(), text).expect("written");
+        let codes = Codes::read(file.path()).expect("codes");
+        assert_eq!(codes.code("organizations", "10").as_deref(), Ok("สคฉ.3"));
+        let missing = codes.code("organizations", "11").expect_err("missing");
+        assert!(missing.contains("organizations,11,CODE"), "{missing}");
+        std::fs::write(file.path(), "table,id,code\na,1,X\na,1,Y\n").expect("written");
+        assert!(Codes::read(file.path()).expect_err("twice").to_string().contains("twice"));
+        std::fs::write(file.path(), "table,code\na,X\n").expect("written");
+        assert!(Codes::read(file.path()).expect_err("no id").to_string().contains("id"));
+    }
+}

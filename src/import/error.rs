@@ -1,0 +1,45 @@
+//! Why an import cannot go on at all. What is wrong with one row is a problem of the report
+//! instead.
+
+use thiserror::Error;
+
+use crate::ledger::LedgerError;
+
+/// Why an import ended. Nothing is written unless the ledger says that it may be.
+#[derive(Debug, Error)]
+pub enum ImportError {
+    /// The file cannot be read.
+    #[error("{file}: {cause}")]
+    File {
+        /// Its name.
+        file: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file, or its first line, is not what an import reads.
+    #[error("{place}: {reason}")]
+    Form {
+        /// The file and line, or the option.
+        place: String,
+        /// What is wrong, and the remedy.
+        reason: String,
+    },
+    /// The database that is read does not answer as it should.
+    #[error("source: {0}")]
+    Source(#[from] sqlx::Error),
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl ImportError {
+    /// A file that cannot be read.
+    pub(super) fn file(file: &std::path::Path, cause: std::io::Error) -> Self {
+        ImportError::File { file: file.display().to_string(), cause }
+    }
+
+    /// A file or option that is not what it should be.
+    pub(super) fn form(place: impl std::fmt::Display, reason: impl std::fmt::Display) -> Self {
+        ImportError::Form { place: place.to_string(), reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,189 @@
+//! Another system's configurations as series definitions, to be looked at and applied like any
+//! series file. Never saves one.
+//!
+//! Knows `com_no_config`, a rule expression for each type, and `document_number_formats`, a
+//! template for each project and type. What such a template shows is what the series counts by, so
+//! that no two of its counters write one text.
+
+use serde_json::{Value, json};
+
+use super::ImportError;
+use super::codes::{Codes, REFERENCE_TABLES};
+use super::counters::is_deleted;
+use super::report::{Problem, ProblemKind};
+use super::tables::{Record, Source};
+use crate::number::{Expression, Series, SeriesDefinition};
+
+/// Tables of configurations.
+const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];
+
+/// Tokens that no variable stands behind, or that the language refuses with what to write instead.
+const OWN_TOKENS: [&str; 10] = [
+    "SEQ",
+    "DATE",
+    "YEAR",
+    "PREFIX",
+    "PROJECT",
+    "CORR_TYPE",
+    "TYPE_CODE",
+    "ORG",
+    "TYPE",
+    "CATEGORY",
+];
+
+/// Variables that a request may leave out: 0 says that there is none.
+const OPTIONAL: [&str; 4] = ["DISCIPLINE", "DISCIPLINE_CODE", "SUB_TYPE", "RFA_TYPE"];
+
+/// Where the system with rules reads its dates.
+const RULE_ZONE: &str = "Asia/Shanghai";
+
+/// Where the system with formats reads its years.
+const ZONE: &str = "Asia/Bangkok";
+
+/// Most characters of an organization's or discipline's code.
+const CODE_CHARS_MAX: usize = 20;
+
+/// What the configurations of another system become.
+#[derive(Clone, Debug, Default)]
+pub struct Formats {
+    /// Series, each of which compiles.
+    pub definitions: Vec<SeriesDefinition>,
+    /// Configurations that become none.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the configurations of another system from a PostgreSQL URL, a SQLite file or a MySQL dump.
+///
+/// # Errors
+/// A source that cannot be read or has no such table.
+pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, ImportError> {
+    let source = Source::of(source)?;
+    let reference = REFERENCE_TABLES.map(|(table, _)| table);
+    source
+        .read(&reference, &mut |record| {
+            codes.add(&record);
+            Ok(())
+        })
+        .await?;
+    let mut formats = Formats::default();
+    let there = source
+        .read(&FORMAT_TABLES, &mut |record| {
+            if is_deleted(&record) {
+                return Ok(());
+            }
+            let definition = match record.table {
+                "document_number_formats" => of_format(&record, &codes),
+                _ => of_rule(&record, &codes),
+            };
+            match definition {
+                Ok(definition) => formats.definitions.push(definition),
+                Err(detail) => formats.problems.push(Problem {
+                    place: record.place(),
+                    number: None,
+                    kind: ProblemKind::NotMapped,
+                    detail,
+                }),
+            }
+            Ok(())
+        })
+        .await?;
+    if there.is_empty() {
+        let why = format!("there is none of the tables {}", FORMAT_TABLES.join(", "));
+        return Err(ImportError::form(source.name(), why));
+    }
+    Ok(formats)
+}
+
+/// A rule: an expression, or the address of a service that makes the numbers.
+fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
+    let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
+    let type_code = codes.code_or_id("bill_types", needed("bill_type_id")?);
+    let rule = needed("rule_value")?;
+    if record.get("rule_type") == Some("1") {
+        return Err(format!("the numbers of {type_code} come from {rule}; no series makes them"));
+    }
+    // The expression brings the template, the variables and the serials.
+    let head = json!({
+        "code": code_of(type_code.clone(), "RULE", record),
+        "name": type_code,
+        "serves": { "types": [type_code] },
+        "template": "",
+        "timezone": RULE_ZONE,
+        "serials": [],
+    });
+    let head: SeriesDefinition = serde_json::from_value(head).map_err(|error| error.to_string())?;
+    let expression = Expression::parse(rule).map_err(|error| error.to_string())?;
+    let definition = expression.define(head).map_err(|error| error.to_string())?;
+    compiled(definition)
+}
+
+/// The code of a series, or one by the row's id where no series may be called so.
+fn code_of(code: String, kind: &str, record: &Record) -> String {
+    let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if code.len() <= 64 && code.chars().all(is_code) {
+        return code;
+    }
+    format!("{kind}-{}", record.get("id").unwrap_or("0"))
+}
+
+/// The definition, if it is one.
+fn compiled(definition: SeriesDefinition) -> Result<SeriesDefinition, String> {
+    match Series::compile(definition.clone()) {
+        Ok(_) => Ok(definition),
+        Err(error) => Err(format!("{:?}: {error}", definition.template)),
+    }
+}
+
+fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
+    let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
+    let project = codes.code("projects", needed("project_id")?)?;
+    let type_code = codes.code("correspondence_types", needed("correspondence_type_id")?)?;
+    let template = needed("format_template")?;
+    let tokens = tokens(template);
+    let shows = |names: &[&str]| tokens.iter().any(|token| names.contains(token));
+    let mut variables = serde_json::Map::new();
+    let mut counter = vec!["project"];
+    for name in tokens.iter().filter(|name| !OWN_TOKENS.contains(name)) {
+        let is_new = variables.insert((*name).to_owned(), variable(name, template)).is_none();
+        // Revisions of a document share its serial.
+        if is_new && *name != "REV" {
+            counter.push(name);
+        }
+    }
+    counter.push("type");
+    let code = code_of(format!("{project}-{type_code}"), "FORMAT", record);
+    let definition = json!({
+        "code": code,
+        "name": format!("{type_code} of {project}"),
+        "description": record.get("description").unwrap_or_default(),
+        "serves": { "types": [type_code], "projects": [project] },
+        "template": template,
+        "timezone": ZONE,
+        "unique_within": ["project", "type"],
+        "variables": variables,
+        "serials": [{
+            "counter": counter,
+            "reset": if shows(&["YEAR", "DATE"]) { "year" } else { "none" },
+        }],
+    });
+    let definition: SeriesDefinition =
+        serde_json::from_value(definition).map_err(|error| error.to_string())?;
+    compiled(definition)
+}
+
+fn variable(name: &str, template: &str) -> Value {
+    let is_optional = OPTIONAL.contains(&name);
+    json!({
+        "required": !is_optional,
+        "default": is_optional.then_some("0"),
+        // What separates the parts of a number is in none of them.
+        "excluded": template.contains('-').then_some("-"),
+        "width_max": CODE_CHARS_MAX,
+    })
+}
+
+/// Names of a template's tokens; the template itself is judged where it is compiled.
+fn tokens(template: &str) -> Vec<&str> {
+    let inner = template.split('{').skip(1).filter_map(|part| part.split_once('}'));
+    inner.map(|(token, _)| token.split(':').next().unwrap_or(token)).collect()
+}

@@ -1,0 +1,67 @@
+//! Reading a file within bounds: counts and hashes what is read, and ends where one record has no
+//! end. Knows nothing of what the bytes mean.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::ImportError;
+
+/// Most bytes of one line, record or statement's beginning.
+const RECORD_BYTES_MAX: u64 = 1_048_576;
+
+/// A file that is being read.
+pub(super) struct Metered {
+    file: File,
+    digest: Sha256,
+    bytes: u64,
+    /// Bytes read since the reader last said that it had a whole record.
+    since_record: u64,
+}
+
+impl Metered {
+    /// Opens a file and gives its first line beside it.
+    pub(super) fn open(path: &Path) -> Result<(Self, String), ImportError> {
+        let cannot = |cause| ImportError::file(path, cause);
+        let mut file = File::open(path).map_err(cannot)?;
+        let mut head = Vec::new();
+        let mut start = BufReader::new(&mut file).take(RECORD_BYTES_MAX);
+        start.read_until(b'\n', &mut head).map_err(cannot)?;
+        file.rewind().map_err(cannot)?;
+        let head = String::from_utf8_lossy(&head);
+        let head = head.strip_prefix('\u{feff}').unwrap_or(&head).trim_end().to_owned();
+        Ok((Metered { file, digest: Sha256::new(), bytes: 0, since_record: 0 }, head))
+    }
+
+    /// A record is complete.
+    pub(super) fn record_read(&mut self) {
+        self.since_record = 0;
+    }
+
+    /// Bytes read so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// SHA-256 of what was read so far, hex.
+    pub(super) fn sha256(&self) -> String {
+        let hash = self.digest.clone().finalize();
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.digest.update(&buffer[..count]);
+        self.bytes += count as u64;
+        self.since_record += count as u64;
+        if self.since_record > RECORD_BYTES_MAX {
+            let why = "a record has more than 1 MiB; is a quotation mark left open?";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,148 @@
+//! What an import finds, before anything is written.
+
+use serde::Serialize;
+
+use crate::ledger::{ImportedCounter, Span};
+
+/// Problems that are listed; more are counted.
+const PROBLEMS_LISTED_MAX: usize = 1_000;
+
+/// A checked import.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was found.
+    pub report: Report,
+    /// The counters that are concerned.
+    pub counters: Vec<ImportedCounter>,
+}
+
+/// What an import found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// The source, without its password.
+    pub source: String,
+    /// SHA-256 of a file, hex.
+    pub sha256: Option<String>,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows that are nothing to import: counters that never counted, rules that were deleted.
+    pub skipped: u64,
+    /// Numbers to be journaled.
+    pub numbers: u64,
+    /// Whether the import was applied.
+    pub applied: bool,
+    /// Counters that are concerned, by series and key; at most 1,000 are listed.
+    pub counters: Vec<CounterReport>,
+    /// How many there are.
+    pub counters_total: u64,
+    /// What keeps the import from being applied; at most 1,000 are listed.
+    pub problems: Vec<Problem>,
+    /// How many there are.
+    pub problems_total: u64,
+}
+
+impl Report {
+    /// Adds a problem.
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.problems_total += 1;
+        if self.problems.len() < PROBLEMS_LISTED_MAX {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// A counter of an import.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterReport {
+    /// Code of its series.
+    pub series: String,
+    /// Name of its serial.
+    pub serial: String,
+    /// Its key.
+    pub counter_key: String,
+    /// Whether it is made; else an earlier import made it, and left out what comes along now.
+    pub is_new: bool,
+    /// Lowest value that comes along.
+    pub first: u64,
+    /// Highest value: the counter goes on above it.
+    pub last: u64,
+    /// Numbers of it that come along; of a table of counters none does.
+    pub numbers: u64,
+    /// Values up to the highest that do not come along now: the old system issued them or skipped
+    /// them, and nothing below the highest is issued here.
+    pub missing: u64,
+    /// The first of them, at most 10 runs.
+    pub holes: Vec<Span>,
+}
+
+/// Something that keeps an import from being applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where: `line 7`, `document_sequence row 3`, or a counter.
+    pub place: String,
+    /// The number, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
+    /// What kind.
+    pub kind: ProblemKind,
+    /// What is wrong, and the remedy.
+    pub detail: String,
+}
+
+impl Problem {
+    /// Of a line of a file.
+    pub(super) fn of_line(
+        line: u64,
+        number: Option<&str>,
+        kind: ProblemKind,
+        detail: impl Into<String>,
+    ) -> Self {
+        let number = number.map(str::to_owned);
+        Problem { place: format!("line {line}"), number, kind, detail: detail.into() }
+    }
+}
+
+/// Kinds of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// Not a line of its file.
+    UnreadableLine,
+    /// No series reads the number.
+    NotRead,
+    /// Several series read the number.
+    Ambiguous,
+    /// Columns say something else than the number shows.
+    Contradiction,
+    /// The number does not show what names its counter, and no column does.
+    Missing,
+    /// A value that its serial cannot have.
+    Value,
+    /// The value stands in the source before.
+    Twice,
+    /// The journal has the number already.
+    Issued,
+    /// The ledger has the counter already.
+    CounterExists,
+    /// An id without a code.
+    NotMapped,
+}
+
+impl ProblemKind {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            ProblemKind::UnreadableLine => "unreadable-line",
+            ProblemKind::NotRead => "not-read",
+            ProblemKind::Ambiguous => "ambiguous",
+            ProblemKind::Contradiction => "contradiction",
+            ProblemKind::Missing => "missing",
+            ProblemKind::Value => "value",
+            ProblemKind::Twice => "twice",
+            ProblemKind::Issued => "issued",
+            ProblemKind::CounterExists => "counter-exists",
+            ProblemKind::NotMapped => "not-mapped",
+        }
+    }
+}

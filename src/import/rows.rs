@@ -1,0 +1,284 @@
+//! The rows of a list of numbers: a CSV file with named columns, or one number a line. Says what
+//! stands there; what it means is for `reading`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::ImportError;
+use super::metered::Metered;
+use super::report::{Problem, ProblemKind};
+
+/// Signs that may separate columns.
+const DELIMITERS: [char; 3] = [',', ';', '\t'];
+
+/// A row; what is empty is not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Its line in the file, from 1.
+    pub(super) line: u64,
+    pub(super) number: String,
+    pub(super) document_id: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) user_id: Option<String>,
+    pub(super) issued_at: Option<String>,
+    pub(super) type_code: Option<String>,
+    pub(super) project: Option<String>,
+    pub(super) phase: Option<String>,
+    /// Values of variables.
+    pub(super) context: BTreeMap<String, String>,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Number,
+    Document,
+    Date,
+    User,
+    IssuedAt,
+    Type,
+    Project,
+    Phase,
+    Variable(String),
+}
+
+impl Column {
+    fn of(name: &str, variables: &BTreeSet<String>) -> Option<Self> {
+        Some(match name {
+            "number" => Column::Number,
+            "document_id" | "document" => Column::Document,
+            "date" => Column::Date,
+            "user" => Column::User,
+            "issued_at" => Column::IssuedAt,
+            "type" => Column::Type,
+            "project" => Column::Project,
+            "phase" => Column::Phase,
+            _ if variables.contains(name) => Column::Variable(name.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+/// The rows of a file, one after the other.
+pub(super) struct Rows {
+    name: String,
+    lines: Lines,
+}
+
+enum Lines {
+    Csv { reader: Box<csv::Reader<Metered>>, columns: Vec<Column>, record: csv::ByteRecord },
+    List { reader: BufReader<Metered>, line: u64, text: Vec<u8> },
+}
+
+impl Rows {
+    /// Opens a file. Its first line says what it is: one that names a column `number` is the head
+    /// of a CSV file.
+    pub(super) fn open(path: &Path, variables: &BTreeSet<String>) -> Result<Self, ImportError> {
+        let (file, head) = Metered::open(path)?;
+        let is_head = |delimiter: &char| {
+            head.split(*delimiter).any(|name| name.trim().trim_matches('"') == "number")
+        };
+        let lines = match DELIMITERS.into_iter().find(is_head) {
+            None => Lines::List { reader: BufReader::new(file), line: 0, text: Vec::new() },
+            Some(delimiter) => {
+                let delimiter = u8::try_from(delimiter).unwrap_or(b',');
+                let mut reader = csv::ReaderBuilder::new()
+                    .delimiter(delimiter)
+                    .trim(csv::Trim::All)
+                    .from_reader(file);
+                let head =
+                    reader.headers().map_err(|error| ImportError::form(path.display(), error))?;
+                let columns = columns(head, variables).map_err(|reason| {
+                    ImportError::form(format!("{}: line 1", path.display()), reason)
+                })?;
+                Lines::Csv { reader: Box::new(reader), columns, record: csv::ByteRecord::new() }
+            }
+        };
+        Ok(Rows { name: path.display().to_string(), lines })
+    }
+
+    /// The next row, or what is wrong with it; `None` at the end. Empty lines are passed over.
+    pub(super) fn next(&mut self) -> Result<Option<Result<Row, Problem>>, ImportError> {
+        match &mut self.lines {
+            Lines::Csv { reader, columns, record } => {
+                let read = reader.read_byte_record(record);
+                reader.get_mut().record_read();
+                let line = record.position().map_or(0, csv::Position::line);
+                match read {
+                    Ok(false) => Ok(None),
+                    Ok(true) => Ok(Some(row(columns, record, line))),
+                    Err(error) => match error.kind() {
+                        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+                            let line = pos.as_ref().map_or(line, csv::Position::line);
+                            let why =
+                                format!("{len} columns, where the first line has {expected_len}");
+                            Ok(Some(Err(unreadable(line, why))))
+                        }
+                        _ => Err(ImportError::form(&self.name, error)),
+                    },
+                }
+            }
+            Lines::List { reader, line, text } => loop {
+                text.clear();
+                let count = reader.read_until(b'\n', text);
+                let count = count.map_err(|error| ImportError::form(&self.name, error))?;
+                reader.get_mut().record_read();
+                if count == 0 {
+                    return Ok(None);
+                }
+                *line += 1;
+                let Ok(text) = std::str::from_utf8(text) else {
+                    return Ok(Some(Err(unreadable(*line, "not in UTF-8"))));
+                };
+                let number = text.trim_start_matches('\u{feff}').trim();
+                if !number.is_empty() {
+                    let row = Row { line: *line, number: number.to_owned(), ..Row::default() };
+                    return Ok(Some(Ok(row)));
+                }
+            },
+        }
+    }
+
+    /// How far the file is read, and what of.
+    pub(super) fn metered(&self) -> &Metered {
+        match &self.lines {
+            Lines::Csv { reader, .. } => reader.get_ref(),
+            Lines::List { reader, .. } => reader.get_ref(),
+        }
+    }
+}
+
+/// What the columns hold.
+fn columns(head: &csv::StringRecord, variables: &BTreeSet<String>) -> Result<Vec<Column>, String> {
+    let mut columns = Vec::with_capacity(head.len());
+    for name in head {
+        let Some(column) = Column::of(name, variables) else {
+            return Err(format!(
+                "column {name:?} is not known; it may be number, document_id, date, user, \
+                 issued_at, type, project, phase or a variable of a series, such as ORIGINATOR"
+            ));
+        };
+        if columns.contains(&column) {
+            return Err(format!("column {name:?} stands there twice"));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn row(columns: &[Column], record: &csv::ByteRecord, line: u64) -> Result<Row, Problem> {
+    let mut row = Row { line, ..Row::default() };
+    for (column, value) in columns.iter().zip(record) {
+        let Ok(value) = std::str::from_utf8(value) else {
+            return Err(unreadable(line, "not in UTF-8"));
+        };
+        if value.is_empty() {
+            continue;
+        }
+        let value = value.to_owned();
+        match column {
+            Column::Number => row.number = value,
+            Column::Document => row.document_id = Some(value),
+            Column::Date => row.date = Some(value),
+            Column::User => row.user_id = Some(value),
+            Column::IssuedAt => row.issued_at = Some(value),
+            Column::Type => row.type_code = Some(value),
+            Column::Project => row.project = Some(value),
+            Column::Phase => row.phase = Some(value),
+            Column::Variable(name) => {
+                row.context.insert(name.clone(), value);
+            }
+        }
+    }
+    if row.number.is_empty() {
+        return Err(unreadable(line, "the column `number` is empty"));
+    }
+    Ok(row)
+}
+
+fn unreadable(line: u64, detail: impl Into<String>) -> Problem {
+    Problem::of_line(line, None, ProblemKind::UnreadableLine, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Result<Vec<Result<Row, Problem>>, ImportError> {
+        let file = tempfile::NamedTempFile::new().expect("file");
+        std::fs::write(file.path(), text).expect("written");
+        let variables = BTreeSet::from(["單位".to_owned(), "REV".to_owned()]);
+        let mut rows = Rows::open(file.path(), &variables)?;
+        let mut read = Vec::new();
+        while let Some(row) = rows.next()? {
+            read.push(row);
+        }
+        assert_eq!(rows.metered().bytes(), text.len() as u64);
+        Ok(read)
+    }
+
+    #[test]
+    fn a_list_has_one_number_a_line() {
+        let rows = read("\u{feff}คคง.-1\r\n\n  A-2  \nA-3".as_bytes()).expect("rows");
+        let numbers: Vec<_> =
+            rows.iter().map(|row| row.as_ref().map(|row| (row.line, &*row.number))).collect();
+        assert_eq!(numbers, [Ok((1, "คคง.-1")), Ok((3, "A-2")), Ok((4, "A-3"))]);
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names_whatever_separates_them() {
+        for (separator, quote) in [(",", "\""), (";", ""), ("\t", "")] {
+            let head =
+                ["document", "number", "單位", "date", "issued_at", "user", "type", "project"];
+            let values = ["D1", "HT-1", "甲", "2024-01-22", "2024-01-22 10:00", "ann", "HT", "P1"];
+            let line = |fields: [&str; 8]| {
+                fields.map(|field| format!("{quote}{field}{quote}")).join(separator)
+            };
+            let text = format!("\u{feff}{}\n{}\n", line(head), line(values));
+            let rows = read(text.as_bytes()).expect("rows");
+            let row = rows[0].as_ref().expect("a row");
+            assert_eq!((row.line, &*row.number), (2, "HT-1"));
+            assert_eq!(row.context["單位"], "甲");
+            for (field, value) in [
+                (&row.document_id, "D1"),
+                (&row.date, "2024-01-22"),
+                (&row.issued_at, "2024-01-22 10:00"),
+                (&row.user_id, "ann"),
+                (&row.type_code, "HT"),
+                (&row.project, "P1"),
+            ] {
+                assert_eq!(field.as_deref(), Some(value));
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_line_is_told_and_the_next_is_read() {
+        let rows = read(b"number,date\nA-1,2024-01-22\nA-2\nA-3,\n\xff,\n,2024-01-22\n");
+        let rows = rows.expect("rows");
+        assert!(rows[0].is_ok() && rows[2].as_ref().is_ok_and(|row| row.date.is_none()));
+        for (index, place, detail) in
+            [(1, "line 3", "1 columns"), (3, "line 5", "UTF-8"), (4, "line 6", "number")]
+        {
+            let problem = rows[index].as_ref().expect_err("broken");
+            assert!(problem.place == place && problem.detail.contains(detail), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_not_understood_is_refused_with_its_column() {
+        for (head, told) in [("number,colour\n", "colour"), ("number,date,date\n", "twice")] {
+            let refused = read(head.as_bytes()).expect_err("refused").to_string();
+            assert!(refused.contains("line 1") && refused.contains(told), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_quotation_mark_left_open_does_not_fill_the_memory() {
+        let mut text = b"number,date\n\"A-1,2024-01-22\n".to_vec();
+        text.resize(4 << 20, b'x');
+        let refused = read(&text).expect_err("refused").to_string();
+        assert!(refused.contains("quotation mark"), "{refused}");
+    }
+}

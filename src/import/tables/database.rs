@@ -1,0 +1,103 @@
+//! Tables of a database, read in one transaction that writes nothing: all of them as they are at
+//! one moment. Every column comes as text, so that no number loses a digit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
+
+use super::Record;
+use crate::import::ImportError;
+
+/// What is done with each row.
+type Each<'a> = dyn FnMut(Record) -> Result<(), ImportError> + Send + 'a;
+
+/// Reads tables of a PostgreSQL database, as the search path of its user finds them.
+pub(super) async fn postgres(
+    url: &str,
+    tables: &[&'static str],
+    each: &mut Each<'_>,
+) -> Result<BTreeSet<&'static str>, ImportError> {
+    let mut conn = PgConnection::connect(url).await?;
+    let mut tx = conn.begin_with("begin isolation level repeatable read read only").await?;
+    let mut there = BTreeSet::new();
+    for table in tables {
+        let columns: Vec<String> = sqlx::query_scalar(
+            "select attname::text from pg_attribute where attrelid = to_regclass($1) \
+             and attnum > 0 and not attisdropped order by attnum",
+        )
+        .bind(table)
+        .fetch_all(&mut *tx)
+        .await?;
+        if columns.is_empty() {
+            continue;
+        }
+        there.insert(*table);
+        let texts: Vec<String> =
+            columns.iter().map(|name| format!("{}::text", quote(name))).collect();
+        let select = format!("select {} from {table}", texts.join(", "));
+        let columns = lower(&columns);
+        let mut rows = sqlx::query(AssertSqlSafe(select)).fetch(&mut *tx);
+        let mut row_number = 0;
+        while let Some(row) = rows.try_next().await? {
+            row_number += 1;
+            let values = (0..columns.len()).map(|place| row.try_get(place));
+            let values = values.collect::<Result<_, _>>()?;
+            each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
+        }
+    }
+    tx.rollback().await?;
+    conn.close().await?;
+    Ok(there)
+}
+
+/// Reads tables of a SQLite file.
+pub(super) async fn sqlite(
+    path: &str,
+    tables: &[&'static str],
+    each: &mut Each<'_>,
+) -> Result<BTreeSet<&'static str>, ImportError> {
+    let options = SqliteConnectOptions::new().filename(path).read_only(true);
+    let mut conn: SqliteConnection = options.connect().await?;
+    let mut tx = conn.begin().await?;
+    let mut there = BTreeSet::new();
+    for table in tables {
+        let columns: Vec<String> =
+            sqlx::query_scalar("select name from pragma_table_info($1) order by cid")
+                .bind(table)
+                .fetch_all(&mut *tx)
+                .await?;
+        if columns.is_empty() {
+            continue;
+        }
+        there.insert(*table);
+        let texts: Vec<String> =
+            columns.iter().map(|name| format!("cast({} as text)", quote(name))).collect();
+        let select = format!("select {} from {table}", texts.join(", "));
+        let columns = lower(&columns);
+        let mut rows = sqlx::query(AssertSqlSafe(select)).fetch(&mut *tx);
+        let mut row_number = 0;
+        while let Some(row) = rows.try_next().await? {
+            row_number += 1;
+            let values = (0..columns.len()).map(|place| row.try_get(place));
+            let values = values.collect::<Result<_, _>>()?;
+            each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
+        }
+    }
+    tx.rollback().await?;
+    conn.close().await?;
+    Ok(there)
+}
+
+/// A column's name as a statement holds it: whatever it is, it stays a name.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Names of columns as every source gives them.
+fn lower(columns: &[String]) -> Arc<[String]> {
+    columns.iter().map(|name| name.to_lowercase()).collect()
+}

@@ -1,0 +1,183 @@
+//! What a source says of each counter, added up while it is read.
+
+use std::collections::BTreeMap;
+
+use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
+use super::runs::Runs;
+use super::{Import, ImportError};
+use crate::allocator::ServedSeries;
+use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
+use crate::number::Serial;
+
+/// Most runs of values that are held, over all counters: about 100 MB at worst.
+const RUNS_MAX: usize = 1_000_000;
+/// Counters that are listed; more are counted.
+const COUNTERS_LISTED_MAX: usize = 1_000;
+/// Gaps that the ledger is asked for of one counter.
+const GAPS_ASKED: u32 = 10_000;
+/// Holes that are listed of a counter; more are counted.
+const HOLES_LISTED_MAX: usize = 10;
+
+/// Counters by the code of their series, the name of their serial and their key.
+#[derive(Default)]
+pub(super) struct Tally {
+    counters: BTreeMap<(String, String, String), Counted>,
+    runs: usize,
+}
+
+struct Counted {
+    series_id: i64,
+    version: u32,
+    start: u64,
+    step: u64,
+    /// Places of the values that come along.
+    runs: Runs,
+    /// Highest place that was issued, whether its number comes along or not.
+    highest: u64,
+}
+
+impl Tally {
+    /// Notes a value of a number; false where the counter has it already.
+    ///
+    /// # Errors
+    /// `Form` where the values are too scattered for the memory that an import may take.
+    pub(super) fn number(
+        &mut self,
+        served: &ServedSeries,
+        serial: &Serial,
+        key: &str,
+        value: u64,
+    ) -> Result<bool, ImportError> {
+        let place = (value - serial.start) / serial.step;
+        let counted = self.counter(served, serial, key);
+        counted.highest = counted.highest.max(place);
+        let before = counted.runs.len();
+        let is_new = counted.runs.insert(place);
+        let after = counted.runs.len();
+        self.runs = self.runs + after - before;
+        if self.runs > RUNS_MAX {
+            let why = "the values have more than 1,000,000 holes; import fewer counters at a time";
+            return Err(ImportError::form("the source", why));
+        }
+        Ok(is_new)
+    }
+
+    /// Notes that a counter has counted up to a place of its step; its highest counts.
+    pub(super) fn counted_upto(
+        &mut self,
+        served: &ServedSeries,
+        serial: &Serial,
+        key: &str,
+        place: u64,
+    ) {
+        let counted = self.counter(served, serial, key);
+        counted.highest = counted.highest.max(place);
+    }
+
+    fn counter(&mut self, served: &ServedSeries, serial: &Serial, key: &str) -> &mut Counted {
+        let code = served.version.definition.code.clone();
+        self.counters.entry((code, serial.name.clone(), key.to_owned())).or_insert_with(|| {
+            Counted {
+                series_id: served.version.series_id,
+                version: served.version.version,
+                start: serial.start,
+                step: serial.step,
+                runs: Runs::default(),
+                highest: 0,
+            }
+        })
+    }
+
+    /// The plan: counters that the ledger has already are problems of it.
+    pub(super) async fn plan(
+        self,
+        import: &Import<'_>,
+        mut report: Report,
+    ) -> Result<Plan, ImportError> {
+        let mut counters = Vec::with_capacity(self.counters.len());
+        report.counters_total = self.counters.len() as u64;
+        for ((series, serial, key), counted) in self.counters {
+            let there = import.ledger.counter(counted.series_id, &serial, &key).await?;
+            let open = match &there {
+                Some(there) => Some(open(import.ledger, there).await?),
+                None => None,
+            };
+            if let (Some(there), Some(open)) = (&there, &open)
+                && !counted.fills(open)
+            {
+                report.add(Problem {
+                    place: format!("series {series}, counter {key}"),
+                    number: None,
+                    kind: ProblemKind::CounterExists,
+                    detail: format!(
+                        "it is in use here already, at {}; only numbers that an earlier import \
+                         left out of it may be added: leave the others out, or import into a \
+                         series that has issued nothing yet",
+                        there.taken
+                    ),
+                });
+            }
+            if report.counters.len() < COUNTERS_LISTED_MAX {
+                report.counters.push(counted.report(&series, &serial, &key, open.is_none()));
+            }
+            counters.push(ImportedCounter {
+                series_id: counted.series_id,
+                serial,
+                key,
+                version: counted.version,
+                start: counted.start,
+                step: counted.step,
+                highest: counted.value(counted.highest),
+            });
+        }
+        Ok(Plan { report, counters })
+    }
+}
+
+/// Values that an earlier import left open, as far as they can be listed.
+async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, ImportError> {
+    let filter = GapFilter {
+        counter_id: Some(counter.counter_id),
+        reason: Some(GapReason::BeforeImport),
+        limit: GAPS_ASKED,
+        ..GapFilter::default()
+    };
+    Ok(ledger.gaps(&filter).await?)
+}
+
+impl Counted {
+    /// Whether all that comes along is open. Past the gaps that are asked for the ledger itself
+    /// will tell.
+    fn fills(&self, open: &[Gap]) -> bool {
+        if self.runs.count() == 0 || open.len() >= GAPS_ASKED as usize {
+            return self.runs.count() > 0;
+        }
+        let holds = |gap: &Gap, (first, last): (u64, u64)| {
+            gap.step == self.step
+                && gap.span.first <= self.value(first)
+                && self.value(last) <= gap.span.last
+        };
+        self.runs.iter().all(|run| open.iter().any(|gap| holds(gap, run)))
+    }
+
+    fn value(&self, place: u64) -> u64 {
+        self.start + place * self.step
+    }
+
+    fn report(&self, series: &str, serial: &str, key: &str, is_new: bool) -> CounterReport {
+        let span = |(first, last)| Span { first: self.value(first), last: self.value(last) };
+        let holes = self.runs.holes().take(HOLES_LISTED_MAX).map(span).collect();
+        let (first, _) = self.runs.ends().unwrap_or((0, 0));
+        CounterReport {
+            series: series.to_owned(),
+            serial: serial.to_owned(),
+            counter_key: key.to_owned(),
+            is_new,
+            first: self.value(first),
+            last: self.value(self.highest),
+            numbers: self.runs.count(),
+            missing: self.highest + 1 - self.runs.count(),
+            holes,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What another system has issued, on its way into the ledger (R9.5).
+
+use super::Entry;
+
+/// A counter that another system has counted so far.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImportedCounter {
+    /// Its series.
+    pub series_id: i64,
+    /// Name of its serial.
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// Version of the series by which the name was made.
+    pub version: u32,
+    /// First value of the serial.
+    pub start: u64,
+    /// Distance between values.
+    pub step: u64,
+    /// The highest value that was issued, on the serial's step: a counter that is new goes on above
+    /// it.
+    pub highest: u64,
+}
+
+/// Entries of an import, chunk by chunk, so that no more than one chunk is held at once. Their
+/// counter ids and their places in the ledger are not looked at: both are made by the import. An
+/// error undoes the import; it is a sentence for the operator.
+pub type ImportedEntries<'a> = dyn Iterator<Item = Result<Vec<Entry>, String>> + Send + 'a;
+
+/// What an import has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Counters made.
+    pub counters: u64,
+    /// Numbers journaled.
+    pub numbers: u64,
+}

@@ -1,0 +1,340 @@
+//! The way in for what another system has issued: counters that are new here, and their numbers,
+//! all or nothing (R9.5).
+//!
+//! Never touches the row of a counter that is there: whatever changes one does so between two
+//! epochs of its partition (F20). A new one stands in epoch 0, older than any: its first touch goes
+//! on above what was imported. So nobody has to stop, and no epoch has to end. Of a counter that is
+//! there, only numbers can come that an earlier import has left out: they are below all that is
+//! issued here, and their rows shrink its gap like any late row.
+
+use std::collections::{BTreeSet, HashMap};
+
+use async_trait::async_trait;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::counters::by_name;
+use super::entries::{self, Verdict};
+use super::gaps::{self, Loss};
+use super::restored::name;
+use super::{Conn, Db, Engine, Store, allow_import, bulk, bytes, commit, partitions};
+use crate::ledger::columns::{self, hash64, signed, small, unsigned_small};
+use crate::ledger::patience::Patience;
+use crate::ledger::{
+    At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, Imports, IssuePath,
+    LedgerError, PartitionState,
+};
+use crate::node::NodeId;
+
+/// Rows per statement: far below what an engine takes as parameters.
+const ROWS_PER_STATEMENT: usize = 500;
+
+#[async_trait]
+impl Imports for Engine {
+    async fn import(
+        &self,
+        node: NodeId,
+        counters: &[ImportedCounter],
+        chunks: &mut ImportedEntries<'_>,
+    ) -> Result<Imported, LedgerError> {
+        search!(self, store => import(&store, node, counters, chunks))
+    }
+
+    async fn issued(&self, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
+        call!(self, store => issued(&store, numbers))
+    }
+}
+
+/// See [`crate::ledger::Imports::import`].
+async fn import(
+    store: &Store,
+    node: NodeId,
+    counters: &[ImportedCounter],
+    chunks: &mut ImportedEntries<'_>,
+) -> Result<Imported, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    allow_import(&mut tx).await?;
+    // Two that fill one gap would each put back what the other took out.
+    let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
+    bulk::lock_names(&mut tx, &[one_at_a_time]).await?;
+    let mut plan = Plan::of(&mut tx, counters).await?;
+    let mut numbers = 0;
+    for chunk in chunks {
+        let mut chunk = chunk.map_err(LedgerError::Refused)?;
+        plan.place(&mut chunk)?;
+        write(&mut tx, node, &chunk, now_us).await?;
+        numbers += chunk.len() as u64;
+    }
+    // Last, and by name like every other caller: who needs one of these counters meanwhile waits
+    // for these statements only.
+    let mut order: Vec<&ImportedCounter> = counters.iter().collect();
+    order.sort_unstable();
+    let (made, filled): (Vec<_>, Vec<_>) =
+        order.into_iter().partition(|counter| plan.target(counter).open.is_none());
+    for rows in made.chunks(ROWS_PER_STATEMENT) {
+        create(store, &mut tx, node, &plan, rows, now_us).await?;
+    }
+    for counter in &made {
+        note_gaps(&mut tx, counter, plan.target(counter), now_us).await?;
+    }
+    for counter in filled {
+        must_be_filled(&mut tx, counter, plan.target(counter)).await?;
+    }
+    commit(tx).await?;
+    Ok(Imported { counters: made.len() as u64, numbers })
+}
+
+/// Where the parts of an import belong.
+struct Plan {
+    /// Partition of each series.
+    homes: HashMap<i64, u32>,
+    /// Counters by name.
+    targets: HashMap<(i64, String, String), Target>,
+}
+
+/// A counter of an import.
+#[derive(Clone, Copy)]
+struct Target {
+    counter_id: i64,
+    /// How many of its values came along.
+    count: u64,
+    /// How many values an earlier import left open; `None` for a counter that is to be made.
+    open: Option<i64>,
+}
+
+impl Plan {
+    /// The partitions, the counters that are there, and ids for the others.
+    async fn of(conn: &mut Conn, counters: &[ImportedCounter]) -> Result<Self, LedgerError> {
+        let homes = homes(conn, counters).await?;
+        let mut targets = HashMap::with_capacity(counters.len());
+        let mut missing = Vec::new();
+        for counter in counters {
+            match open(conn, counter).await? {
+                Some((counter_id, open)) => {
+                    let target = Target { counter_id, count: 0, open: Some(open) };
+                    targets.insert(name_of(counter), target);
+                }
+                None => missing.push(name_of(counter)),
+            }
+        }
+        let ids = bulk::reserve_counters(conn, missing.len()).await?;
+        let made = ids.into_iter().map(|counter_id| Target { counter_id, count: 0, open: None });
+        targets.extend(missing.into_iter().zip(made));
+        Ok(Plan { homes, targets })
+    }
+
+    fn target(&self, counter: &ImportedCounter) -> Target {
+        self.targets[&name_of(counter)]
+    }
+
+    /// Gives entries their counters and their place in the ledger.
+    fn place(&mut self, entries: &mut [Entry]) -> Result<(), LedgerError> {
+        for entry in entries {
+            for place in 0..entry.taken.len() {
+                let Some(target) = self.targets.get_mut(&name(entry, place)?) else {
+                    let why = "belongs to a counter that the import does not name";
+                    return Err(LedgerError::Refused(format!("{} {why}", entry.number)));
+                };
+                target.count += 1;
+                entry.taken[place].counter_id = target.counter_id;
+            }
+            entry.at = At { partition: self.homes[&entry.record.series_id], epoch: 0 };
+            entry.path = IssuePath::Imported;
+        }
+        Ok(())
+    }
+}
+
+fn name_of(counter: &ImportedCounter) -> (i64, String, String) {
+    (counter.series_id, counter.serial.clone(), counter.key.clone())
+}
+
+/// Id of a counter that is there, and how many of its values an earlier import left open.
+async fn open(
+    conn: &mut Conn,
+    counter: &ImportedCounter,
+) -> Result<Option<(i64, i64)>, LedgerError> {
+    let row = sqlx::query(
+        "select c.counter_id, (select cast(coalesce(sum((g.last_value - g.first_value) / g.step \
+         + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id \
+         and g.reason = 'before-import') as open \
+         from counter c where c.series_id = $1 and c.serial = $2 and c.key = $3",
+    )
+    .bind(counter.series_id)
+    .bind(&counter.serial)
+    .bind(&counter.key)
+    .fetch_optional(conn)
+    .await?;
+    row.map(|row| Ok((row.try_get("counter_id")?, row.try_get("open")?))).transpose()
+}
+
+/// A counter that is there keeps its row as it is: all that came along of it must have been open.
+async fn must_be_filled(
+    conn: &mut Conn,
+    counter: &ImportedCounter,
+    target: Target,
+) -> Result<(), LedgerError> {
+    let left = open(conn, counter).await?.map_or(0, |(_, open)| open);
+    let filled = target.open.unwrap_or(0) - left;
+    if target.count > 0 && filled == signed(target.count, "count")? {
+        return Ok(());
+    }
+    let why = "is there, and an import adds nothing but what an earlier one left out of it";
+    Err(LedgerError::Refused(format!("counter {} {why}", counter.key)))
+}
+
+/// The partitions of the series, which stay as they are until the transaction ends.
+///
+/// # Errors
+/// `Refused` where a series has another version by now, since a counter of it may have another
+/// name; and where its partition is held.
+async fn homes(
+    conn: &mut Conn,
+    counters: &[ImportedCounter],
+) -> Result<HashMap<i64, u32>, LedgerError> {
+    let versions: BTreeSet<(i64, u32)> =
+        counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
+    let mut homes = HashMap::with_capacity(versions.len());
+    for (series_id, version) in versions {
+        let row = sqlx::query(for_share!(
+            "select partition, active_version from series where series_id = $1"
+        ))
+        .bind(series_id)
+        .fetch_optional(&mut *conn)
+        .await?;
+        let none = || LedgerError::Refused(format!("there is no series {series_id}"));
+        let row = row.ok_or_else(none)?;
+        let active = unsigned_small(row.try_get("active_version")?, "series.active_version")?;
+        if active != version {
+            let why = "has just been changed; look at the report again";
+            return Err(LedgerError::Refused(format!("series {series_id} {why}")));
+        }
+        let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
+        // A ledger that went back may have forgotten the very counters that would be new.
+        if partitions::read(conn, partition).await?.state == PartitionState::Held {
+            let why = "is held; release it first, see `numerator reconcile --ledger-restored`";
+            return Err(LedgerError::Refused(format!("partition {partition} {why}")));
+        }
+        homes.insert(series_id, partition);
+    }
+    Ok(homes)
+}
+
+/// Writes the journal's rows of a chunk.
+///
+/// # Errors
+/// `Refused` where a number or a value stands in the journal already.
+async fn write(
+    conn: &mut Conn,
+    node: NodeId,
+    chunk: &[Entry],
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    if chunk.is_empty() {
+        return Ok(());
+    }
+    let chunk: Vec<&Entry> = chunk.iter().collect();
+    let lines = entries::lines(&chunk)?;
+    let judged = entries::write(conn, node, now_us, lines, chunk.len()).await?;
+    let refused = judged.verdicts.iter().position(|verdict| *verdict != Verdict::Written);
+    match refused {
+        None => Ok(()),
+        Some(index) => {
+            let why = "the journal has it already; nothing is imported";
+            Err(LedgerError::Refused(format!("number {}: {why}", chunk[index].number)))
+        }
+    }
+}
+
+/// Makes counters that nobody has touched.
+///
+/// # Errors
+/// `Refused` where one is there.
+async fn create(
+    store: &Store,
+    conn: &mut Conn,
+    node: NodeId,
+    plan: &Plan,
+    rows: &[&ImportedCounter],
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    let mut values = Vec::with_capacity(rows.len());
+    for counter in rows {
+        let step = columns::step(counter.step)?;
+        values.push((
+            counter,
+            plan.target(counter).counter_id,
+            small(plan.homes[&counter.series_id], "partition")?,
+            signed(counter.start, "start")? - step,
+            signed(counter.highest, "highest")?,
+            step,
+        ));
+    }
+    let mut query = QueryBuilder::<Db>::new(
+        "insert into counter (counter_id, series_id, serial, key, partition_id, epoch, origin, \
+         start_value, taken, ceiling, step, seeded_by, seeded_at_us) ",
+    );
+    query.push(bulk::OWN_IDS);
+    query.push_values(
+        values,
+        |mut row, (counter, counter_id, partition, origin, highest, step)| {
+            row.push_bind(counter_id).push_bind(counter.series_id).push_bind(&counter.serial);
+            row.push_bind(&counter.key).push_bind(partition).push_bind(0_i64).push_bind(origin);
+            row.push_bind(highest).push_bind(highest).push_bind(highest).push_bind(step);
+            row.push_bind(bytes(&node)).push_bind(now_us);
+        },
+    );
+    // Somebody else may be creating one: the insert waits for that transaction, then leaves it out.
+    query.push(" on conflict do nothing");
+    let done = query.build().persistent(false).execute(conn).await?;
+    if done.rows_affected() == rows.len() as u64 {
+        return Ok(());
+    }
+    for counter in rows {
+        let ImportedCounter { series_id, serial, key, .. } = counter;
+        if let Some(there) = by_name(store, *series_id, serial, key).await? {
+            let why = "an import never changes a counter; look at the report again";
+            let taken = there.taken;
+            return Err(LedgerError::Refused(format!("counter {key} is there, at {taken}: {why}")));
+        }
+    }
+    Err(LedgerError::Conflict("a counter appeared and went; import again".into()))
+}
+
+/// Registers every value up to the highest that did not come along.
+async fn note_gaps(
+    conn: &mut Conn,
+    counter: &ImportedCounter,
+    target: Target,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    let Target { counter_id, count, .. } = target;
+    let step = signed(counter.step, "step")?;
+    let (after, upto) =
+        (signed(counter.start, "start")? - step, signed(counter.highest, "highest")?);
+    if step.checked_mul(signed(count, "count")?) == Some(upto - after) {
+        return Ok(());
+    }
+    let reason = GapReason::BeforeImport;
+    let loss = Loss { counter_id, after, upto, step, reason, epoch: 0 };
+    gaps::register_holes(conn, loss, now_us).await
+}
+
+/// See [`crate::ledger::Imports::issued`].
+async fn issued(store: &Store, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
+    let mut there = BTreeSet::new();
+    for numbers in numbers.chunks(ROWS_PER_STATEMENT) {
+        let mut query = QueryBuilder::<Db>::new("with asked (number, scope) as (");
+        query.push_values(numbers, |mut row, (number, scope)| {
+            row.push_bind(number).push_bind(scope);
+        });
+        query.push(
+            ") select j.number, j.scope from asked a \
+             join journal j on j.number = a.number and j.scope = a.scope",
+        );
+        for row in query.build().persistent(false).fetch_all(&store.reader).await? {
+            there.insert((row.try_get("number")?, row.try_get("scope")?));
+        }
+    }
+    Ok(numbers.iter().map(|number| there.contains(number)).collect())
+}

@@ -1,0 +1,243 @@
+//! Moving in: counters that are new to the ledger, and their numbers, all or nothing.
+
+use numerator::ledger::{
+    Closing, Entry, ImportedCounter, IssuePath, JournalFilter, LedgerError, Seed, SeriesVersion,
+};
+use numerator::number::NUMBER_MAX;
+
+use super::setup::change;
+use super::world::{PARTITION, World, at, entry, seed, with};
+
+/// A series in the partition that the cases use.
+async fn series(world: &World) -> SeriesVersion {
+    for index in 0.. {
+        let change = change(&format!("S{index}"), "A-{SEQ}");
+        let saved = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
+        if saved.partition == PARTITION {
+            return saved;
+        }
+    }
+    unreachable!("series are spread over all partitions")
+}
+
+fn counter(series: &SeriesVersion, key: &str, highest: u64) -> ImportedCounter {
+    ImportedCounter {
+        series_id: series.series_id,
+        serial: "SEQ".into(),
+        key: key.into(),
+        version: series.version,
+        start: 1,
+        step: 1,
+        highest,
+    }
+}
+
+/// A number of a counter, `key-value`.
+fn number(series: &SeriesVersion, key: &str, value: u64) -> Entry {
+    let mut entry = with(entry(at(0), 0, value), |record| {
+        record.series_id = series.series_id;
+        record.version = series.version;
+        record.mask = format!("{key}-{{0}}");
+        record.counter_keys = vec![key.into()];
+    });
+    entry.number = format!("{key}-{value}");
+    entry
+}
+
+async fn import(
+    world: &World,
+    counters: &[ImportedCounter],
+    chunks: Vec<Result<Vec<Entry>, String>>,
+) -> Result<u64, LedgerError> {
+    let chunks = &mut chunks.into_iter();
+    Ok(world.ledger.import(world.node, counters, chunks).await?.numbers)
+}
+
+fn seed_of(series: &SeriesVersion, key: &str) -> Seed {
+    Seed { series_id: series.series_id, max: NUMBER_MAX, ..seed(key) }
+}
+
+async fn nothing_is_there(world: &World) {
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
+    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), []);
+}
+
+pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: World) {
+    let series = series(&world).await;
+    // Epochs that closed at the ceiling before say nothing of a counter that was not there.
+    world.redis_epoch(Closing::Exact).await;
+    world.redis_epoch(Closing::Ceiling).await;
+    let chunks = vec![
+        Ok(vec![number(&series, "a", 2), number(&series, "b", 1)]),
+        Ok(Vec::new()),
+        Ok(vec![number(&series, "a", 1)]),
+    ];
+    let counters = [counter(&series, "b", 1), counter(&series, "a", 2), counter(&series, "c", 9)];
+    assert_eq!(import(&world, &counters, chunks).await.unwrap(), 3);
+    let now = at(world.partition().await.epoch);
+    for (key, highest) in [("a", 2), ("b", 1), ("c", 9)] {
+        let (_, value, ceiling) = world.seed(now, &seed_of(&series, key)).await;
+        assert_eq!((value, ceiling), (highest, highest + 10), "{key}");
+    }
+    world.redis_epoch(Closing::Ceiling).await;
+    let now = at(world.partition().await.epoch);
+    let (_, value, _) = world.seed(now, &seed_of(&series, "a")).await;
+    assert_eq!(value, 12, "from its first touch on it is a counter like any other");
+    world.verify().await;
+    let filter = JournalFilter { number: Some("a-2".into()), ..JournalFilter::default() };
+    let found = world.ledger.find(&filter).await.unwrap();
+    assert_eq!(found.len(), 1);
+    let Entry { path, at: place, .. } = &found[0].entry;
+    assert_eq!((*path, *place), (IssuePath::Imported, at(0)));
+    let asked = [("a-2", ""), ("a-3", ""), ("a-2", "elsewhere"), ("b-1", "")];
+    let asked = asked.map(|(number, scope)| (number.to_owned(), scope.to_owned()));
+    assert_eq!(world.ledger.issued(&asked).await.unwrap(), [true, false, false, true]);
+}
+
+pub(super) async fn what_did_not_come_along_is_a_gap(world: World) {
+    let series = series(&world).await;
+    let chunks = vec![Ok(vec![number(&series, "a", 3), number(&series, "a", 6)])];
+    import(&world, &[counter(&series, "a", 8)], chunks).await.unwrap();
+    let row = world.ledger.counters(0, 10).await.unwrap().remove(0);
+    let reason = || "BeforeImport".to_owned();
+    let expected = [(1, 2, reason()), (4, 5, reason()), (7, 8, reason())];
+    assert_eq!(world.gaps(row.counter_id).await, expected);
+    world.verify().await;
+    // A first touch registers nothing a second time.
+    let now = world.redis_epoch(Closing::Exact).await;
+    world.seed(now, &seed_of(&series, "a")).await;
+    assert_eq!(world.gaps(row.counter_id).await, expected);
+    world.verify().await;
+}
+
+/// Goal: of a counter that came alone the numbers may follow, also once it is in use. Method: some
+/// of the values that were left open, then one that was never open.
+pub(super) async fn numbers_come_after_their_counter(world: World) {
+    let series = series(&world).await;
+    let counters = [counter(&series, "a", 9)];
+    import(&world, &counters, Vec::new()).await.unwrap();
+    let now = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, value, _) = world.seed(now, &seed_of(&series, "a")).await;
+    assert_eq!(value, 9);
+    let mut issued = number(&series, "a", 10);
+    issued.taken[0].counter_id = counter_id;
+    issued.at = now;
+    world.append(&[issued]).await;
+    let before = world.ledger.counters(0, 10).await.unwrap();
+    let chunks = vec![Ok(vec![number(&series, "a", 9), number(&series, "a", 4)])];
+    assert_eq!(import(&world, &counters, chunks).await.unwrap(), 2);
+    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before, "its row stays as it is");
+    let gaps = |spans: &[(u64, u64)]| {
+        let reason = || "BeforeImport".to_owned();
+        spans.iter().map(|(first, last)| (*first, *last, reason())).collect::<Vec<_>>()
+    };
+    assert_eq!(world.gaps(counter_id).await, gaps(&[(1, 3), (5, 8)]));
+    for (value, open) in [(4, false), (10, false), (11, false), (5, true)] {
+        let chunks = vec![Ok(vec![number(&series, "a", value)])];
+        let imported = import(&world, &counters, chunks).await;
+        assert_eq!(imported.is_ok(), open, "{value}: {imported:?}");
+    }
+    assert_eq!(world.gaps(counter_id).await, gaps(&[(1, 3), (6, 8)]));
+    world.verify().await;
+}
+
+pub(super) async fn an_import_that_meets_a_counter_is_undone(world: World) {
+    let series = series(&world).await;
+    let now = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(now, &seed_of(&series, "b")).await;
+    let before = world.ledger.counters(0, 10).await.unwrap();
+    let chunks = vec![Ok(vec![number(&series, "a", 1), number(&series, "b", 50)])];
+    let counters = [counter(&series, "a", 1), counter(&series, "b", 50)];
+    let refused = import(&world, &counters, chunks).await.expect_err("b is there").to_string();
+    assert!(refused.contains("counter b is there"), "{refused}");
+    assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before, "{counter_id} only");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 0);
+}
+
+pub(super) async fn an_import_that_meets_a_number_is_undone(world: World) {
+    let series = series(&world).await;
+    let now = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(now, &seed_of(&series, "other")).await;
+    let mut issued = number(&series, "other", 1);
+    issued.taken[0].counter_id = counter_id;
+    (issued.at, issued.number) = (now, "a-2".into());
+    world.append(&[issued]).await;
+    let twice = || vec![number(&series, "a", 1), number(&series, "a", 2)];
+    let refused = import(&world, &[counter(&series, "a", 2)], vec![Ok(twice())]).await;
+    let refused = refused.expect_err("a-2 is there").to_string();
+    assert!(refused.contains("a-2"), "{refused}");
+    // A value twice in one import is no better than one that is there.
+    let chunks = vec![Ok(vec![number(&series, "c", 1)]), Ok(vec![number(&series, "c", 1)])];
+    import(&world, &[counter(&series, "c", 1)], chunks).await.expect_err("twice");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
+    assert_eq!(world.ledger.counters(0, 10).await.unwrap().len(), 1);
+}
+
+pub(super) async fn an_import_that_ends_with_an_error_is_undone(world: World) {
+    let series = series(&world).await;
+    let chunks = vec![Ok(vec![number(&series, "a", 1)]), Err("the file has changed".into())];
+    let refused = import(&world, &[counter(&series, "a", 1)], chunks).await.expect_err("error");
+    assert!(refused.to_string().contains("the file has changed"), "{refused}");
+    nothing_is_there(&world).await;
+    let chunks = vec![Ok(vec![number(&series, "unnamed", 1)])];
+    let refused = import(&world, &[counter(&series, "a", 1)], chunks).await.expect_err("error");
+    assert!(refused.to_string().contains("unnamed-1"), "{refused}");
+    nothing_is_there(&world).await;
+}
+
+pub(super) async fn an_import_into_a_series_that_has_changed_is_undone(world: World) {
+    let series = series(&world).await;
+    let other = change(&series.definition.code, "B-{SEQ}");
+    world.ledger.apply_series(&[other]).await.unwrap();
+    let chunks = vec![Ok(vec![number(&series, "a", 1)])];
+    let refused = import(&world, &[counter(&series, "a", 1)], chunks).await.expect_err("changed");
+    assert!(refused.to_string().contains("changed"), "{refused}");
+    nothing_is_there(&world).await;
+}
+
+pub(super) async fn an_import_into_a_ledger_that_went_back_is_refused(world: World) {
+    let series = series(&world).await;
+    world.ledger.hold_all(&[], "test").await.unwrap();
+    let refused = import(&world, &[counter(&series, "a", 1)], Vec::new()).await.expect_err("held");
+    assert!(refused.to_string().contains("is held"), "{refused}");
+    nothing_is_there(&world).await;
+}
+
+/// Goal: whoever comes first makes the counter, and nobody a second one. Method: a first touch and
+/// an import of the same counter at the same time, many times over.
+pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(world: World) {
+    let series = series(&world).await;
+    let now = world.redis_epoch(Closing::Exact).await;
+    let other = world.another().await;
+    let (mut imported, mut touched) = (0, 0);
+    for round in 0..20 {
+        let key = format!("k{round}");
+        let (counters, seeds) = ([counter(&series, &key, 40)], [seed_of(&series, &key)]);
+        let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
+        let import = other.import(world.node, &counters, chunks);
+        let seed = world.ledger.seed(now, world.node, &seeds);
+        // The one that is named first has the start.
+        let (import, seed) = if round % 2 == 0 {
+            tokio::join!(import, seed)
+        } else {
+            let (seed, import) = tokio::join!(seed, import);
+            (import, seed)
+        };
+        seed.unwrap();
+        let row = world.ledger.counter(series.series_id, "SEQ", &key).await.unwrap().unwrap();
+        match import {
+            Ok(_) => {
+                imported += 1;
+                assert_eq!((row.start, row.epoch), (40, now.epoch), "{row:?}");
+            }
+            Err(refused) => {
+                touched += 1;
+                assert!(refused.to_string().contains("is there"), "{refused}");
+                assert_eq!(row.start, 0, "{row:?}");
+            }
+        }
+    }
+    println!("{imported} imported before their first touch, {touched} touched first");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
+    world.verify().await;
+}
