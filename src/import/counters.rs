@@ -184,7 +184,7 @@ impl Mapping<'_> {
             ..Inputs::default()
         };
         let mut known = Vec::new();
-        // Originator and sub type may decide which series it is, and only that one tells their names.
+        // Originator and sub type may decide which series it is; only that one tells their names.
         let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
             // 0 and NULL say that there is none.

@@ -274,6 +274,18 @@ fn recipients_work_without_tables_and_are_refused_where_the_number_shows_none() 
 }
 
 #[test]
+fn a_phase_stays_when_ids_become_codes() {
+    let series = with(rows(), |definition| {
+        definition.template = "{PHASE}-{SEQ:4}".into();
+        definition.serials[0].reset = Reset::Phase;
+    });
+    let request = Inputs { phase: Some("P2".into()), ..sound() };
+    let draft = series.draft(&request, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(draft.mask.fill(&[7]).unwrap(), "P2-0007");
+    assert_eq!(draft.keys[0].to_string(), format!("{KEY};phase=P2"));
+}
+
+#[test]
 fn a_series_that_would_name_its_counters_otherwise_says_so() {
     let before = letters().definition().clone();
     let edited = |edit: fn(&mut SeriesDefinition)| {
