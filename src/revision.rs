@@ -15,7 +15,7 @@ use crate::ledger::{
     JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Revised, Revision,
     SharedLedger, ValueOf,
 };
-use crate::number::{Inputs, Original, RevisionError, Serial, Series, first_values};
+use crate::number::{Inputs, Original, RevisionError, Series, first_values};
 
 /// Longest wait for the journal to have a number that was issued a moment ago.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);
@@ -56,8 +56,8 @@ pub struct RevisionRequest {
 pub struct RevisedDocument {
     /// The number as it was issued.
     pub original: JournalRow,
-    /// The serials of the series, in the order of what was taken.
-    pub serials: Vec<Serial>,
+    /// Names of the serials, in the order of what was taken.
+    pub serials: Vec<String>,
     /// The label.
     pub rev: String,
     /// The number with it.
@@ -144,7 +144,7 @@ pub async fn revise(
     let number = &original.entry.number;
     let revised =
         series.revise(&Original { inputs: &inputs, values: &values, number }, &request.rev)?;
-    let serials = series.serials().to_vec();
+    let serials = series.serials().iter().map(|serial| serial.name.clone()).collect();
     if revised.number == *number {
         let (rev, number, revised_at_us) = (revised.rev, number.clone(), record.issued_at_us);
         return Ok(RevisedDocument {

@@ -3,8 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 
-use super::output::{print, print_json};
-use super::series::SavedSeries;
+use super::series::print_saved;
 use super::session::{clock, open_ledger};
 use crate::config::Settings;
 use crate::http::LOCAL_USER;
@@ -58,12 +57,5 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         reason: args.reason,
         saved_at_us: clock().now_us(),
     };
-    let saved = ledger.apply_series(&[change]).await?;
-    let saved: Vec<SavedSeries> = saved.into_iter().map(SavedSeries::of).collect();
-    if args.json {
-        print_json(&saved)?;
-    } else {
-        print(saved.iter().map(SavedSeries::line))?;
-    }
-    Ok(())
+    print_saved(ledger.apply_series(&[change]).await?, args.json)
 }

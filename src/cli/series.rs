@@ -143,8 +143,13 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
         other => other.into(),
     })?;
+    print_saved(saved, args.json)
+}
+
+/// Says which versions are in force now.
+pub(super) fn print_saved(saved: Vec<SeriesVersion>, json: bool) -> anyhow::Result<()> {
     let saved: Vec<SavedSeries> = saved.into_iter().map(SavedSeries::of).collect();
-    if args.json {
+    if json {
         print_json(&saved)?;
     } else {
         print(saved.iter().map(SavedSeries::line))?;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::allocator::{Issued, Preview};
-use crate::ledger::IssuePath;
+use crate::ledger::{Entry, IssuePath};
 use crate::number::{CounterKey, Range, TakenRange};
 
 /// A number handed out.
@@ -44,6 +44,22 @@ pub struct RangeAnswer {
 /// What a number and a range have in common.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AllocationAnswer {
+    /// What was asked for, and what it took.
+    #[serde(flatten)]
+    pub record: RecordAnswer,
+    /// When the request was accepted, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    pub issued_at: String,
+    /// `redis` or `database`.
+    #[schema(value_type = String)]
+    pub path: IssuePath,
+    /// Whether an earlier allocation answered.
+    pub replayed: bool,
+}
+
+/// What was asked for and what it took, as the journal knows it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RecordAnswer {
     /// The document, where one was named.
     pub document_id: Option<String>,
     /// Document type.
@@ -53,7 +69,7 @@ pub struct AllocationAnswer {
     pub project: Option<String>,
     /// The numbering configuration (series).
     pub config_id: i64,
-    /// Its version.
+    /// The version of it that issued the number.
     pub config_version: u32,
     /// The counter of the first serial: dimensions and period with their values.
     #[schema(value_type = Object)]
@@ -64,14 +80,6 @@ pub struct AllocationAnswer {
     pub counter_keys: Vec<CounterKeyAnswer>,
     /// The serials in the order of the template.
     pub serials: Vec<SerialAnswer>,
-    /// When the request was accepted, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    pub issued_at: String,
-    /// `redis` or `database`.
-    #[schema(value_type = String)]
-    pub path: IssuePath,
-    /// Whether an earlier allocation answered.
-    pub replayed: bool,
 }
 
 /// The values of one serial.
@@ -186,10 +194,22 @@ impl RangeAnswer {
 
 impl AllocationAnswer {
     fn of(issued: &Issued) -> Self {
-        let record = &issued.entry.record;
-        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
-        let named = issued.serials.iter().zip(&issued.entry.taken);
         AllocationAnswer {
+            record: RecordAnswer::of(&issued.entry, &issued.serials),
+            issued_at: instant(issued.entry.record.issued_at_us),
+            path: issued.entry.path,
+            replayed: issued.replayed,
+        }
+    }
+}
+
+impl RecordAnswer {
+    /// The answer for an entry whose ranges belong to serials of these names.
+    pub(super) fn of(entry: &Entry, serials: &[String]) -> Self {
+        let record = &entry.record;
+        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
+        let named = serials.iter().zip(&entry.taken);
+        RecordAnswer {
             document_id: record.document_id.clone(),
             type_code: record.type_code.clone(),
             project: record.project.clone(),
@@ -198,9 +218,6 @@ impl AllocationAnswer {
             counter_key,
             counter_keys,
             serials: named.map(|(name, taken)| SerialAnswer::of(name, taken)).collect(),
-            issued_at: instant(record.issued_at_us),
-            path: issued.entry.path,
-            replayed: issued.replayed,
         }
     }
 }

@@ -28,7 +28,7 @@ mod texts;
 
 pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
-    SerialAnswer,
+    RecordAnswer, SerialAnswer,
 };
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
 use super::App;
-use super::answer::{CounterKeyAnswer, SerialAnswer, instant};
+use super::answer::{RecordAnswer, instant};
 use super::body::Json;
 use super::gate::Caller;
 use super::generate::status_of;
@@ -84,26 +84,9 @@ pub struct RevisionAnswer {
     pub revision_of: String,
     /// The label.
     pub rev: String,
-    /// The document.
-    pub document_id: Option<String>,
-    /// Document type.
-    #[serde(rename = "type")]
-    pub type_code: String,
-    /// Project, where one was named.
-    pub project: Option<String>,
-    /// The numbering configuration (series).
-    pub config_id: i64,
-    /// The version that issued the number, and that rendered this one.
-    pub config_version: u32,
-    /// The counter of the first serial.
-    #[schema(value_type = Object)]
-    pub counter_key: CounterKeyAnswer,
-    /// The counters of all serials, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
-    pub counter_keys: Vec<CounterKeyAnswer>,
-    /// The serials, the same as those of the number.
-    pub serials: Vec<SerialAnswer>,
+    /// What the number was issued for, and what it took.
+    #[serde(flatten)]
+    pub record: RecordAnswer,
     /// When the label was given, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     pub revised_at: String,
@@ -115,21 +98,11 @@ impl RevisionAnswer {
     /// The answer for a revised document.
     #[must_use]
     pub fn of(revised: &RevisedDocument) -> Self {
-        let record = &revised.original.entry.record;
-        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
-        let named = revised.serials.iter().zip(&revised.original.entry.taken);
         RevisionAnswer {
             document_number: revised.number.clone(),
             revision_of: revised.original.entry.number.clone(),
             rev: revised.rev.clone(),
-            document_id: record.document_id.clone(),
-            type_code: record.type_code.clone(),
-            project: record.project.clone(),
-            config_id: record.series_id,
-            config_version: record.version,
-            counter_key,
-            counter_keys,
-            serials: named.map(|(serial, taken)| SerialAnswer::of(&serial.name, taken)).collect(),
+            record: RecordAnswer::of(&revised.original.entry, &revised.serials),
             revised_at: instant(revised.revised_at_us),
             replayed: revised.replayed,
         }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
+use futures_util::{Stream, TryStreamExt as _};
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
+use sqlx::{AssertSqlSafe, ColumnIndex, ConnectOptions as _, Connection as _, Decode, Row, Type};
 
 use super::Record;
 use crate::import::ImportError;
@@ -36,18 +36,8 @@ pub(super) async fn postgres(
             continue;
         }
         there.insert(*table);
-        let texts: Vec<String> =
-            columns.iter().map(|name| format!("{}::text", quote(name))).collect();
-        let select = format!("select {} from {table}", texts.join(", "));
-        let columns = lower(&columns);
-        let mut rows = sqlx::query(AssertSqlSafe(select)).fetch(&mut *tx);
-        let mut row_number = 0;
-        while let Some(row) = rows.try_next().await? {
-            row_number += 1;
-            let values = (0..columns.len()).map(|place| row.try_get(place));
-            let values = values.collect::<Result<_, _>>()?;
-            each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
-        }
+        let select = select(table, &columns, |name| format!("{name}::text"));
+        hand_over(sqlx::query(select).fetch(&mut *tx), table, &columns, each).await?;
     }
     tx.rollback().await?;
     conn.close().await?;
@@ -74,30 +64,47 @@ pub(super) async fn sqlite(
             continue;
         }
         there.insert(*table);
-        let texts: Vec<String> =
-            columns.iter().map(|name| format!("cast({} as text)", quote(name))).collect();
-        let select = format!("select {} from {table}", texts.join(", "));
-        let columns = lower(&columns);
-        let mut rows = sqlx::query(AssertSqlSafe(select)).fetch(&mut *tx);
-        let mut row_number = 0;
-        while let Some(row) = rows.try_next().await? {
-            row_number += 1;
-            let values = (0..columns.len()).map(|place| row.try_get(place));
-            let values = values.collect::<Result<_, _>>()?;
-            each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
-        }
+        let select = select(table, &columns, |name| format!("cast({name} as text)"));
+        hand_over(sqlx::query(select).fetch(&mut *tx), table, &columns, each).await?;
     }
     tx.rollback().await?;
     conn.close().await?;
     Ok(there)
 }
 
+/// The statement that reads a table, each column as text in the engine's way.
+fn select(
+    table: &str,
+    columns: &[String],
+    as_text: impl Fn(String) -> String,
+) -> AssertSqlSafe<String> {
+    let texts: Vec<String> = columns.iter().map(|name| as_text(quote(name))).collect();
+    AssertSqlSafe(format!("select {} from {table}", texts.join(", ")))
+}
+
+/// Hands every row of a table over, with the names of its columns as every source gives them.
+async fn hand_over<R: Row>(
+    mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
+    table: &'static str,
+    columns: &[String],
+    each: &mut Each<'_>,
+) -> Result<(), ImportError>
+where
+    usize: ColumnIndex<R>,
+    for<'r> Option<String>: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let columns: Arc<[String]> = columns.iter().map(|name| name.to_lowercase()).collect();
+    let mut row_number = 0;
+    while let Some(row) = rows.try_next().await? {
+        row_number += 1;
+        let values = (0..columns.len()).map(|place| row.try_get(place));
+        let values = values.collect::<Result<_, _>>()?;
+        each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
+    }
+    Ok(())
+}
+
 /// A column's name as a statement holds it: whatever it is, it stays a name.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// Names of columns as every source gives them.
-fn lower(columns: &[String]) -> Arc<[String]> {
-    columns.iter().map(|name| name.to_lowercase()).collect()
 }
