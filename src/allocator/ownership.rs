@@ -37,9 +37,15 @@ impl Lane {
         }
     }
 
-    /// Redis did not answer. Either the database takes over, or only this node is cut off: then it
-    /// refuses what waits, for other nodes serve (F22).
-    pub(super) async fn without_redis(&mut self, seat: &Seat, error: &CounterError) -> Course {
+    /// Redis did not answer a call of `asked_at`. Either the database takes over, or only this node
+    /// is cut off: then it refuses what waits, for other nodes serve (F22).
+    pub(super) async fn without_redis(
+        &mut self,
+        seat: &Seat,
+        asked_at: Instant,
+        error: &CounterError,
+    ) -> Course {
+        self.context.sights.fail(self.partition, asked_at);
         let after = self.context.settings.fallback_after;
         loop {
             if self.context.redis_is_gone(self.partition) {

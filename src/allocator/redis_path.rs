@@ -157,7 +157,7 @@ impl Lane {
                 let is_unresolved =
                     in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
                 seat.air = Some(InAir { is_unresolved, ..in_air });
-                self.without_redis(seat, &error).await
+                self.without_redis(seat, started, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
                 seat.air = Some(in_air);

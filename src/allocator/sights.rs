@@ -2,7 +2,8 @@
 //! succeed, and since when; or since when none does.
 //!
 //! An answer to a script that writes is the only sign of health (F22): a connection, a PING or a
-//! read are not.
+//! read are not. A flight that fails says so at once; that Redis is back only a probe says, for it
+//! alone tells the data set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,6 +30,14 @@ struct Seen {
     healthy: Option<(String, Instant)>,
     /// Since when every script has failed.
     failing_since: Option<Instant>,
+}
+
+impl Seen {
+    /// A silent server has failed since it was asked, not since the wait was over.
+    fn fail(&mut self, asked_at: Instant) {
+        self.healthy = None;
+        self.failing_since.get_or_insert(asked_at);
+    }
 }
 
 impl Sights {
@@ -70,6 +79,11 @@ impl Sights {
         sight
     }
 
+    /// A script other than a probe got no answer.
+    pub fn fail(&self, partition: u32, asked_at: Instant) {
+        self.seen(partition, |seen| seen.fail(asked_at));
+    }
+
     /// Starts the watch: one probe per wanted partition and `redis.probe_period`.
     #[must_use]
     pub fn start(context: Arc<Context>, redis: Redis) -> Task {
@@ -98,12 +112,7 @@ impl Sights {
     fn note(&self, partition: u32, asked_at: Instant, incarnation: Option<String>) {
         self.seen(partition, |seen| {
             seen.is_asked = false;
-            let Some(incarnation) = incarnation else {
-                seen.healthy = None;
-                // A silent server has failed since it was asked, not since the wait was over.
-                seen.failing_since.get_or_insert(asked_at);
-                return;
-            };
+            let Some(incarnation) = incarnation else { return seen.fail(asked_at) };
             seen.failing_since = None;
             if seen.healthy.as_ref().is_none_or(|(known, _)| *known != incarnation) {
                 seen.healthy = Some((incarnation, Instant::now()));
@@ -157,5 +166,10 @@ mod tests {
         assert_eq!(sights.sight(), Sight::new());
         sights.note(1, Instant::now(), Some("b".into()));
         assert_eq!((sights.away_for(1), sights.away_for(0)), (None, None));
+
+        let flown_at = Instant::now();
+        tokio::time::advance(second).await;
+        sights.fail(1, flown_at);
+        assert_eq!((sights.sight(), sights.away_for(1)), (Sight::new(), Some(second)));
     }
 }

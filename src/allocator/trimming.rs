@@ -48,7 +48,7 @@ impl Lane {
             }
             Ok(Trimmed::Fenced) => leave(seat, "fenced while trimming the outbox".into()),
             Ok(Trimmed::Barred) => Course::Leave(Suspicion::barred(seat.at)),
-            Err(error) => self.without_redis(seat, &error).await,
+            Err(error) => self.without_redis(seat, seat.trimmed_at, &error).await,
         }
     }
 }
