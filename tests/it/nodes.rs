@@ -135,6 +135,36 @@ async fn faults_a_node_sleeps_while_redis_is_flushed_and_its_numbers_come_once_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn faults_a_node_wakes_half_adopted_issues_more_and_dies_and_nothing_is_lost() {
+    let redis = Redis::start();
+    let (mut stage, links) = Stage::start_linked(&redis).await;
+    let mut partitions = stage.partitions();
+    partitions.sort_unstable();
+    partitions.dedup();
+    // Adopted one after the other: it is the last one's turn when all others are done.
+    let (last, others) = (partitions[partitions.len() - 1], partitions.len() - 1);
+    let before = partitions.iter().map(|partition| stage.epoch(*partition)).max().unwrap();
+    let held = stage.hold(last).await;
+    stage.signal_a_node("STOP");
+    stage.adopted_in(others).await;
+    // New epochs: the node that wakes is barred in none of them, and goes on under its name.
+    redis.flushall();
+    stage.recovered_but(last, before).await;
+    stage.signal_a_node("CONT");
+    stage.woke().await;
+    drop(held);
+    stage.advance().await;
+    // What it hands out now is in its outbox only.
+    links.ledger.refuse();
+    stage.advance().await;
+    assert_eq!(stage.identities(), 2, "it kept its name");
+    stage.kill_a_node();
+    stage.adopted().await;
+    let outcome = stage.close("a node half adopted").await;
+    assert_eq!(outcome.gaps, "", "its outbox was adopted whole, twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_everything_is_killed_at_once_and_no_number_comes_twice() {
     let mut redis = Redis::start_durable();
     let mut stage = Stage::start(&redis.url()).await;

@@ -23,6 +23,9 @@ const SCHEMA: &str = "ledger";
 /// Partitions that Redis may own.
 const PARTITIONS: u32 = 8;
 
+/// Beats after which every other node has seen that one moves.
+const BEATS_SEEN: u64 = 4;
+
 /// Longest wait for what a test waits for.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -123,6 +126,52 @@ impl Stage {
         self.nodes[0].signal(name);
     }
 
+    /// Waits until the first node is adopted in so many partitions.
+    pub(crate) async fn adopted_in(&self, partitions: usize) {
+        let count = "select count(*) from ledger.participant where state = 'adopted'";
+        self.shows(count, |adopted| adopted >= partitions as u64).await;
+    }
+
+    /// Waits until a node that slept was seen to beat by all: it is behind the others' beats.
+    pub(crate) async fn woke(&self) {
+        let lowest = "select min(beat) from ledger.node where left_at_us is null";
+        let asleep: u64 = self.postgres.sql(lowest).parse().unwrap();
+        self.shows(lowest, |beat| beat >= asleep + BEATS_SEEN).await;
+    }
+
+    /// How many identities the nodes have had.
+    pub(crate) fn identities(&self) -> u64 {
+        self.postgres.sql("select count(*) from ledger.node").parse().unwrap()
+    }
+
+    /// Waits until every other partition is open in a later epoch.
+    pub(crate) async fn recovered_but(&self, partition: u32, before: u64) {
+        let late = format!(
+            "select count(*) from ledger.partition where partition_id < {PARTITIONS} \
+             and partition_id <> {partition} and (epoch <= {before} or state <> 'open')"
+        );
+        self.shows(&late, |late| late == 0).await;
+    }
+
+    /// Keeps everybody from changing who owns a partition, until the guard goes.
+    pub(crate) async fn hold(&self, partition: u32) -> impl Drop + use<> {
+        let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.unwrap();
+        let mut holder = pool.begin().await.unwrap();
+        let lock = "select 1 from partition where partition_id = $1 for update";
+        let lock = sqlx::query(lock).bind(i32::try_from(partition).unwrap());
+        lock.execute(&mut *holder).await.unwrap();
+        holder
+    }
+
+    /// Waits until a figure of the ledger is as it should be.
+    async fn shows(&self, figure: &str, is_there: impl Fn(u64) -> bool) {
+        let deadline = Instant::now() + LIMIT;
+        while !is_there(self.postgres.sql(figure).parse().unwrap()) {
+            assert!(Instant::now() < deadline, "{figure}: {}", self.troubles());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits until the dead nodes are adopted and retired.
     pub(crate) async fn adopted(&self) {
         self.registered(self.nodes.len()).await;
@@ -134,11 +183,7 @@ impl Stage {
             "select count(*) from ledger.partition \
              where partition_id < {PARTITIONS} and (owner <> '{owner}' or state <> 'open')"
         );
-        let deadline = Instant::now() + LIMIT;
-        while self.postgres.sql(&others) != "0" {
-            assert!(Instant::now() < deadline, "not owned by {owner}: {}", self.troubles());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        self.shows(&others, |others| others == 0).await;
     }
 
     /// Kills everything at once and starts it again; new nodes take the places of the old.
@@ -160,11 +205,7 @@ impl Stage {
     pub(crate) async fn registered(&self, nodes: usize) {
         let count = "select count(*) from ledger.node \
                      where left_at_us is null and adopted_at_us is null";
-        let deadline = Instant::now() + LIMIT;
-        while self.postgres.sql(count) != nodes.to_string() {
-            assert!(Instant::now() < deadline, "not {nodes} nodes: {}", self.troubles());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        self.shows(count, |count| count == nodes as u64).await;
     }
 
     /// How many epochs were closed, and were not the first.
