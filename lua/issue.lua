@@ -1,21 +1,23 @@
 -- issue: one flight: take numbers for many requests, each all or nothing, into one outbox entry.
 -- KEYS[1] owner record          KEYS[2] outbox of the node
--- KEYS[3..] counters and idempotency records; a request names them by their place in KEYS
+-- KEYS[3] list of the partition's idempotency records
+-- KEYS[4..] counters and idempotency records; a request names them by their place in KEYS
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- ARGV[4] node                  ARGV[5] flight number       ARGV[6] last confirmed flight
 -- ARGV[7] digest of the flight  ARGV[8] now, ms             ARGV[9] idempotency window, ms
--- ARGV[10] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller?, document?,
+-- ARGV[10] most idempotency records of the partition
+-- ARGV[11] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller?, document?,
 --   digest, again, asked}
--- ARGV[11..] the requests' allocation records
--- Returns {"issued", echo, outcomes} | {"fenced", echo, epoch, reason} | {"barred", echo}
+-- ARGV[12..] the requests' allocation records
+-- Returns {"issued", echo, outcomes, idempotency records that went before their time} | {"fenced", echo, epoch, reason} | {"barred", echo}
 --   | {"late", echo} | {"mismatch", echo} | {"miscounted", echo}; an outcome is
 --   {"taken", values} | {"nothing"} or what lib/repeated and lib/take return;
 --   values are `counter id:first:last:step`, joined by commas
-local owner_key, outbox_key = KEYS[1], KEYS[2]
+local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
-local now_ms, window_ms = tonumber(ARGV[8]), ARGV[9]
-local requests = cjson.decode(ARGV[10])
+local now_ms, window_ms, records_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local requests = cjson.decode(ARGV[11])
 
 -- One entry is written by one call, whose arguments must fit Lua's stack.
 if #requests > 1000 then return redis.error_reply('ERR issue: more than 1000 requests') end
@@ -29,14 +31,14 @@ for i, request in ipairs(requests) do
   end
   request.caller = request.caller and KEYS[request.caller]
   request.document = request.document and KEYS[request.document]
-  request.record = ARGV[10 + i]
+  request.record = ARGV[11 + i]
 end
 
 local refusal, flown, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
-if flown then return {'issued', echo, landed(outbox_key, flight, #requests)} end
+if flown then return {'issued', echo, landed(outbox_key, flight, #requests), '0'} end
 
 local since_ms = integer(redis.call('HGET', owner_key, 'continuous_since_ms'))
 local complete = since_ms and since_ms <= now_ms - tonumber(window_ms)
@@ -79,7 +81,7 @@ for key, copy in pairs(counters) do
     redis.call('HSET', key, 'value', value, 'check', value)
   end
 end
-for key in pairs(noted) do redis.call('SET', key, records[key], 'PX', window_ms) end
 local count = decimal(held + (#entry > 2 and 1 or 0))
 redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
-return {'issued', echo, outcomes}
+local shed = remember(owner_key, list_key, records, noted, now_ms, window_ms, records_max)
+return {'issued', echo, outcomes, decimal(shed)}

@@ -23,6 +23,7 @@ const FLIGHT_REQUESTS: &str = "numerator_flight_requests";
 const JOURNAL_LAG: &str = "numerator_journal_lag_records";
 const JOURNAL_BATCH_SECONDS: &str = "numerator_journal_batch_seconds";
 const RECOVERIES: &str = "numerator_recoveries_total";
+const RECORDS_SHED: &str = "numerator_idempotency_records_shed_total";
 const FENCED: &str = "numerator_fenced_total";
 const ADOPTED: &str = "numerator_adopted_total";
 const DUPLICATES: &str = "numerator_duplicates_total";
@@ -64,6 +65,8 @@ pub struct Metrics {
     pub recoveries: Counter,
     /// Script calls refused: wrong epoch, wrong incarnation or no owner record.
     pub fenced: Counter,
+    /// Idempotency records that went before their window was over.
+    pub records_shed: Counter,
     /// Outbox entries of dead nodes that this node journaled.
     pub adopted: Counter,
     /// Numbers that came twice. Must stay 0.
@@ -98,6 +101,7 @@ impl Metrics {
             journal_batch_seconds: histogram!(JOURNAL_BATCH_SECONDS),
             recoveries: counter!(RECOVERIES),
             fenced: counter!(FENCED),
+            records_shed: counter!(RECORDS_SHED),
             adopted: counter!(ADOPTED),
             duplicates: counter!(DUPLICATES),
             rejected: counter!(REJECTED),
@@ -158,6 +162,7 @@ fn describe() {
         (REQUESTS, "HTTP requests answered, by route and status (499: the client left)."),
         (RECOVERIES, "Recoveries of a partition led by this node."),
         (FENCED, "Script calls refused by epoch, incarnation or owner record."),
+        (RECORDS_SHED, "Idempotency records that went before their window was over."),
         (ADOPTED, "Outbox entries of dead nodes journaled by this node."),
         (DUPLICATES, "Numbers that the ledger saw twice. Must stay 0."),
         (REJECTED, "Records refused by the ledger and kept as rejected."),

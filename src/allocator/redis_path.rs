@@ -9,8 +9,8 @@ use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    CounterError, Flight, IssueOutcome, IssueRequest, Landing, Raised, Redis, SeedPlace, SeedState,
-    Take,
+    CounterError, Flight, IssueAnswer, IssueRequest, Landing, Raised, RecordLimits, Redis,
+    SeedPlace, SeedState, Take,
 };
 use crate::ledger::At;
 
@@ -118,10 +118,14 @@ impl Lane {
         self.wait_again(rest);
         let requests: Vec<IssueRequest> =
             tickets.iter().map(|ticket| request(ticket, seat)).collect();
-        let window_ms = self.context.settings.idempotency_window.as_millis();
-        let window_ms = u64::try_from(window_ms).unwrap_or(u64::MAX);
+        let settings = &self.context.settings;
+        let window_ms = settings.idempotency_window.as_millis();
+        let limits = RecordLimits {
+            window_ms: u64::try_from(window_ms).unwrap_or(u64::MAX),
+            records_max: settings.idempotency_records_max,
+        };
         let now_ms = self.context.clock.now_ms();
-        let flight = Flight::issue(keys, &guard, &requests, now_ms, window_ms);
+        let flight = Flight::issue(keys, &guard, &requests, now_ms, limits);
         self.context.metrics.flight_requests.record(tickets.len() as f64);
         Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
     }
@@ -174,8 +178,10 @@ impl Lane {
         let number = in_air.number;
         let at = seat.at;
         let (cargo, suspicion) = match (in_air.cargo, answer) {
-            (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(outcomes))) => {
+            (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(answer))) => {
                 self.confirm(seat, number);
+                let IssueAnswer { outcomes, records_shed } = answer;
+                self.note_shed(seat, records_shed);
                 return self.land_tickets(seat, number, tickets, room, outcomes);
             }
             (Cargo::Seeds(places), Answer::Seed(Landing::Landed(states))) => {
@@ -196,6 +202,24 @@ impl Lane {
         Course::Leave(suspicion)
     }
 
+    /// Idempotency records that went early: from then on new keys are looked up in the journal.
+    fn note_shed(&self, seat: &mut Seat, records: u64) {
+        if records == 0 {
+            return;
+        }
+        self.context.metrics.records_shed.increment(records);
+        // Said once in an epoch, not with each flight.
+        if !std::mem::replace(&mut seat.sheds, true) {
+            let records_max = self.context.settings.idempotency_records_max;
+            tracing::warn!(
+                partition = self.partition,
+                records_max,
+                "more idempotency records than idempotency.records_max: the oldest go, and every \
+                 new key is looked up in the journal"
+            );
+        }
+    }
+
     fn confirm(&mut self, seat: &mut Seat, number: u64) {
         assert!(number > seat.confirmed, "flight {number} landed after {}", seat.confirmed);
         seat.confirmed = number;
@@ -205,7 +229,7 @@ impl Lane {
 
 /// A call's answer, by what was flown.
 enum Answer {
-    Issue(Landing<Vec<IssueOutcome>>),
+    Issue(Landing<IssueAnswer>),
     Seed(Landing<Vec<SeedState>>),
     Raise(Landing<Vec<Raised>>),
 }

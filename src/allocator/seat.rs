@@ -77,6 +77,8 @@ pub(super) struct Seat {
     pub trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
     pub trimmed_at: Instant,
+    /// Whether idempotency records went before their time.
+    pub sheds: bool,
 }
 
 impl Seat {
@@ -95,6 +97,7 @@ impl Seat {
             raises: Vec::new(),
             trimmed: 0,
             trimmed_at: Instant::now(),
+            sheds: false,
         }
     }
 

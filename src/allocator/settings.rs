@@ -41,6 +41,8 @@ pub struct AllocatorSettings {
     pub node_ttl: Duration,
     /// `idempotency.window`: how long a retry finds its number.
     pub idempotency_window: Duration,
+    /// `idempotency.records_max`: idempotency records that Redis keeps for one partition (F21).
+    pub idempotency_records_max: u64,
     /// `journal.queue_max`: records that may wait for the journal.
     pub journal_queue_max: usize,
     /// `journal.keep`: how long a record stays in memory once it is committed (F9).
@@ -109,6 +111,7 @@ impl Default for AllocatorSettings {
             node_heartbeat: Duration::from_millis(250),
             node_ttl: Duration::from_secs(3),
             idempotency_window: Duration::from_secs(24 * 60 * 60),
+            idempotency_records_max: 10_000_000,
             journal_queue_max: 100_000,
             journal_keep: Duration::from_secs(60),
             journal_batch_rows_max: 2_000,

@@ -29,6 +29,8 @@ const MIB: usize = 1_024 * KIB;
 const DAY: Duration = Duration::from_secs(86_400);
 /// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
+/// Between the look into the journal for a key and its flight, no record of that time may go (F21).
+const RECORDS_MAX_MIN: u64 = 100_000;
 /// Each call is compared with every token.
 const TOKENS_MAX: usize = 1_000;
 /// The journal keeps the name with every number.
@@ -236,9 +238,19 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
     Ok(LogSettings { format: log.format, filter: log.filter.clone() })
 }
 
+/// How long retries find their numbers, and how many records Redis keeps for that.
+fn idempotency(layer: &Layer) -> Checked<(Duration, u64)> {
+    let asked = &layer.idempotency;
+    let longest = DurationText(DAY * 400);
+    let window = wait("idempotency.window", asked.window, secs(1)..=longest)?;
+    let bounds = RECORDS_MAX_MIN..=1_000_000_000;
+    Ok((window, within("idempotency.records_max", asked.records_max, bounds)?))
+}
+
 /// Bounds and waits of issuing, and what they must be to each other.
 fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let Layer { node, allocator, ceiling, journal, retry, recovery, redis, .. } = layer;
+    let (idempotency_window, idempotency_records_max) = idempotency(layer)?;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
     let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
     let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
@@ -281,11 +293,8 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
         probe_period: wait("redis.probe_period", redis.probe_period, millis(10)..=secs(60))?,
         node_heartbeat: heartbeat,
         node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,
-        idempotency_window: wait(
-            "idempotency.window",
-            layer.idempotency.window,
-            secs(1)..=DurationText(DAY * 400),
-        )?,
+        idempotency_window,
+        idempotency_records_max,
         journal_queue_max,
         journal_keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
         journal_batch_rows_max: within(

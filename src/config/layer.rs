@@ -191,6 +191,7 @@ section! {
     /// `idempotency.*`
     Idempotency {
         window: DurationText = DurationText(issuing().idempotency_window),
+        records_max: u64 = issuing().idempotency_records_max,
     }
 }
 

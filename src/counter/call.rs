@@ -22,7 +22,7 @@ macro_rules! script {
 
 static ISSUE: LazyLock<Script> = script!(
     "issue", "integer", "decimal", "server", "owned", "guard", "counter", "take", "recall",
-    "repeated", "landed"
+    "repeated", "landed", "remember"
 );
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
 static RAISE: LazyLock<Script> =

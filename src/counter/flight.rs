@@ -117,6 +117,25 @@ pub enum IssueOutcome {
     Nothing,
 }
 
+/// What a flight of requests came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssueAnswer {
+    /// What became of each request.
+    pub outcomes: Vec<IssueOutcome>,
+    /// Idempotency records that went before their time, so that the partition has no more than it
+    /// may have (F21).
+    pub records_shed: u64,
+}
+
+/// How long idempotency records last, and how many there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLimits {
+    /// `idempotency.window`, in milliseconds.
+    pub window_ms: u64,
+    /// `idempotency.records_max`: most records of a partition.
+    pub records_max: u64,
+}
+
 /// What became of a guarded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landing<T> {
@@ -210,22 +229,24 @@ impl Flight {
     /// Most requests that one flight may carry; a larger one is refused by the script.
     pub const REQUESTS_MAX: usize = 1_000;
 
-    /// A flight of requests. `now_ms` and `window_ms` judge idempotency records. Each request has
-    /// at least one take, each take a count and a step of at least 1.
+    /// A flight of requests. `now_ms` and `limits` judge idempotency records. Each request has at
+    /// least one take, each take a count and a step of at least 1.
     #[must_use]
     pub fn issue(
         keys: &Keys,
         guard: &Guard,
         requests: &[IssueRequest],
         now_ms: i64,
-        window_ms: u64,
+        limits: RecordLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
+        list.place(keys.records(guard.partition));
         let orders = requests.iter().map(|request| order(keys, guard, request, &mut list));
         let orders = json(&orders.collect::<Vec<_>>());
         // The expiry of a record must be a number that Redis and Lua can hold.
-        let window_ms = window_ms.clamp(1, NUMBER_MAX / 2);
-        let mut rest = vec![now_ms.to_string(), window_ms.to_string(), orders];
+        let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
+        let records_max = limits.records_max.to_string();
+        let mut rest = vec![now_ms.to_string(), window_ms.to_string(), records_max, orders];
         rest.extend(requests.iter().map(|request| request.record.clone()));
         Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }

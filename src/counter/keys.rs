@@ -68,6 +68,12 @@ impl Keys {
         format!("{}:{{{partition}}}:i:{name}", self.prefix)
     }
 
+    /// List: the partition's idempotency records in the order of their writing (F21).
+    #[must_use]
+    pub fn records(&self, partition: u32) -> String {
+        format!("{}:{{{partition}}}:records", self.prefix)
+    }
+
     /// String: what a probe writes; expires by itself.
     #[must_use]
     pub fn probe(&self, partition: u32) -> String {

@@ -20,7 +20,8 @@ mod survey;
 
 pub use error::CounterError;
 pub use flight::{
-    Flight, Guard, IssueOutcome, IssueRequest, Landing, Raised, SeedPlace, SeedState, Take,
+    Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Landing, Raised, RecordLimits,
+    SeedPlace, SeedState, Take,
 };
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};

@@ -5,7 +5,7 @@
 use fred::types::Value;
 
 use super::call::{Call, Verb};
-use super::flight::{Flight, IssueOutcome, Landing, Raised, SeedState};
+use super::flight::{Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState};
 use super::reply::{Parts, answer, garbled, landing, parse_taken};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
@@ -103,8 +103,12 @@ impl Redis {
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn issue(&self, flight: &Flight) -> Result<Landing<Vec<IssueOutcome>>, CounterError> {
-        self.fly(flight, Verb::Issue, read_outcome).await
+    pub async fn issue(&self, flight: &Flight) -> Result<Landing<IssueAnswer>, CounterError> {
+        self.fly(flight, Verb::Issue, |parts| {
+            let outcomes = answers(parts, flight, read_outcome)?;
+            Ok(IssueAnswer { outcomes, records_shed: parts.number()? })
+        })
+        .await
     }
 
     /// Flies a seed.
@@ -112,12 +116,12 @@ impl Redis {
     /// # Errors
     /// See [`CounterError`].
     pub async fn seed(&self, flight: &Flight) -> Result<Landing<Vec<SeedState>>, CounterError> {
-        self.fly(flight, Verb::Seed, |value| match value.as_str().as_deref() {
+        let read = |value: Value| match value.as_str().as_deref() {
             Some("seeded") => Ok(SeedState::Seeded),
             Some("warm") => Ok(SeedState::Warm),
             _ => Err(garbled("a seed's state expected")),
-        })
-        .await
+        };
+        self.fly(flight, Verb::Seed, |parts| answers(parts, flight, read)).await
     }
 
     /// Flies a raise.
@@ -125,7 +129,7 @@ impl Redis {
     /// # Errors
     /// See [`CounterError`].
     pub async fn raise(&self, flight: &Flight) -> Result<Landing<Vec<Raised>>, CounterError> {
-        self.fly(flight, Verb::Raise, |value| {
+        let read = |value: Value| {
             let mut parts = Parts::of(value)?;
             let raised = match parts.text()?.as_str() {
                 "ceiling" => Raised::Ceiling(parts.number()?),
@@ -135,8 +139,8 @@ impl Redis {
             };
             parts.end()?;
             Ok(raised)
-        })
-        .await
+        };
+        self.fly(flight, Verb::Raise, |parts| answers(parts, flight, read)).await
     }
 
     /// Opens an epoch. Sent once by whoever claimed it in the ledger (F6).
@@ -255,21 +259,25 @@ impl Redis {
         &self,
         flight: &Flight,
         verb: Verb,
-        read: impl FnMut(Value) -> Result<T, CounterError>,
-    ) -> Result<Landing<Vec<T>>, CounterError> {
+        read: impl FnOnce(&mut Parts) -> Result<T, CounterError>,
+    ) -> Result<Landing<T>, CounterError> {
         let call = flight.call();
         assert_eq!(call.verb, verb, "a flight is flown by the method of its own verb");
-        self.ask(call, |call, value| {
-            landing(call, value, |parts| {
-                let answers = parts.list(read)?;
-                if answers.len() == flight.requests() {
-                    Ok(answers)
-                } else {
-                    Err(garbled(&format!("{} answers to {}", answers.len(), flight.requests())))
-                }
-            })
-        })
-        .await
+        self.ask(call, |call, value| landing(call, value, read)).await
+    }
+}
+
+/// One answer for each request of a flight.
+fn answers<T>(
+    parts: &mut Parts,
+    flight: &Flight,
+    read: impl FnMut(Value) -> Result<T, CounterError>,
+) -> Result<Vec<T>, CounterError> {
+    let answers = parts.list(read)?;
+    if answers.len() == flight.requests() {
+        Ok(answers)
+    } else {
+        Err(garbled(&format!("{} answers to {}", answers.len(), flight.requests())))
     }
 }
 

@@ -7,7 +7,8 @@ mod sentinels;
 use std::time::{Duration, Instant};
 
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueRequest, Keys, Probe, Redis, RedisSettings, Take,
+    CounterError, Flight, Guard, IssueRequest, Keys, Probe, RecordLimits, Redis, RedisSettings,
+    Take,
 };
 use numerator::node::NodeId;
 
@@ -115,7 +116,8 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         // More than the sockets of both sides can hold: the client's write is stuck for good.
         record: "x".repeat(32 << 20),
     };
-    let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], 0, 1);
+    let limits = RecordLimits { window_ms: 1, records_max: 1 };
+    let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], 0, limits);
     fake.deafen();
     let outcome = redis.issue(&flight).await;
     assert!(matches!(outcome, Err(CounterError::Unknown(_))), "{outcome:?}");

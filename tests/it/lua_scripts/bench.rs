@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueOutcome, IssueRequest, Keys, Landing, OpenOutcome, Opening,
-    Redis, RedisSettings, SeedPlace, SeedState, Take,
+    CounterError, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Keys, Landing,
+    OpenOutcome, Opening, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState, Take,
 };
 use numerator::node::NodeId;
 use numerator::number::{Range, TakenRange};
@@ -16,6 +16,8 @@ pub(super) const EPOCH: u64 = 5;
 pub(super) const DEPLOYMENT: &str = "deployment-a";
 pub(super) const NOW_MS: i64 = 1_800_000_000_000;
 pub(super) const WINDOW_MS: u64 = 86_400_000;
+pub(super) const LIMITS: RecordLimits =
+    RecordLimits { window_ms: WINDOW_MS, records_max: 1_000_000 };
 pub(super) const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A node on a server of its own, in epoch 5 of partition 7.
@@ -24,6 +26,7 @@ pub(super) struct Bench {
     pub(super) redis: Redis,
     pub(super) keys: Keys,
     pub(super) guard: Guard,
+    pub(super) limits: RecordLimits,
 }
 
 impl Bench {
@@ -49,7 +52,7 @@ impl Bench {
             flight: 0,
             confirmed: 0,
         };
-        Bench { server, redis, keys, guard }
+        Bench { server, redis, keys, guard, limits: LIMITS }
     }
 
     /// The same server seen by another node.
@@ -101,19 +104,38 @@ impl Bench {
 
     /// A flight at a fixed moment.
     pub(super) fn flight(&self, guard: &Guard, requests: &[IssueRequest]) -> Flight {
-        Flight::issue(&self.keys, guard, requests, NOW_MS, WINDOW_MS)
+        self.flight_at(guard, requests, NOW_MS)
+    }
+
+    /// A flight at a moment.
+    pub(super) fn flight_at(
+        &self,
+        guard: &Guard,
+        requests: &[IssueRequest],
+        now_ms: i64,
+    ) -> Flight {
+        Flight::issue(&self.keys, guard, requests, now_ms, self.limits)
+    }
+
+    /// Flies requests at a moment; the whole answer.
+    pub(super) async fn issue_at(&mut self, requests: &[IssueRequest], now_ms: i64) -> IssueAnswer {
+        let guard = self.next();
+        let flight = self.flight_at(&guard, requests, now_ms);
+        let landing = self.redis.issue(&flight).await;
+        self.guard.confirmed = guard.flight;
+        let Ok(Landing::Landed(issued)) = landing else {
+            panic!("the flight did not land: {landing:?}");
+        };
+        issued
     }
 
     /// Flies requests under the next number and keeps the outcome as known.
     pub(super) async fn issue(&mut self, requests: &[IssueRequest]) -> Vec<IssueOutcome> {
-        let guard = self.next();
-        let outcomes = landed(self.redis.issue(&self.flight(&guard, requests)).await);
-        self.guard.confirmed = guard.flight;
-        outcomes
+        self.issue_at(requests, NOW_MS).await.outcomes
     }
 
     /// What a flight under `guard` meets when it does not land.
-    pub(super) async fn refused(&self, guard: &Guard) -> Landing<Vec<IssueOutcome>> {
+    pub(super) async fn refused(&self, guard: &Guard) -> Landing<IssueAnswer> {
         let landing = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
         assert!(!matches!(landing, Landing::Landed(_)), "{landing:?}");
         landing
@@ -125,6 +147,10 @@ impl Bench {
 
     pub(super) fn owner_key(&self) -> String {
         self.keys.owner(PARTITION)
+    }
+
+    pub(super) fn records_key(&self) -> String {
+        self.keys.records(PARTITION)
     }
 
     pub(super) fn outbox_key(&self) -> String {
@@ -155,6 +181,14 @@ pub(super) fn connect(server: &Server) -> Redis {
 pub(super) fn landed<T: std::fmt::Debug>(landing: Result<Landing<Vec<T>>, CounterError>) -> Vec<T> {
     match landing {
         Ok(Landing::Landed(answers)) => answers,
+        other => panic!("the flight did not land: {other:?}"),
+    }
+}
+
+/// The same of a flight of requests.
+pub(super) fn issued(landing: Result<Landing<IssueAnswer>, CounterError>) -> Vec<IssueOutcome> {
+    match landing {
+        Ok(Landing::Landed(issued)) => issued.outcomes,
         other => panic!("the flight did not land: {other:?}"),
     }
 }

@@ -1,9 +1,11 @@
 //! Whether a flight may land: fences, bars, ghosts, repetitions, counts.
 
-use numerator::counter::{Flight, Guard, IssueOutcome, Landing, Raised, SeedPlace, SeedState};
+use numerator::counter::{
+    Flight, Guard, IssueOutcome, Landing, Raised, RecordLimits, SeedPlace, SeedState,
+};
 
 use super::bench::{
-    Bench, EPOCH, NOW_MS, WINDOW_MS, connect, keyed, landed, plain, replayed, taken,
+    Bench, EPOCH, LIMITS, NOW_MS, WINDOW_MS, connect, issued, keyed, landed, plain, replayed, taken,
 };
 
 async fn seeded() -> Bench {
@@ -89,7 +91,7 @@ async fn a_writable_replica_is_fenced_although_it_shows_its_masters_incarnation(
     let flight = bench.flight(&guard, &[plain("c")]);
     let landing = redis.issue(&flight).await.unwrap();
     assert_fenced(&landing, Some(EPOCH + 1), "not a master");
-    assert_eq!(landed(bench.redis.issue(&flight).await), [taken(1)]);
+    assert_eq!(issued(bench.redis.issue(&flight).await), [taken(1)]);
 }
 
 #[tokio::test]
@@ -105,12 +107,12 @@ async fn a_flight_flown_again_answers_what_it_answered_and_takes_nothing_more() 
     ];
     let guard = bench.next();
     let flight = bench.flight(&guard, &requests);
-    let first = landed(bench.redis.issue(&flight).await);
+    let first = issued(bench.redis.issue(&flight).await);
     assert_eq!(first[..1], [taken(2)]);
     assert_eq!(first[1], IssueOutcome::Cold { take: 0 });
     assert!(matches!(first[3], IssueOutcome::DocumentNumbered { .. }));
     let before = bench.dump();
-    let again = landed(bench.redis.issue(&flight.clone()).await);
+    let again = issued(bench.redis.issue(&flight.clone()).await);
     let nothing = || IssueOutcome::Nothing;
     let old = replayed(1, "record of old d0");
     assert_eq!(again, [taken(2), nothing(), old, nothing(), taken(3)]);
@@ -122,7 +124,7 @@ async fn a_flight_that_took_nothing_is_remembered_too() {
     let mut bench = Bench::new().await;
     let guard = bench.next();
     let flight = bench.flight(&guard, &[plain("c")]);
-    assert_eq!(landed(bench.redis.issue(&flight).await), [IssueOutcome::Cold { take: 0 }]);
+    assert_eq!(issued(bench.redis.issue(&flight).await), [IssueOutcome::Cold { take: 0 }]);
     bench.seed("c", 0, 10).await;
     assert_eq!(bench.redis.issue(&flight).await.unwrap(), Landing::Late);
     assert_eq!(bench.server.cli(&["exists", &bench.outbox_key()]), "0");
@@ -132,13 +134,19 @@ async fn a_flight_that_took_nothing_is_remembered_too() {
 async fn the_same_number_with_other_bytes_is_a_mismatch_whatever_differs() {
     let mut bench = seeded().await;
     let guard = bench.next();
-    landed(bench.redis.issue(&bench.flight(&guard, &[plain("c")])).await);
+    issued(bench.redis.issue(&bench.flight(&guard, &[plain("c")])).await);
     let keys = &bench.keys;
     let mut others = vec![
         bench.flight(&guard, &[plain("d")]),
         bench.flight(&guard, &[plain("c"), plain("c")]),
-        Flight::issue(keys, &guard, &[plain("c")], NOW_MS + 1, WINDOW_MS),
-        Flight::issue(keys, &guard, &[plain("c")], NOW_MS, WINDOW_MS + 1),
+        Flight::issue(keys, &guard, &[plain("c")], NOW_MS + 1, LIMITS),
+        Flight::issue(
+            keys,
+            &guard,
+            &[plain("c")],
+            NOW_MS,
+            RecordLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
+        ),
     ];
     let confirmed = Guard { confirmed: guard.flight, ..guard.clone() };
     others.push(bench.flight(&confirmed, &[plain("c")]));

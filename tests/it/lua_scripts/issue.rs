@@ -191,7 +191,7 @@ async fn a_full_memory_refuses_the_flight_whole() {
     assert!(matches!(probe, Err(CounterError::NotExecuted(_))), "{probe:?}");
     bench.server.cli(&["config", "set", "maxmemory", "0"]);
     assert_eq!(bench.dump(), before);
-    let outcomes = super::bench::landed(bench.redis.issue(&flight).await);
+    let outcomes = super::bench::issued(bench.redis.issue(&flight).await);
     assert_eq!(outcomes, [taken(1)]);
 }
 

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use numerator::counter::{IssueOutcome, IssueRequest, Landing};
 
 use super::bench::{
-    Bench, EPOCH, NOW_MS, PARTITION, WINDOW_MS, keyed, landed, plain, range, replayed, taken,
+    Bench, EPOCH, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
 };
 
 fn numbered(value: u64, record: &str) -> IssueOutcome {
@@ -36,7 +36,7 @@ async fn a_replay_stands_in_the_replaying_nodes_outbox() {
     let mut other = bench.other_node();
     other.flight = 1;
     let flight = bench.flight(&other, &[keyed("doc", None, "d1")]);
-    let outcomes = landed(bench.redis.issue(&flight).await);
+    let outcomes = issued(bench.redis.issue(&flight).await);
     assert_eq!(outcomes, [replayed(1, "record of doc d1")]);
     let outbox = bench.keys.outbox(PARTITION, other.node);
     let entry = bench.server.cli(&["--raw", "xrange", &outbox, "-", "+"]);
@@ -179,8 +179,69 @@ async fn any_text_survives_the_way_there_and_back() {
     };
     let guard = bench.next();
     let flight = bench.flight(&guard, from_ref(&request));
-    landed(bench.redis.issue(&flight).await);
+    issued(bench.redis.issue(&flight).await);
     assert_eq!(bench.issue(&[request]).await, [replayed(1, record)]);
     let again = bench.redis.issue(&flight).await.unwrap();
     assert_eq!(again, Landing::Late);
+}
+
+#[tokio::test]
+async fn past_their_bound_the_oldest_records_go_and_missing_ones_are_asked_for_again() {
+    let mut bench = seeded().await;
+    bench.limits.records_max = 4;
+    let old = NOW_MS - i64::try_from(WINDOW_MS).unwrap() * 2;
+    bench.server.cli(&["hset", &bench.owner_key(), "continuous_since_ms", &old.to_string()]);
+    let pair = |one: &str, other: &str| [keyed(one, None, "d"), keyed(other, None, "d")];
+    for (documents, at_ms) in [(pair("a", "b"), NOW_MS - 3), (pair("c", "d"), NOW_MS - 2)] {
+        assert_eq!(bench.issue_at(&documents, at_ms).await.records_shed, 0);
+    }
+    let issued = bench.issue_at(&[keyed("e", None, "d")], NOW_MS - 1).await;
+    assert_eq!((issued.outcomes, issued.records_shed), (vec![taken(5)], 2), "with their flight");
+    let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
+    assert_eq!(since.trim(), (NOW_MS - 1).to_string());
+    // The first two are gone, the others are not; a new one might be one of those that went.
+    let outcomes = bench.issue(&pair("a", "new")).await;
+    assert_eq!(outcomes, [IssueOutcome::Ask, IssueOutcome::Ask]);
+    assert_eq!(bench.issue(&[keyed("c", None, "d")]).await, [replayed(3, "record of c d")]);
+    let asked = IssueRequest { asked: true, ..keyed("new", None, "d") };
+    assert_eq!(bench.issue_at(&[asked], NOW_MS).await.records_shed, 0, "four are allowed");
+}
+
+#[tokio::test]
+async fn records_that_are_over_make_room_without_a_question() {
+    let mut bench = seeded().await;
+    bench.limits.records_max = 2;
+    let window_ms = i64::try_from(WINDOW_MS).unwrap();
+    let old = (NOW_MS - window_ms * 3).to_string();
+    bench.server.cli(&["hset", &bench.owner_key(), "continuous_since_ms", &old]);
+    for (document, at_ms) in [("a", NOW_MS - window_ms), ("b", NOW_MS - 1), ("c", NOW_MS)] {
+        let issued = bench.issue_at(&[keyed(document, None, "d")], at_ms).await;
+        assert_eq!(issued.records_shed, 0, "{document}");
+    }
+    assert_eq!(bench.server.cli(&["llen", &bench.records_key()]).trim(), "2");
+    let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
+    assert_eq!(since.trim(), old);
+}
+
+#[tokio::test]
+async fn whatever_stands_in_place_of_the_list_of_records_stops_no_flight() {
+    let mut bench = seeded().await;
+    bench.limits.records_max = 1;
+    let key = bench.records_key();
+    let damages: [&[&str]; 4] = [
+        &["set", "rubbish"],
+        &["hset", "a", "b"],
+        &["rpush", "rubbish"],
+        &["rpush", "1 9 1800000000000 [{}]"],
+    ];
+    for (value, damage) in (1..).zip(damages) {
+        bench.server.cli(&["del", &key]);
+        bench.server.cli(&[&damage[..1], &[&key], &damage[1..]].concat());
+        let document = format!("doc {value}");
+        assert_eq!(
+            bench.issue(&[IssueRequest { asked: true, ..keyed(&document, None, "d") }]).await,
+            [taken(value)]
+        );
+        assert_eq!(bench.server.cli(&["llen", &key]).trim(), "1", "{damage:?}");
+    }
 }

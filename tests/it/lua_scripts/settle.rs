@@ -2,13 +2,13 @@
 
 use numerator::counter::{Flight, IssueOutcome, Landing, Settled};
 
-use super::bench::{Bench, keyed, landed, plain, replayed, taken};
+use super::bench::{Bench, issued, keyed, plain, replayed, taken};
 
 /// A flight whose answer nobody saw.
 async fn fly(bench: &mut Bench, requests: &[numerator::counter::IssueRequest]) -> Flight {
     let guard = bench.next();
     let flight = bench.flight(&guard, requests);
-    landed(bench.redis.issue(&flight).await);
+    issued(bench.redis.issue(&flight).await);
     flight
 }
 

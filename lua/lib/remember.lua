@@ -1,0 +1,46 @@
+-- remember: writes idempotency records and keeps them below a bound: the oldest go (F21).
+-- The partition's list names the records in the order of their writing, one element per flight:
+-- `<ordinal of its first record> <of its last> <when, ms> <keys, a JSON list>`.
+-- Takes the owner record and list keys, the records by key, the keys to write, now, the window,
+-- the bound.
+-- Returns how many older records went before their time
+local function remember(owner_key, list_key, records, noted, now_ms, window_ms, most)
+  local names = {}
+  for key in pairs(noted) do
+    redis.call('SET', key, records[key], 'PX', window_ms)
+    names[#names + 1] = key
+  end
+  if #names == 0 then return 0 end
+
+  local newest = redis.pcall('LINDEX', list_key, -1)
+  -- Whatever else stands there names nothing: its records go by their time alone.
+  if type(newest) == 'table' then redis.call('DEL', list_key) end
+  local before = integer(type(newest) == 'string' and string.match(newest, '^%d+ (%d+) ')) or 0
+  local last = before + #names
+  local element = {decimal(before + 1), decimal(last), decimal(now_ms), cjson.encode(names)}
+  redis.call('RPUSH', list_key, table.concat(element, ' '))
+
+  -- One element comes with each flight; with some more of them gone the list gets shorter.
+  local shed = 0
+  for _ = 1, 4 do
+    local oldest = redis.call('LINDEX', list_key, 0)
+    local first, upto, at_ms, list = string.match(oldest, '^(%d+) (%d+) (%d+) (.*)$')
+    local is_read, keys = pcall(cjson.decode, list)
+    local is_over = not is_read or tonumber(at_ms) + tonumber(window_ms) <= now_ms
+    if not is_over and last - tonumber(first) < most then break end
+    redis.call('LPOP', list_key)
+    -- What is older than the window goes by itself.
+    if not is_over then
+      pcall(function() redis.call('UNLINK', unpack(keys)) end)
+      shed = shed + tonumber(upto) - tonumber(first) + 1
+    end
+    if redis.call('LLEN', list_key) == 0 then break end
+  end
+  if shed > 0 then
+    -- From now on a missing record is no news: it may be one of those (F1).
+    local since_ms = integer(redis.call('HGET', owner_key, 'continuous_since_ms')) or now_ms
+    since_ms = decimal(math.max(since_ms, now_ms))
+    redis.call('HSET', owner_key, 'continuous_since_ms', since_ms)
+  end
+  return shed
+end
