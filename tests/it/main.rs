@@ -22,6 +22,7 @@ mod redis_faults;
 mod reference_numbers;
 mod restored;
 mod retries;
+mod runbook;
 mod serials;
 mod shapes;
 mod snowflakes;
