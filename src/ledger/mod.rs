@@ -45,9 +45,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger:
-    Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger
-{
+pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

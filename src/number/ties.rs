@@ -98,10 +98,7 @@ fn shared<'a>(a: &Region<'a>, b: &Region<'a>) -> Option<Region<'a>> {
 }
 
 /// Some of the region's requests that none of the rules takes.
-pub(super) fn left_over<'a>(
-    region: Region<'a>,
-    rules: &[&Rule<'a>],
-) -> Option<Region<'a>> {
+pub(super) fn left_over<'a>(region: Region<'a>, rules: &[&Rule<'a>]) -> Option<Region<'a>> {
     let Some((rule, rest)) = rules.split_first() else { return Some(region) };
     let mut inside = region;
     for place in 0..inside.len() {

@@ -78,7 +78,9 @@ pub(super) fn are_apart(a: &Series, b: &Series) -> bool {
 /// Whether both series have a place in their scope and read it alike: then it is one value.
 pub(super) fn is_shared(a: &Series, b: &Series, place: usize) -> bool {
     let dimension = if place == TYPE { Dimension::Type } else { Dimension::Project };
-    a.scope.contains(&dimension) && b.scope.contains(&dimension) && table(a, place) == table(b, place)
+    a.scope.contains(&dimension)
+        && b.scope.contains(&dimension)
+        && table(a, place) == table(b, place)
 }
 
 /// The table by whose ids a series knows the values of a place.

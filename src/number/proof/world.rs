@@ -86,7 +86,8 @@ fn row(series: &Series, table: &str, code: &str) -> ReferenceRow {
 fn membership(series: &Series, inputs: &Inputs) -> Option<Membership> {
     let originator = ORIGINATORS.iter().find_map(|name| inputs.context.get(*name))?;
     let member = row(series, series.originator_table()?, originator);
-    let project = row(series, series.definition.references.project.as_deref()?, inputs.project.as_deref()?);
+    let project =
+        row(series, series.definition.references.project.as_deref()?, inputs.project.as_deref()?);
     let (table, id, of_table, of_id) = (member.table, member.id, project.table, project.id);
     Some(Membership { table, id, of_table, of_id, active: true })
 }
