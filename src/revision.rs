@@ -4,6 +4,7 @@
 //! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
 //! partition: nothing is taken, no lane and no Redis is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -137,8 +138,8 @@ pub async fn revise(
         type_code: record.type_code.clone(),
         project: record.project.clone(),
         date: Some(record.document_date.clone()),
-        phase: None,
         context: record.context.clone(),
+        ..Inputs::default()
     };
     let values = first_values(&original.entry.taken);
     let number = &original.entry.number;
@@ -232,6 +233,10 @@ async fn issuing_series(ledger: &SharedLedger, row: &JournalRow) -> Result<Serie
     let version = ledger.series_version(record.series_id, record.version).await?;
     let named = || format!("series {} version {}", record.series_id, record.version);
     let version = version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
-    Series::compile(version.definition)
-        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))
+    let series = Series::compile(version.definition)
+        .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))?;
+    if !series.refers() {
+        return Ok(series);
+    }
+    Ok(series.with_reference(Arc::new(ledger.reference_data().await?)))
 }

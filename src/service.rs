@@ -219,7 +219,7 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
     Ok(())
 }
 
-/// Sees changes of series, within a second.
+/// Sees changes of series and reference data, within a second.
 fn watch_series(allocator: Allocator, bounds: &AllocatorSettings) -> Task {
     let period = bounds.node_heartbeat.min(Duration::from_millis(500));
     Task::start("series", move |stop| async move {
@@ -228,9 +228,11 @@ fn watch_series(allocator: Allocator, bounds: &AllocatorSettings) -> Task {
             match allocator.refresh_catalog().await {
                 Ok(()) => {}
                 Err(CatalogError::Ledger(error)) => {
-                    tracing::debug!(%error, "cannot look for changed series");
+                    tracing::debug!(%error, "cannot look for changed series or reference data");
                 }
-                Err(error) => tracing::error!(%error, "cannot load changed series"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot load changed series or reference data");
+                }
             }
         }
     })

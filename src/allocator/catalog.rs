@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-use unicode_normalization::UnicodeNormalization;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
-use crate::number::{Mask, RuleError, Series, TemplateError, choose};
+use crate::number::{
+    Explanation, Inputs, Mask, ReferenceData, RuleError, Series, TemplateError, choose, explain,
+};
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
@@ -17,7 +18,26 @@ pub struct Catalog {
     active: Vec<Arc<ServedSeries>>,
     /// Those that serve no request: their numbers can still be read.
     inactive: Vec<Arc<ServedSeries>>,
-    stamp: i64,
+    reference: Arc<ReferenceData>,
+    stamp: CatalogStamp,
+}
+
+/// Where the ledger stood when a catalog was loaded: differs once anything in it has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CatalogStamp {
+    series: i64,
+    reference: i64,
+}
+
+impl CatalogStamp {
+    /// The stamp of the ledger now.
+    ///
+    /// # Errors
+    /// When the ledger does not answer.
+    pub async fn read(ledger: &SharedLedger) -> Result<Self, LedgerError> {
+        let (series, reference) = (ledger.series_stamp().await?, ledger.reference_stamp().await?);
+        Ok(CatalogStamp { series, reference })
+    }
 }
 
 /// One series.
@@ -54,7 +74,8 @@ impl Catalog {
     /// See [`CatalogError`].
     pub async fn load(ledger: &SharedLedger) -> Result<Self, CatalogError> {
         // The stamp is read first: a change in between is seen again, never missed.
-        let stamp = ledger.series_stamp().await?;
+        let stamp = CatalogStamp::read(ledger).await?;
+        let reference = Arc::new(ledger.reference_data().await?);
         let (mut active, mut inactive) = (Vec::new(), Vec::new());
         for version in ledger.series().await? {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
@@ -64,10 +85,11 @@ impl Catalog {
                     error,
                 }
             })?;
+            let compiled = compiled.with_reference(Arc::clone(&reference));
             let list = if version.active { &mut active } else { &mut inactive };
             list.push(Arc::new(ServedSeries { version, series: compiled }));
         }
-        Ok(Catalog { active, inactive, stamp })
+        Ok(Catalog { active, inactive, reference, stamp })
     }
 
     /// All active series, by code.
@@ -89,31 +111,37 @@ impl Catalog {
 
     /// The ledger's stamp when this was loaded.
     #[must_use]
-    pub fn stamp(&self) -> i64 {
+    pub fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 
-    /// The active series that serves a type and project (R2.9).
+    /// The reference data that all its series share.
+    #[must_use]
+    pub fn reference(&self) -> &Arc<ReferenceData> {
+        &self.reference
+    }
+
+    /// The active series that serves a request (R2.9).
     ///
     /// # Errors
     /// See [`RuleError`].
-    pub fn choose(
-        &self,
-        type_code: &str,
-        project: Option<&str>,
-    ) -> Result<&Arc<ServedSeries>, RuleError> {
+    pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
         let active = self.active.iter().map(|served| &served.series);
-        match choose(active, type_code, project) {
+        match choose(active, inputs) {
             Ok(index) => Ok(&self.active[index]),
-            Err(error) => Err(self.know_inactive(error, type_code)),
+            Err(error) => Err(self.know_inactive(error, inputs)),
         }
     }
 
+    /// Which active series would serve a request, and why the others would not (R2.9).
+    #[must_use]
+    pub fn explain(&self, inputs: &Inputs) -> Vec<Explanation> {
+        explain(self.active.iter().map(|served| &served.series), inputs)
+    }
+
     /// A type that only series serve that are deactivated is not unknown (R4.3).
-    fn know_inactive(&self, error: RuleError, type_code: &str) -> RuleError {
-        let wanted: String = type_code.nfc().collect();
-        let serves =
-            |served: &&Arc<ServedSeries>| served.version.definition.serves.types.contains(&wanted);
+    fn know_inactive(&self, error: RuleError, inputs: &Inputs) -> RuleError {
+        let serves = |served: &&Arc<ServedSeries>| served.series.names_type_of(inputs);
         match (error, self.inactive.iter().find(serves)) {
             (RuleError::UnknownType { type_code, .. }, Some(served)) => {
                 let code = &served.version.definition.code;

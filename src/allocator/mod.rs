@@ -36,7 +36,7 @@ mod snowflakes;
 mod ticket;
 mod trimming;
 
-pub use catalog::{Catalog, CatalogError, ServedSeries};
+pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use context::{Context, FlightNumbers};
 pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
@@ -182,7 +182,7 @@ impl Allocator {
         // One after the other: what was read earlier never replaces what was read later.
         let _turn = self.shared.refreshing.lock().await;
         let ledger = &self.shared.context.ledger;
-        if ledger.series_stamp().await? == self.catalog().stamp() {
+        if CatalogStamp::read(ledger).await? == self.catalog().stamp() {
             return Ok(());
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);

@@ -70,6 +70,10 @@ pub struct Preview {
     pub series_id: i64,
     /// Its version.
     pub version: u32,
+    /// Document type.
+    pub type_code: String,
+    /// Project, named by the request or derived.
+    pub project: Option<String>,
     /// Counter keys, one per serial.
     pub counter_keys: Vec<String>,
     /// Name and expected value of each serial.

@@ -32,6 +32,8 @@ impl Allocator {
             series_code: order.served.version.definition.code.clone(),
             series_id: order.record.series_id,
             version: order.record.version,
+            type_code: order.record.type_code.clone(),
+            project: order.record.project.clone(),
             counter_keys: order.record.counter_keys.clone(),
             serials: names.zip(values).collect(),
         })

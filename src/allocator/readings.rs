@@ -24,9 +24,7 @@ impl Catalog {
             let series = &served.series;
             let (types, parsed) = match series.parse(number) {
                 Ok(parsed) => (series.types_of(&parsed), Some(parsed)),
-                Err(ParseError::Ambiguous) => {
-                    (served.version.definition.serves.types.clone(), None)
-                }
+                Err(ParseError::Ambiguous) => (series.types_shown().to_vec(), None),
                 Err(_) => return None,
             };
             Some(Reading { served: Arc::clone(served), types, parsed })

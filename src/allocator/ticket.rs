@@ -62,9 +62,8 @@ impl Order {
             let reason = format!("must be 1 to {COUNT_MAX}");
             return Err(AllocError::Field { field: "count", reason });
         }
-        let inputs = &request.inputs;
-        let served = catalog.choose(&inputs.type_code, inputs.project.as_deref())?;
-        let draft = served.series.draft(inputs, clock.now())?;
+        let served = catalog.choose(&request.inputs)?;
+        let draft = served.series.draft(&request.inputs, clock.now())?;
         if request.count > 1 && draft.snowflake.is_some() {
             let reason = "must be 1: the numbers of the series show an id each; ask for a list of \
                           documents";
@@ -73,17 +72,19 @@ impl Order {
         let series_id = served.version.series_id;
         let serials = seeds(served, &draft.keys);
         let payload_digest = digest(&request);
+        // The journal is read by people and programs that do not know ids.
+        let inputs = draft.resolved.unwrap_or(request.inputs);
         let record = Record {
             allocation_id: Uuid::now_v7(),
             series_id,
             version: served.version.version,
-            type_code: request.inputs.type_code,
-            project: request.inputs.project,
+            type_code: inputs.type_code,
+            project: inputs.project,
             scope: draft.scope,
             mask: draft.mask.to_text(),
             document_id: request.document_id,
             document_date: draft.document_date,
-            context: request.inputs.context,
+            context: inputs.context,
             serials: serials.iter().map(|seed| seed.serial.clone()).collect(),
             counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
             user_id: request.user_id,
@@ -193,9 +194,12 @@ fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
-/// for another number is part of it, so that such a request is safe to retry too.
+/// for another number is part of it, so that such a request is safe to retry too. It is taken over
+/// what was sent: a retry finds its number whatever became of the reference data meanwhile, and a
+/// code and its id are two payloads.
 fn digest(request: &Request) -> String {
-    let Inputs { type_code, project, date, phase, context } = &request.inputs;
+    let Inputs { type_code, type_id, project, project_id, date, phase, context, recipients } =
+        &request.inputs;
     let Request { document_id, count, again, .. } = request;
     let mut payload = vec![
         json!(document_id),
@@ -206,8 +210,11 @@ fn digest(request: &Request) -> String {
         json!(count),
         json!(again),
     ];
-    // At the end and only where there is one: requests without it keep the digest that they had.
+    // At the end and only where there are any: requests without them keep the digest that they had.
     payload.extend(phase.iter().map(|phase| json!(phase)));
+    if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
+        payload.push(json!([type_id, project_id, recipients]));
+    }
     let payload = serde_json::Value::Array(payload);
     let hash = Sha256::digest(payload.to_string().as_bytes());
     hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -295,15 +302,15 @@ impl Stage {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_request_keeps_its_digest_across_versions_and_a_phase_changes_it() {
-        let inputs = Inputs {
+    fn request(edit: impl FnOnce(&mut Inputs)) -> Request {
+        let mut inputs = Inputs {
             type_code: "T".into(),
             date: Some("2025-01-02".into()),
             context: [("A".to_owned(), "1".to_owned())].into(),
             ..Inputs::default()
         };
-        let mut request = Request {
+        edit(&mut inputs);
+        Request {
             inputs,
             document_id: Some("d1".into()),
             count: 1,
@@ -311,10 +318,33 @@ mod tests {
             idempotency_key: None,
             user_id: "u".into(),
             ip_address: None,
-        };
+        }
+    }
+
+    /// Numbers of the journal carry these digests for as long as retries may come.
+    #[test]
+    fn a_request_keeps_its_digest_across_versions_and_a_phase_changes_it() {
         // What the first version wrote into journals.
-        assert_eq!(digest(&request), "971ec6de3dc8b2fec57bac1ba299503c");
-        request.inputs.phase = Some("P2".into());
-        assert_eq!(digest(&request), "5c9e74ff4ba11bb0ad6dcc2ea1fea8a6");
+        assert_eq!(digest(&request(|_| ())), "971ec6de3dc8b2fec57bac1ba299503c");
+        let in_phase = request(|inputs| inputs.phase = Some("P2".into()));
+        assert_eq!(digest(&in_phase), "5c9e74ff4ba11bb0ad6dcc2ea1fea8a6");
+    }
+
+    #[test]
+    fn a_code_and_its_id_are_two_payloads() {
+        let edits: [fn(&mut Inputs); 6] = [
+            |_| (),
+            |inputs| inputs.project = Some("2".into()),
+            |inputs| inputs.project_id = Some("2".into()),
+            |inputs| inputs.type_id = Some("2".into()),
+            |inputs| inputs.recipients.push(crate::number::Recipient::default()),
+            |inputs| {
+                inputs.phase = Some("P2".into());
+                inputs.project_id = Some("2".into());
+            },
+        ];
+        let digests: std::collections::BTreeSet<String> =
+            edits.into_iter().map(|edit| digest(&request(edit))).collect();
+        assert_eq!(digests.len(), edits.len());
     }
 }

@@ -25,7 +25,10 @@ pub struct InputArgs {
     /// Project
     #[arg(long)]
     pub project: Option<String>,
-    /// Value of a variable; may be repeated
+    /// Id of the project, where the series has a table of projects
+    #[arg(long, value_name = "ID", conflicts_with = "project")]
+    pub project_id: Option<String>,
+    /// Value of a variable, or its id (`discipline_id=5`) where it has a table; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
     pub set: Vec<(String, String)>,
 }
@@ -36,7 +39,7 @@ impl InputArgs {
     /// # Errors
     /// A variable that is set twice, a document id that cannot be one.
     pub(super) fn request(self, document: Option<String>, count: u64) -> anyhow::Result<Request> {
-        let InputArgs { type_code, date, phase, project, set } = self;
+        let InputArgs { type_code, date, phase, project, project_id, set } = self;
         let mut context = BTreeMap::new();
         for (name, value) in set {
             if context.contains_key(&name) {
@@ -47,7 +50,15 @@ impl InputArgs {
         let checked = |id: String| check_document_id("--document", &id).map_err(refusal);
         let document_id = document.map(checked).transpose()?;
         Ok(Request {
-            inputs: Inputs { type_code, project, date, phase, context },
+            inputs: Inputs {
+                type_code,
+                project,
+                project_id,
+                date,
+                phase,
+                context,
+                ..Inputs::default()
+            },
             document_id,
             count,
             again: false,

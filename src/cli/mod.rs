@@ -4,6 +4,7 @@
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
 pub mod drain;
+pub mod explain;
 pub mod expression;
 pub mod fallback;
 pub mod gaps;
@@ -16,6 +17,7 @@ pub mod parse;
 mod periods;
 pub mod preview;
 pub mod reconcile;
+pub mod reference;
 mod restored;
 pub mod revise;
 pub mod series;
@@ -61,7 +63,10 @@ pub enum Command {
     Revise(revise::ReviseArgs),
     /// Read a number back into its parts
     Parse(parse::ParseArgs),
-    /// Save series files, list and show series
+    /// Save tables of ids and codes, and memberships, from CSV files; list them
+    #[command(subcommand)]
+    Reference(reference::ReferenceCommand),
+    /// Save series files, list and show series, explain which one serves a request
     #[command(subcommand)]
     Series(series::SeriesCommand),
     /// Print partitions, owners, epochs, nodes, lags, ceilings and totals
@@ -112,6 +117,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
         Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,
         Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,
+        Command::Reference(command) => reference::run(&settings.prepare("warn")?, command).await,
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,

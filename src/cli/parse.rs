@@ -9,6 +9,7 @@ use super::session::{open_catalog, refusal};
 use crate::allocator::{AllocError, Catalog, Reading};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
+use crate::number::Inputs;
 
 /// What to parse.
 #[derive(Clone, Debug, Args)]
@@ -84,8 +85,9 @@ pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
 
 /// The number as the series of a type reads it.
 fn read_as(catalog: &Catalog, type_code: &str, args: &ParseArgs) -> anyhow::Result<Reading> {
+    let (type_code, project) = (type_code.to_owned(), args.project.clone());
     let served = catalog
-        .choose(type_code, args.project.as_deref())
+        .choose(&Inputs { type_code, project, ..Inputs::default() })
         .map_err(AllocError::from)
         .map_err(refusal)?;
     let parsed = served.series.parse(&args.number)?;

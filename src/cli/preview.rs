@@ -24,14 +24,13 @@ pub struct PreviewArgs {
 /// # Errors
 /// A refusal, with its slug; a service that cannot start; a closed stdout.
 pub async fn run(settings: &Settings, args: PreviewArgs) -> anyhow::Result<()> {
-    let (type_code, project) = (args.inputs.type_code.clone(), args.inputs.project.clone());
     let request = args.inputs.request(None, 1)?;
     let preview = with_service(settings, async |service| {
         service.allocator.preview(request).await.map_err(refusal)
     })
     .await?;
     if args.json {
-        print_json(&PreviewAnswer::of(preview, type_code, project))?;
+        print_json(&PreviewAnswer::of(preview))?;
     } else {
         print([preview.number])?;
     }

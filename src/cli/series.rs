@@ -1,14 +1,16 @@
-//! `numerator series`: series files into the ledger, and out of it again. Rule expressions are in
-//! `expression.rs`.
+//! `numerator series`: series files into the ledger, and out of it again. Which of them serves a
+//! request is in `explain.rs`, rule expressions are in `expression.rs`.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::explain::ExplainArgs;
 use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
@@ -34,6 +36,8 @@ pub enum SeriesCommand {
     List(ListArgs),
     /// Show one series as a series file
     Show(ShowArgs),
+    /// Tell which series would serve a request, and why the others would not
+    Explain(ExplainArgs),
     /// Give no numbers any more to documents dated before a day
     ClosePeriod(ClosePeriodArgs),
     /// List the versions of a series, newest first
@@ -104,6 +108,7 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
+        SeriesCommand::Explain(args) => super::explain::run(settings, args).await,
         SeriesCommand::ClosePeriod(args) => periods::close(settings, args).await,
         SeriesCommand::Versions(args) => series_history::versions(settings, &args).await,
         SeriesCommand::Activate(args) => series_history::set_activity(settings, args, true).await,
@@ -161,10 +166,12 @@ pub(super) fn print_saved(saved: Vec<SeriesVersion>, json: bool) -> anyhow::Resu
 fn check(args: &CheckArgs) -> anyhow::Result<()> {
     let definitions = read_files(&args.files)?;
     number::check_rules(&definitions)?;
-    let accepted = number::prove_saved(&definitions, |_| true).map_err(|error| match error {
-        ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
-        other @ ProofError::Series { .. } => other.into(),
-    })?;
+    let accepted = number::prove_saved(&definitions, &Arc::default(), |_| true).map_err(
+        |error| match error {
+            ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+            other @ ProofError::Series { .. } => other.into(),
+        },
+    )?;
     print(definitions.iter().map(|definition| {
         let code = &definition.code;
         match accepted.iter().find(|accepted| accepted.code == *code) {

@@ -66,6 +66,9 @@ fn wrong_usage_ends_with_2() {
         "numerator series close-period SPO --before 2025-01-01".to_owned(),
         "numerator parse SPO-20240122-001 --project P".to_owned(),
         "numerator token create".to_owned(),
+        "numerator reference import rows.csv".to_owned(),
+        "numerator series explain".to_owned(),
+        "numerator next RFA --project P --project-id 1".to_owned(),
         "numerator nonsense".to_owned(),
         "numerator fallback".to_owned(),
         "numerator fallback maybe".to_owned(),
@@ -148,6 +151,36 @@ fn every_command_of_the_reference_is_there() {
             matches!(
                 command("numerator token create ci"),
                 Command::Token(token::TokenCommand::Create(args)) if args.name == "ci"
+            ),
+        ),
+    ] {
+        assert!(is_it, "{line}");
+    }
+}
+
+#[test]
+fn rules_are_explained_and_tables_imported() {
+    for (line, is_it) in [
+        (
+            "explain",
+            matches!(
+                command("numerator series explain --type RFA --context ORIGINATOR=A --json"),
+                Command::Series(series::SeriesCommand::Explain(args)) if args.context.len() == 1
+            ),
+        ),
+        (
+            "import",
+            matches!(
+                command("numerator reference import m.csv --table organizations --of projects"),
+                Command::Reference(reference::ReferenceCommand::Import(args))
+                    if !args.apply && args.of.as_deref() == Some("projects")
+            ),
+        ),
+        (
+            "reference list",
+            matches!(
+                command("numerator reference list types --json"),
+                Command::Reference(reference::ReferenceCommand::List(args)) if args.json
             ),
         ),
     ] {

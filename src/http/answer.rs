@@ -103,7 +103,7 @@ pub struct PreviewAnswer {
     /// Document type.
     #[serde(rename = "type")]
     pub type_code: String,
-    /// Project, where one was named.
+    /// Project, where one was named or follows from the originator.
     pub project: Option<String>,
     /// The numbering configuration (series).
     pub config_id: i64,
@@ -235,16 +235,16 @@ impl SerialAnswer {
 }
 
 impl PreviewAnswer {
-    /// The answer for a preview of a type and project.
+    /// The answer for a preview.
     #[must_use]
-    pub fn of(preview: Preview, type_code: String, project: Option<String>) -> Self {
+    pub fn of(preview: Preview) -> Self {
         let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&preview.counter_keys);
         let expected =
             |(name, value): (String, u64)| ExpectedSerial { name, value: value.to_string() };
         PreviewAnswer {
             document_number: preview.number,
-            type_code,
-            project,
+            type_code: preview.type_code,
+            project: preview.project,
             config_id: preview.series_id,
             config_version: preview.version,
             counter_key,

@@ -21,7 +21,7 @@ use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
 use super::generate::status_of;
-use super::order::{self, DocumentOrder, NumberOrder};
+use super::order::{self, DocumentOrder, NumberOrder, RecipientOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
 use crate::allocator::KEY_CHARS_MAX;
@@ -42,9 +42,17 @@ pub(super) struct BatchOrder {
     /// Document type of a range.
     #[serde(default, rename = "type")]
     type_code: Option<String>,
+    /// Id of the document type of a range, instead of `type`.
+    #[serde(default, deserialize_with = "order::id")]
+    #[schema(value_type = Option<String>)]
+    type_id: Option<order::Id>,
     /// Project of a range.
     #[serde(default)]
     project: Option<String>,
+    /// Id of the project of a range, instead of `project`.
+    #[serde(default, deserialize_with = "order::id")]
+    #[schema(value_type = Option<String>)]
+    project_id: Option<order::Id>,
     /// Date of a range.
     #[serde(default)]
     date: Option<String>,
@@ -54,6 +62,9 @@ pub(super) struct BatchOrder {
     /// Variables of a range.
     #[serde(default, deserialize_with = "order::context")]
     context: BTreeMap<String, String>,
+    /// Who a range goes to.
+    #[serde(default)]
+    recipients: Vec<RecipientOrder>,
     /// How many numbers, 1 to 1,000,000.
     #[serde(default)]
     count: Option<u64>,
@@ -152,7 +163,10 @@ impl BatchOrder {
     fn kind(self) -> Result<Kind, Problem> {
         let Some(documents) = self.documents else { return self.range() };
         let is_mixed = self.type_code.is_some()
+            || self.type_id.is_some()
             || self.project.is_some()
+            || self.project_id.is_some()
+            || !self.recipients.is_empty()
             || self.date.is_some()
             || self.phase.is_some()
             || !self.context.is_empty()
@@ -179,12 +193,25 @@ impl BatchOrder {
             let reason = "is missing: name documents, or type and count";
             Problem::field(field, reason)
         };
-        let BatchOrder { project, date, phase, context, again, .. } = self;
-        let type_code = self.type_code.ok_or_else(|| missing("type"))?;
+        let BatchOrder { type_code, type_id, project, project_id, date, .. } = self;
+        let BatchOrder { phase, context, recipients, again, .. } = self;
+        if type_code.is_none() && type_id.is_none() {
+            return Err(missing("type"));
+        }
         let count = self.count.ok_or_else(|| missing("count"))?;
         let check = |id: &String| order::check_document_id("document_id", id);
         let document_id = self.document_id.as_ref().map(check).transpose()?;
-        let number = NumberOrder { type_code, project, date, phase, context, again };
+        let number = NumberOrder {
+            type_code,
+            type_id,
+            project,
+            project_id,
+            date,
+            phase,
+            context,
+            recipients,
+            again,
+        };
         Ok(Kind::Range(Box::new(RangeOrder { number, count, expand: self.expand, document_id })))
     }
 }
@@ -196,7 +223,7 @@ async fn take_range(
     range: RangeOrder,
     key: Option<String>,
 ) -> Result<Response, Problem> {
-    let mut request = range.number.request(range.document_id, key, caller);
+    let mut request = range.number.request(range.document_id, key, caller)?;
     request.count = range.count;
     let issued = app.service.allocator.issue(request).await?;
     let status = status_of(issued.replayed);

@@ -3,6 +3,8 @@
 //! A definition is compiled and previewed here, and saved by the ledger alone, which checks it
 //! against all others under its lock.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -218,7 +220,9 @@ async fn save(
 ) -> Result<SavedConfig, Problem> {
     let ConfigOrder { definition, reason, example } = order;
     let reason = check_reason(&reason)?;
+    let catalog = app.service.allocator.catalog();
     let series = Series::compile(definition.clone())?;
+    let series = series.with_reference(Arc::clone(catalog.reference()));
     let sample = series.sample();
     let asked = example.map(|example| example.inputs(sample.clone()));
     let series_id = match expected {

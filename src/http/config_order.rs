@@ -68,6 +68,7 @@ impl ExampleOrder {
             date: self.date,
             phase: self.phase.or(sample.phase),
             context: self.context,
+            ..Inputs::default()
         }
     }
 }

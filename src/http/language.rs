@@ -136,7 +136,9 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::InvalidDate
         | Slug::PeriodClosed
         | Slug::DateBeforeLast
-        | Slug::TimeRequired => WRONG_DETAILS,
+        | Slug::TimeRequired
+        | Slug::UnknownReference
+        | Slug::InactiveReference => WRONG_DETAILS,
         Slug::SeriesAmbiguous | Slug::TemplateAmbiguous | Slug::SeriesInUse | Slug::CodeTaken => {
             UNFIT_SERIES
         }
@@ -195,6 +197,16 @@ fn of_one_slug(slug: Slug) -> Sentence {
             "เอกสารประเภทนี้ยังไม่ได้ตั้งค่าเลขที่ กรุณาติดต่อผู้ดูแลระบบ",
             "该单据类型尚未设置编号，请联系系统管理员",
             "Documents of this type are not numbered yet. Please contact the administrator.",
+        ],
+        Slug::NotAMember => [
+            "หน่วยงานผู้ส่งไม่ได้อยู่ในโครงการนี้ กรุณาตรวจสอบ",
+            "发文单位不属于该项目，请检查",
+            "The sending organization does not belong to the project. Please check both.",
+        ],
+        Slug::ProjectAmbiguous => [
+            "หน่วยงานผู้ส่งอยู่ในหลายโครงการ กรุณาเลือกโครงการ",
+            "发文单位属于多个项目，请选择项目",
+            "The sending organization belongs to several projects. Please choose one.",
         ],
         other => of_one_serial(other),
     }

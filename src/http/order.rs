@@ -16,21 +16,29 @@ use utoipa::ToSchema;
 use super::gate::Caller;
 use super::problem::Problem;
 use crate::allocator::{KEY_CHARS_MAX, Request, check_key};
-use crate::number::Inputs;
+use crate::number::{Inputs, Recipient};
 
 /// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A number to generate, or to preview.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NumberOrder {
     /// Document type.
-    #[serde(rename = "type")]
-    pub(super) type_code: String,
+    #[serde(default, rename = "type", deserialize_with = "text")]
+    pub(super) type_code: Option<String>,
+    /// Id of the document type, instead of `type`, where the series has a table of types.
+    #[serde(default, deserialize_with = "id")]
+    #[schema(value_type = Option<String>)]
+    pub(super) type_id: Option<Id>,
     /// Project, where the series needs one.
     #[serde(default)]
     pub(super) project: Option<String>,
+    /// Id of the project, instead of `project`, where the series has a table of projects.
+    #[serde(default, deserialize_with = "id")]
+    #[schema(value_type = Option<String>)]
+    pub(super) project_id: Option<Id>,
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
@@ -40,6 +48,9 @@ pub(super) struct NumberOrder {
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
+    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
+    #[serde(default)]
+    pub(super) recipients: Vec<RecipientOrder>,
     /// Give a document that has a number already another one.
     #[serde(default)]
     pub(super) again: bool,
@@ -52,11 +63,19 @@ pub(super) struct DocumentOrder {
     /// The document.
     pub(super) document_id: String,
     /// Document type.
-    #[serde(rename = "type")]
-    pub(super) type_code: String,
+    #[serde(default, rename = "type", deserialize_with = "text")]
+    pub(super) type_code: Option<String>,
+    /// Id of the document type, instead of `type`, where the series has a table of types.
+    #[serde(default, deserialize_with = "id")]
+    #[schema(value_type = Option<String>)]
+    pub(super) type_id: Option<Id>,
     /// Project, where the series needs one.
     #[serde(default)]
     pub(super) project: Option<String>,
+    /// Id of the project, instead of `project`, where the series has a table of projects.
+    #[serde(default, deserialize_with = "id")]
+    #[schema(value_type = Option<String>)]
+    pub(super) project_id: Option<Id>,
     /// Document date: `2025-12-02` or a date-time with offset; now without one.
     #[serde(default)]
     pub(super) date: Option<String>,
@@ -66,10 +85,34 @@ pub(super) struct DocumentOrder {
     /// Values of the series' variables.
     #[serde(default, deserialize_with = "context")]
     pub(super) context: BTreeMap<String, String>,
+    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
+    #[serde(default)]
+    pub(super) recipients: Vec<RecipientOrder>,
     /// Give a document that has a number already another one.
     #[serde(default)]
     pub(super) again: bool,
 }
+
+/// One recipient of a document: its code, or its id.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RecipientOrder {
+    /// Its code.
+    #[serde(default)]
+    code: Option<String>,
+    /// Its id, where the series' `RECIPIENT` has a table.
+    #[serde(default, deserialize_with = "id")]
+    #[schema(value_type = Option<String>)]
+    id: Option<Id>,
+    /// `TO`, `CC` and the like.
+    kind: String,
+    /// Its place among the recipients, 0 without one; equal places keep the order of the list.
+    #[serde(default)]
+    order: i64,
+}
+
+/// An id of the reference data: text or a whole number.
+pub(super) type Id = String;
 
 impl NumberOrder {
     /// The request of a caller for one number.
@@ -78,17 +121,37 @@ impl NumberOrder {
         document_id: Option<String>,
         idempotency_key: Option<String>,
         caller: &Caller,
-    ) -> Request {
-        let NumberOrder { type_code, project, date, phase, context, again } = self;
-        Request {
-            inputs: Inputs { type_code, project, date, phase, context },
+    ) -> Result<Request, Problem> {
+        let NumberOrder { type_id, project, project_id, date, phase, .. } = self;
+        let NumberOrder { context, recipients, again, .. } = self;
+        let type_code = match (self.type_code, &type_id) {
+            (Some(_), Some(_)) => {
+                return Err(Problem::field("type_id", "stands beside `type`; send one of them"));
+            }
+            (None, None) => {
+                return Err(Problem::field("type", "missing field `type`; or send `type_id`"));
+            }
+            (given, _) => given.unwrap_or_default(),
+        };
+        let recipients = recipients.into_iter().map(RecipientOrder::recipient).collect();
+        Ok(Request {
+            inputs: Inputs {
+                type_code,
+                type_id,
+                project,
+                project_id,
+                date,
+                phase,
+                context,
+                recipients,
+            },
             document_id,
             count: 1,
             again,
             idempotency_key,
             user_id: caller.user_id.clone(),
             ip_address: caller.ip_address.clone(),
-        }
+        })
     }
 }
 
@@ -100,9 +163,27 @@ impl DocumentOrder {
         caller: &Caller,
     ) -> Result<Request, Problem> {
         let document_id = check_document_id("document_id", &self.document_id)?;
-        let DocumentOrder { type_code, project, date, phase, context, again, .. } = self;
-        let order = NumberOrder { type_code, project, date, phase, context, again };
-        Ok(order.request(Some(document_id), idempotency_key, caller))
+        let DocumentOrder { type_code, type_id, project, project_id, date, .. } = self;
+        let DocumentOrder { phase, context, recipients, again, .. } = self;
+        let order = NumberOrder {
+            type_code,
+            type_id,
+            project,
+            project_id,
+            date,
+            phase,
+            context,
+            recipients,
+            again,
+        };
+        order.request(Some(document_id), idempotency_key, caller)
+    }
+}
+
+impl RecipientOrder {
+    fn recipient(self) -> Recipient {
+        let RecipientOrder { code, id, kind, order } = self;
+        Recipient { code, id, kind, order }
     }
 }
 
@@ -137,8 +218,33 @@ pub(super) fn idempotency_key(
     Ok(Some(key.into()))
 }
 
+/// Reads text that may be left out, but not be null.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
+}
+
+/// Reads an id: some systems have numbers, some have text.
+pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
+    match Option::<serde_json::Value>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(value) => {
+            let read = id_of(&value).map(Some);
+            read.ok_or_else(|| de::Error::custom("an id must be a string or a whole number"))
+        }
+    }
+}
+
+/// The text of an id.
+fn id_of(value: &serde_json::Value) -> Option<Id> {
+    match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(number) => number.as_u64().map(|number| number.to_string()),
+        _ => None,
+    }
+}
+
 /// Reads `context` so that a wrong value is told by its own name, and a repeated one is refused
-/// instead of lost.
+/// instead of lost. A name that ends in `_id` may have a whole number.
 pub(super) fn context<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
@@ -154,7 +260,12 @@ pub(super) fn context<'de, D: Deserializer<'de>>(
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut context = BTreeMap::new();
             while let Some((name, value)) = map.next_entry::<String, serde_json::Value>()? {
-                let serde_json::Value::String(value) = value else {
+                let read = match value {
+                    serde_json::Value::String(value) => Some(value),
+                    other if name.ends_with("_id") => id_of(&other),
+                    _ => None,
+                };
+                let Some(value) = read else {
                     return Err(de::Error::custom(format!("`context.{name}` must be a string")));
                 };
                 if context.contains_key(&name) {
@@ -172,7 +283,10 @@ pub(super) fn context<'de, D: Deserializer<'de>>(
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use serde_json::json;
 
+    use super::super::body::parse_value;
+    use super::super::language::Language;
     use super::*;
 
     fn key(text: &str) -> Result<Option<String>, Problem> {
@@ -194,6 +308,42 @@ mod tests {
         twice.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a"));
         twice.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a"));
         assert!(idempotency_key(&twice, 9).is_err());
+    }
+
+    fn request_of(order: &serde_json::Value) -> Result<Request, Problem> {
+        let order: NumberOrder = parse_value("body", order)?;
+        let caller = Caller {
+            user_id: "u".into(),
+            ip_address: None,
+            request_id: "r".into(),
+            language: Language::English,
+        };
+        order.request(None, None, &caller)
+    }
+
+    #[test]
+    fn a_type_is_named_by_its_code_or_by_its_id_and_ids_are_text_or_whole_numbers() {
+        let request = request_of(&json!({
+            "type_id": 6, "project_id": "2", "context": { "discipline_id": 5 },
+            "recipients": [{ "id": 10, "kind": "TO" }],
+        }));
+        let inputs = request.expect("request").inputs;
+        assert_eq!((&*inputs.type_code, inputs.type_id.as_deref()), ("", Some("6")));
+        assert_eq!(inputs.project_id.as_deref(), Some("2"));
+        assert_eq!(inputs.context["discipline_id"], "5");
+        assert_eq!(inputs.recipients[0].id.as_deref(), Some("10"));
+        for (wrong, field) in [
+            (json!({}), "type"),
+            (json!({ "type": "A", "type_id": 1 }), "type_id"),
+            (json!({ "type_id": -1 }), "type_id"),
+            (json!({ "type": "A", "project_id": 1.5 }), "project_id"),
+            (json!({ "type": "A", "recipients": [{ "code": "A" }] }), "kind"),
+            (json!({ "type": "A", "context": { "REV": 1 } }), "context.REV"),
+        ] {
+            let problem = request_of(&wrong).expect_err(field);
+            let body = problem.body("r", Language::English);
+            assert_eq!(body.field.as_deref(), Some(field), "{wrong}: {}", body.detail);
+        }
     }
 
     #[test]

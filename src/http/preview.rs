@@ -26,9 +26,8 @@ pub(super) async fn preview_number(
     Extension(caller): Extension<Caller>,
     Json(order): Json<NumberOrder>,
 ) -> Result<axum::Json<PreviewAnswer>, Problem> {
-    let (type_code, project) = (order.type_code.clone(), order.project.clone());
-    let request = order.request(None, None, &caller);
+    let request = order.request(None, None, &caller)?;
     let allocator = app.service.allocator.clone();
     let preview = super::finish(async move { allocator.preview(request).await }).await?;
-    Ok(axum::Json(PreviewAnswer::of(preview, type_code, project)))
+    Ok(axum::Json(PreviewAnswer::of(preview)))
 }

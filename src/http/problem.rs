@@ -102,6 +102,12 @@ slugs! {
     PeriodClosed "period-closed" UNPROCESSABLE_ENTITY "The date lies in a closed period",
     DateBeforeLast "date-before-last" UNPROCESSABLE_ENTITY
         "The date lies before that of the last number",
+    UnknownReference "unknown-reference" UNPROCESSABLE_ENTITY
+        "The reference data have no such code or id",
+    InactiveReference "inactive-reference" UNPROCESSABLE_ENTITY "A code or id is inactive",
+    NotAMember "not-a-member" UNPROCESSABLE_ENTITY "The originator is no member of the project",
+    ProjectAmbiguous "project-ambiguous" UNPROCESSABLE_ENTITY
+        "The originator is a member of several projects",
     IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY
         "The idempotency key was used for another payload",
     Internal "internal" INTERNAL_SERVER_ERROR "The service met a bug",

@@ -105,6 +105,8 @@ impl Iterator for Chunks<'_> {
 fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
     let Reading { served, inputs, draft, values, number, issued_at_us } = reading;
     let serials = served.series.serials();
+    // As for a request: the journal is in codes, with the project that follows from the originator.
+    let inputs = draft.resolved.unwrap_or(inputs);
     let taken = |(serial, value): (&crate::number::Serial, &u64)| TakenRange {
         counter_id: 0,
         range: Range { first: *value, last: *value, step: serial.step },

@@ -183,13 +183,23 @@ impl Mapping<'_> {
             project: Some(coded("projects", needed(record, "project_id")?)?),
             ..Inputs::default()
         };
-        let served = self.served(&inputs)?;
+        let mut known = Vec::new();
+        // Originator and sub type may decide which series it is; only that one tells their names.
+        let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
             // 0 and NULL say that there is none.
             let Some(id) = record.get(column).filter(|id| *id != "0") else { continue };
-            let declared = &served.version.definition.variables;
+            let code = coded(table, id);
+            if let Ok(code) = &code {
+                asked.context.extend(names.iter().map(|name| ((*name).to_owned(), code.clone())));
+            }
+            known.push((names, code));
+        }
+        let served = self.served(&asked)?;
+        let declared = &served.version.definition.variables;
+        for (names, code) in known {
             if let Some(name) = names.iter().find(|name| declared.contains_key(**name)) {
-                inputs.context.insert((*name).to_owned(), coded(table, id)?);
+                inputs.context.insert((*name).to_owned(), code?);
             }
         }
         let year = needed(record, "current_year")?;
@@ -209,8 +219,7 @@ impl Mapping<'_> {
 
     /// The series that a request like this gets.
     fn served(&self, inputs: &Inputs) -> Result<Arc<ServedSeries>, Misfit> {
-        let Inputs { type_code, project, .. } = inputs;
-        let served = self.import.catalog.choose(type_code, project.as_deref());
+        let served = self.import.catalog.choose(inputs);
         let served =
             served.map_err(|error| Misfit::new(ProblemKind::NotRead, error.to_string()))?;
         if served.series.serials().len() == 1 {

@@ -108,13 +108,13 @@ impl Reader<'_> {
         // A series that is not active can still take in what it has issued, if it is named.
         let all = self.catalog.all().filter(move |served| by_name || served.version.active);
         all.filter(move |served| {
-            let SeriesDefinition { code: own, serves, .. } = &served.version.definition;
+            let SeriesDefinition { code: own, .. } = &served.version.definition;
             let knows = |list: &[String], value: &Option<String>| {
                 list.is_empty() || value.as_ref().is_none_or(|value| list.contains(value))
             };
             code.as_ref().is_none_or(|code| code == own)
-                && knows(&serves.types, &type_code)
-                && knows(&serves.projects, &project)
+                && knows(served.series.types_shown(), &type_code)
+                && knows(served.series.projects_shown(), &project)
         })
     }
 
@@ -131,8 +131,7 @@ impl Reader<'_> {
         let codes: Vec<String> = readings.iter().map(|reading| reading.code().to_owned()).collect();
         if row.type_code.is_some() {
             readings.retain(|reading| {
-                let Inputs { type_code, project, .. } = &reading.inputs;
-                let chosen = self.catalog.choose(type_code, project.as_deref());
+                let chosen = self.catalog.choose(&reading.inputs);
                 chosen.is_ok_and(|served| Arc::ptr_eq(served, &reading.served))
             });
         }
@@ -168,7 +167,7 @@ impl Reader<'_> {
         let zone = zone(definition);
         let issued_at = row.issued_at.as_deref().map(|text| moment(text, &zone)).transpose()?;
         let values = values(series, &parsed)?;
-        let inputs = inputs(definition, &parsed, row)?;
+        let inputs = inputs(series, &parsed, row)?;
         let dated = Dated { series, now: self.now, number: &row.number, values: &values };
         let (inputs, draft) = dated.fit(&parsed, row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
@@ -205,21 +204,21 @@ fn values(series: &Series, parsed: &Parsed) -> Result<Vec<u64>, Misfit> {
 }
 
 /// What was asked for, as far as number, columns and series say; the date is still open.
-fn inputs(definition: &SeriesDefinition, parsed: &Parsed, row: &Row) -> Result<Inputs, Misfit> {
-    let serves = &definition.serves;
+fn inputs(series: &Series, parsed: &Parsed, row: &Row) -> Result<Inputs, Misfit> {
+    let definition = series.definition();
     let only = |list: &[String]| match list {
         [only] => Some(only.clone()),
         _ => None,
     };
     let shown = TYPE_TOKENS.iter().find_map(|name| parsed.variables.get(*name));
     let type_code = agreed("type", row.type_code.as_ref(), shown)?;
-    let Some(type_code) = type_code.or_else(|| only(&serves.types)) else {
-        let types = serves.types.join(", ");
+    let Some(type_code) = type_code.or_else(|| only(series.types_shown())) else {
+        let types = series.types_shown().join(", ");
         let detail = format!("the number does not show its type; add a column type ({types})");
         return misfit(ProblemKind::Missing, detail);
     };
     let project = agreed("project", row.project.as_ref(), parsed.variables.get("PROJECT"))?;
-    let project = project.or_else(|| only(&serves.projects));
+    let project = project.or_else(|| only(series.projects_shown()));
     let mut context = BTreeMap::new();
     for (name, value) in &row.context {
         context.insert(name.clone(), value.clone());
@@ -231,7 +230,7 @@ fn inputs(definition: &SeriesDefinition, parsed: &Parsed, row: &Row) -> Result<I
         }
     }
     let phase = agreed("phase", row.phase.as_ref(), parsed.variables.get("PHASE"))?;
-    Ok(Inputs { type_code, project, date: None, phase, context })
+    Ok(Inputs { type_code, project, phase, context, ..Inputs::default() })
 }
 
 /// What a column says and a number shows, where both do not contradict each other.

@@ -14,6 +14,8 @@ mod imports;
 mod line;
 mod patience;
 mod postgres;
+mod reference_ledger;
+mod reference_plan;
 mod rows;
 mod serials;
 mod snowflakes;
@@ -23,6 +25,8 @@ mod witness;
 pub use documents::Documents;
 pub use error::LedgerError;
 pub use imports::Imports;
+pub use reference_ledger::ReferenceLedger;
+pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use serials::SerialLedger;
 pub use snowflakes::{SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
@@ -41,7 +45,7 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + Imports + SerialLedger + SnowflakeLedger {
+pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 

@@ -5,9 +5,10 @@
 
 use thiserror::Error;
 
+use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
-use super::{SerialDefinition, Series, SeriesDefinition};
+use super::{ReferenceData, SerialDefinition, Series, SeriesDefinition};
 
 /// Why a series that has issued numbers cannot be changed so. `field` says where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -20,6 +21,16 @@ pub enum ChangeError {
     )]
     Counters {
         /// The serial that differs.
+        field: String,
+    },
+    /// Counters or scopes would hold ids where they held codes, or ids of another table (R4.6).
+    #[error(
+        "{field}: its counters would be named by the ids of a table in one version and not in the \
+         other, and begin anew; begin the template with another text (a new `prefix`, for \
+         example), or keep its table as it was"
+    )]
+    References {
+        /// The field that names, or named, the table.
         field: String,
     },
     /// The journal compares numbers within their scope only.
@@ -35,7 +46,7 @@ impl ChangeError {
     #[must_use]
     pub fn field(&self) -> &str {
         match self {
-            ChangeError::Counters { field } => field,
+            ChangeError::Counters { field } | ChangeError::References { field } => field,
             ChangeError::Scope => "unique_within",
         }
     }
@@ -43,16 +54,19 @@ impl ChangeError {
 
 /// Checks that a version may follow an earlier one that has issued numbers.
 ///
-/// Either both take their numbers from the same counters and within the same scope, or no text
+/// Either both take their numbers from the same counters and within the same scope, all named by
+/// ids of the same tables or by codes, or no text
 /// can be a number of both: they begin or end with different literals, or differ in length.
 ///
 /// # Errors
 /// See [`ChangeError`].
 pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> {
-    let error = match (other_counters(earlier, next), other_scope(earlier, next)) {
+    let other_table = next.definition.refers_otherwise_than(&earlier.definition);
+    let error = match (other_counters(earlier, next), other_table) {
         (Some(field), _) => ChangeError::Counters { field },
-        (None, true) => ChangeError::Scope,
-        (None, false) => return Ok(()),
+        (None, Some(field)) => ChangeError::References { field },
+        (None, None) if other_scope(earlier, next) => ChangeError::Scope,
+        (None, None) => return Ok(()),
     };
     if never_alike(earlier, next) { Ok(()) } else { Err(error) }
 }
@@ -60,16 +74,21 @@ pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> 
 /// Whether a series would show, from its first number on, what another one has shown: the same
 /// template for a request that both would serve, within the same scope. No proof of the contrary.
 #[must_use]
-pub fn takes_over(earlier: &SeriesDefinition, next: &SeriesDefinition) -> bool {
+pub fn takes_over(
+    earlier: &SeriesDefinition,
+    next: &SeriesDefinition,
+    reference: &ReferenceData,
+) -> bool {
     let shows = |tokens: &[&str]| tokens.iter().any(|token| next.template.contains(token));
     let scoped = |dimension: &str| next.unique_within.iter().any(|name| name == dimension);
     let shared = |one: &[String], other: &[String]| one.iter().any(|name| other.contains(name));
-    let (old, new) = (&earlier.serves, &next.serves);
+    // What a table has renamed was shown by another code, and is the same.
+    let (old, new) = (Served::of(earlier, reference), Served::of(next, reference));
     let any_project = old.projects.is_empty() || new.projects.is_empty();
     earlier.template == next.template
         && earlier.unique_within == next.unique_within
         && (earlier.prefix == next.prefix || !shows(&["{PREFIX}"]))
-        && (shared(&old.types, &new.types)
+        && (shared(&old.types_shown, &new.types_shown)
             || !(shows(&["{CORR_TYPE}", "{TYPE_CODE}"]) || scoped("type")))
         && (any_project
             || shared(&old.projects, &new.projects)
@@ -130,8 +149,8 @@ fn lengths(series: &Series) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reset;
-    use super::super::testing::{serial, series};
+    use super::super::testing::{reference, serial, series};
+    use super::super::{ReferenceRow, Reset};
     use super::*;
 
     fn yearly(template: &str) -> SeriesDefinition {
@@ -199,7 +218,9 @@ mod tests {
     #[test]
     fn an_heir_of_the_same_text_takes_numbers_over() {
         let old = yearly("A-{CORR_TYPE}-{SEQ:4}");
-        let heir = |edit: fn(&mut SeriesDefinition)| takes_over(&old, &changed(&old, edit));
+        let heir = |edit: fn(&mut SeriesDefinition)| {
+            takes_over(&old, &changed(&old, edit), &ReferenceData::default())
+        };
         assert!(heir(|next| next.code = "B".into()));
         assert!(heir(|next| next.serves.types.push("U".into())));
         assert!(heir(|next| next.serves.projects = vec!["P".into()]), "any project had P's");
@@ -207,6 +228,47 @@ mod tests {
         assert!(!heir(|next| next.serves.types = vec!["U".into()]), "the type is shown");
         assert!(!heir(|next| next.template = "B-{CORR_TYPE}-{SEQ:4}".into()));
         assert!(!heir(|next| next.unique_within = vec!["project".into()]), "another scope");
+    }
+
+    #[test]
+    fn an_heir_of_a_renamed_type_takes_numbers_over() {
+        let by_table = |types: &[&str]| {
+            let mut definition = yearly("{CORR_TYPE}-{SEQ:4}");
+            definition.references.type_code = Some("types".into());
+            definition.serves.types = types.iter().map(ToString::to_string).collect();
+            definition
+        };
+        let renamed =
+            ReferenceRow { former_codes: vec!["T".into()], ..reference("types", "1", "T2", true) };
+        let rows = vec![renamed, reference("types", "2", "U", true)];
+        let data = ReferenceData::new(rows, Vec::new());
+        let old = by_table(&["T"]);
+        assert!(takes_over(&old, &by_table(&["T2"]), &data));
+        assert!(!takes_over(&old, &by_table(&["U"]), &data));
+        let default = changed(&by_table(&["U"]), |next| next.serves.default = true);
+        assert!(takes_over(&old, &default, &data), "a default takes every type of its table");
+    }
+
+    #[test]
+    fn other_tables_behind_the_same_text_are_refused() {
+        let mut earlier = yearly("{CORR_TYPE}-{SEQ:4}");
+        earlier.references.type_code = Some("types".into());
+        let field = "references.type".to_owned();
+        let refused = Err(ChangeError::References { field });
+        for table in [None, Some("kinds")] {
+            let tables = |next: &mut SeriesDefinition| {
+                next.references.type_code = table.map(str::to_owned);
+            };
+            assert_eq!(check(&earlier, &changed(&earlier, tables)), refused);
+            let next = changed(&changed(&earlier, tables), |next| {
+                next.template = "B-{CORR_TYPE}-{SEQ:4}-B".into();
+            });
+            let before = changed(&earlier, |next| next.template = "A-{CORR_TYPE}-{SEQ:4}".into());
+            assert_eq!(check(&before, &next), Ok(()), "another text");
+        }
+        // What no counter and no scope counts by may refer to anything.
+        let project = changed(&earlier, |next| next.references.project = Some("projects".into()));
+        assert_eq!(check(&earlier, &project), Ok(()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! used without further checks; nothing here looks at a request.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -10,15 +11,17 @@ use super::definition::HIDDEN_SERIAL;
 use super::error::excerpt;
 use super::mask::SERIALS_MAX;
 use super::period::FiscalYear;
+use super::reference::check_references;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
+use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{flaw_of_literal, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
-use super::{Serial, Series, VariableDefinition};
+use super::{ReferenceData, Serial, Series, VariableDefinition};
 
 /// Longest code of a series, in characters.
 const CODE_CHARS_MAX: usize = 64;
@@ -46,6 +49,7 @@ const VARIABLES_MAX: usize = 64;
 pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateError> {
     check_texts(&definition)?;
     check_serves(&definition)?;
+    check_references(&definition)?;
     let zone = zone(&definition)?;
     let closed_before = closed_before(&definition)?;
     check_chronology(&definition)?;
@@ -76,6 +80,8 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     let phase_needed = parts.contains(&Part::Phase) || resets(|reset| reset == Reset::Phase);
     let time_shown = |part: &Part| matches!(part, Part::Date(field) if field.is_time());
     let time_needed = parts.iter().any(time_shown) || resets(Reset::is_time);
+    let reference = Arc::<ReferenceData>::default();
+    let served = Served::of(&definition, &reference);
     Ok(Series {
         definition,
         serials,
@@ -89,16 +95,22 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
         fiscal,
         zone,
         closed_before,
+        reference,
+        served,
     })
 }
 
 /// A flaw of a field, as the result of any check.
-fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
+pub(super) fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
     Err(TemplateError::at_field(field, flaw))
 }
 
 /// A value outside the syntax of its field.
-fn syntax<T>(field: &str, value: &str, expected: &'static str) -> Result<T, TemplateError> {
+pub(super) fn syntax<T>(
+    field: &str,
+    value: &str,
+    expected: &'static str,
+) -> Result<T, TemplateError> {
     at(field, FieldFlaw::Syntax { value: excerpt(value), expected })
 }
 
@@ -165,7 +177,7 @@ fn check_reason(reason: Option<&str>) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Types and projects: each a value that a request can bring, none twice.
+/// Each a value that a request can bring, none twice.
 fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     let serves = &definition.serves;
     if serves.types.is_empty() {
@@ -174,6 +186,8 @@ fn check_serves(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     for (field, values) in [
         ("serves.types", &serves.types),
         ("serves.projects", &serves.projects),
+        ("serves.originators", &serves.originators),
+        ("serves.sub_types", &serves.sub_types),
         ("serves.undetermined_types", &serves.undetermined_types),
     ] {
         check_count(field, values.len(), SERVED_MAX, "entries")?;
@@ -249,8 +263,8 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
             let flaw = FieldFlaw::Contradiction { other: "default" };
             return at(&format!("{path}.required"), flaw);
         }
-        let (required, default) = (declared.required, declared.default.clone());
-        Ok(Variable { name: name.clone(), rule, required, default, shown: false })
+        let VariableDefinition { required, default, reference, .. } = declared.clone();
+        Ok(Variable { name: name.clone(), rule, required, default, reference, shown: false })
     };
     definition.variables.iter().map(compile).collect()
 }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// What the name of a dimension ends in where a key holds ids of a table. No variable has a
+/// lower-case letter, so that no name can be read as another one.
+pub(super) const ID_SUFFIX: &str = "_id";
+
 /// One numbering configuration, as written by an administrator. `Series::compile` checks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +51,9 @@ pub struct SeriesDefinition {
     /// two equal numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguity_accepted: Option<String>,
+    /// Which tables of the reference data project and type stand in (R4.6).
+    #[serde(default, skip_serializing_if = "References::is_empty")]
+    pub references: References,
     /// Declared variables by name (upper case, the token's name).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, VariableDefinition>,
@@ -93,6 +100,29 @@ impl Policy {
     }
 }
 
+/// Which tables of the reference data a series refers to, beside those of its variables (R4.6).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct References {
+    /// Table of projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Table of document types. A `default` series then serves every type of the table that is not
+    /// undetermined, so that a new type works at once.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_code: Option<String>,
+    /// Whether the originator must be a member of the project; without `project`, the project then
+    /// follows from the originator's memberships (R4.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub membership: bool,
+}
+
+impl References {
+    fn is_empty(&self) -> bool {
+        *self == References::default()
+    }
+}
+
 /// Which requests a series serves (R2.9).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +132,12 @@ pub struct Serves {
     /// Projects; empty: any project, or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
+    /// Originators, values of `ORIGINATOR` or `ORG_CODE`; empty: any, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub originators: Vec<String>,
+    /// Sub types, values of `SUB_TYPE`; empty: any, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_types: Vec<String>,
     /// Document types that exist but have no numbering yet: refused with `type-not-configured`
     /// instead of `unknown-type` (S2's DRAWING).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -124,6 +160,9 @@ pub struct VariableDefinition {
     /// Value where the request names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Table of the reference data that its values are codes of (R4.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Characters allowed, as a set with ranges such as `A-Za-z0-9` (a leading or trailing `-` is
     /// itself); without one: any printable character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,6 +207,34 @@ pub struct SerialDefinition {
     /// When a new counter begins.
     #[serde(default)]
     pub reset: Reset,
+}
+
+impl SeriesDefinition {
+    /// The dimensions of its counters and of its scope, each with the table whose ids stand for its
+    /// values there.
+    fn tables(&self) -> BTreeMap<&str, Option<&String>> {
+        let counted = self.serials.iter().flat_map(|serial| &serial.counter);
+        let table = |name: &str| match name {
+            "project" => self.references.project.as_ref(),
+            "type" => self.references.type_code.as_ref(),
+            _ => self.variables.get(name)?.reference.as_ref(),
+        };
+        self.unique_within.iter().chain(counted).map(|name| (&**name, table(name))).collect()
+    }
+
+    /// A dimension of counters or scopes of both that is known by ids of a table in one of them and
+    /// by codes, or by another table, in the other: the same document has another counter there.
+    /// The field that names the table.
+    pub(super) fn refers_otherwise_than(&self, other: &Self) -> Option<String> {
+        let there = other.tables();
+        let differs =
+            |(name, table): &(&str, Option<&String>)| there.get(name).is_some_and(|t| t != table);
+        let (name, _) = self.tables().into_iter().find(differs)?;
+        Some(match name {
+            "project" | "type" => format!("references.{name}"),
+            variable => format!("variables.{variable}.reference"),
+        })
+    }
 }
 
 impl Default for SerialDefinition {

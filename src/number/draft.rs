@@ -23,18 +23,37 @@ pub(super) const ABSENT: &str = "0";
 /// The part of a request that the numbering language reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// Document type.
+    /// Document type; empty where `type_id` names it.
     pub type_code: String,
+    /// Id of the document type in the series' table, instead of its code.
+    pub type_id: Option<String>,
     /// Project, where the caller names one.
     pub project: Option<String>,
+    /// Id of the project in the series' table, instead of its code.
+    pub project_id: Option<String>,
     /// Document date as the caller wrote it: `2025-12-02` or a date-time with offset; now without
     /// one.
     pub date: Option<String>,
     /// The phase, where the series has phases (R3.4).
     #[serde(default)]
     pub phase: Option<String>,
-    /// Values of declared variables.
+    /// Values of declared variables: `X`, or for one of a table `x_id`, its id.
     pub context: BTreeMap<String, String>,
+    /// Who the document goes to: `RECIPIENT` is the first of kind TO (R2.1).
+    pub recipients: Vec<Recipient>,
+}
+
+/// One recipient of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipient {
+    /// Its code.
+    pub code: Option<String>,
+    /// Its id in the table of the series' `RECIPIENT`, instead of its code.
+    pub id: Option<String>,
+    /// `TO`, `CC` and the like.
+    pub kind: String,
+    /// Its place among the recipients; those of one place stand as they were sent.
+    pub order: i64,
 }
 
 /// A checked request: which counters to take from, and the number but for its values.
@@ -56,6 +75,9 @@ pub struct Draft {
     /// Why there is no new number for that date, where it lies in a closed period. An earlier
     /// number may still be the answer, and be revised.
     pub closed: Option<InputError>,
+    /// The request in codes alone, where it was sent in another form: with ids, with recipients,
+    /// with codes of before a renaming, or without the project that follows from its originator.
+    pub resolved: Option<Inputs>,
 }
 
 /// A request's values, checked and in normal form C.
@@ -72,6 +94,8 @@ struct Values<'s> {
 
 /// Checks everything, then names the counters, then fills the mask.
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
+    let resolved = super::resolve::resolve(series, inputs)?;
+    let inputs = resolved.as_ref().unwrap_or(inputs);
     let values = Values::check(series, inputs, now)?;
     let keys = series.counters.iter().map(|rule| {
         let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
@@ -91,7 +115,17 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     });
     let document_date = day_text(date);
     let (mask, snowflake) = values.mask(inputs, now)?;
-    Ok(Draft { keys, mask, scope, document_date, family, snowflake, closed })
+    Ok(Draft { keys, mask, scope, document_date, family, snowflake, closed, resolved })
+}
+
+/// The number but for its values, of a request that is in codes: no table is asked, so that a
+/// number of the journal comes out as it was, whatever was renamed since.
+pub(super) fn mask(
+    series: &Series,
+    inputs: &Inputs,
+    now: Timestamp,
+) -> Result<(Mask, Option<SnowflakePlace>), InputError> {
+    Values::check(series, inputs, now)?.mask(inputs, now)
 }
 
 impl<'s> Values<'s> {
@@ -126,15 +160,21 @@ impl<'s> Values<'s> {
         reset.period(self.time, self.series.fiscal).map(|(name, value)| (name.into(), value))
     }
 
-    /// Dimensions with their values.
+    /// Dimensions with their values: ids where the series has a table of them.
     fn pairs(&self, dimensions: &[Dimension]) -> impl Iterator<Item = (String, String)> {
-        let pair = move |dimension: &Dimension| match *dimension {
-            Dimension::Project => ("project".into(), absent_or(self.project.as_deref())),
-            Dimension::Type => ("type".into(), self.type_code.clone()),
-            Dimension::Variable(index) => {
-                let name = self.series.variables[index].name.clone();
-                (name, absent_or(self.variables[index].as_deref()))
-            }
+        let pair = |dimension: &Dimension| {
+            let value = match *dimension {
+                Dimension::Project => self.project.as_deref(),
+                Dimension::Type => Some(self.type_code.as_str()),
+                Dimension::Variable(index) => self.variables[index].as_deref(),
+            };
+            let value = value.unwrap_or(ABSENT);
+            let id = self.series.table_of(*dimension).filter(|_| value != ABSENT).map(|table| {
+                let row = self.series.reference.by_code(table, value);
+                // `resolve` refused the rest; a code in place of its id would be another counter.
+                row.expect("a checked value is in its table").id.clone()
+            });
+            (self.series.key_name(*dimension), id.unwrap_or_else(|| value.to_owned()))
         };
         dimensions.iter().map(pair)
     }
@@ -186,11 +226,6 @@ impl<'s> Values<'s> {
     }
 }
 
-/// A dimension's value for the key.
-fn absent_or(value: Option<&str>) -> String {
-    value.unwrap_or(ABSENT).to_owned()
-}
-
 /// The type, the project or the phase.
 fn plain_value(
     series: &Series,
@@ -224,12 +259,12 @@ fn variable_value(
     }
 }
 
-fn missing(series: &Series, field: String) -> InputError {
+pub(super) fn missing(series: &Series, field: String) -> InputError {
     InputError::MissingVariable { field, series: series.definition.code.clone() }
 }
 
 /// Why a name is no variable of the series, and where its value belongs.
-fn unknown(series: &Series, name: &str) -> InputError {
+pub(super) fn unknown(series: &Series, name: &str) -> InputError {
     let declared: Vec<&str> = series.variables.iter().map(|v| v.name.as_str()).collect();
     let known = match name {
         "PROJECT" => "give it as `project`, outside the context".into(),

@@ -92,6 +92,56 @@ pub enum InputError {
         /// What to write.
         remedy: &'static str,
     },
+    /// A code or id that the table does not have (slug `unknown-reference`, R4.6).
+    #[error("{field}: {table} has no {value:?}; {remedy}")]
+    UnknownReference {
+        /// The field.
+        field: String,
+        /// The table.
+        table: String,
+        /// The code or id, shortened.
+        value: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A row that new numbers may not use (slug `inactive-reference`, R4.6).
+    #[error("{field}: {value:?} of {table} is inactive; use another, or have it activated")]
+    InactiveReference {
+        /// The field.
+        field: String,
+        /// The table.
+        table: String,
+        /// Its code.
+        value: String,
+    },
+    /// An originator outside the project (slug `not-a-member`, R4.7).
+    #[error("{field}: {member:?} is no member of project {project:?}; {belongs}")]
+    NotAMember {
+        /// The originator's field.
+        field: String,
+        /// Its code.
+        member: String,
+        /// Code of the project.
+        project: String,
+        /// Which projects it belongs to.
+        belongs: String,
+    },
+    /// Several projects that the originator is a member of (slug `project-ambiguous`, R4.7).
+    #[error("project is missing, and {member:?} is a member of several: {projects}; name one")]
+    ProjectAmbiguous {
+        /// Code of the originator.
+        member: String,
+        /// The projects.
+        projects: String,
+    },
+    /// A value sent in a form that the series does not take (slug `invalid-field`).
+    #[error("{field}: {reason}")]
+    Form {
+        /// The field.
+        field: String,
+        /// What is wrong and the remedy.
+        reason: String,
+    },
     /// A date in a closed period (slug `period-closed`).
     #[error("date {date} lies in a closed period; the series is open from {open_from} on")]
     PeriodClosed {
@@ -152,6 +202,11 @@ impl InputError {
             InputError::PeriodClosed { .. } => "period-closed",
             InputError::DateBeforeLast { .. } => "date-before-last",
             InputError::SerialTooWide { .. } => "sequence-exhausted",
+            InputError::UnknownReference { .. } => "unknown-reference",
+            InputError::InactiveReference { .. } => "inactive-reference",
+            InputError::NotAMember { .. } => "not-a-member",
+            InputError::ProjectAmbiguous { .. } => "project-ambiguous",
+            InputError::Form { .. } => "invalid-field",
         }
     }
 
@@ -165,7 +220,12 @@ impl InputError {
             InputError::MissingVariable { field, .. }
             | InputError::ValueTooLong { field, .. }
             | InputError::ValueTooShort { field, .. }
-            | InputError::WrongAlphabet { field, .. } => field.clone(),
+            | InputError::WrongAlphabet { field, .. }
+            | InputError::UnknownReference { field, .. }
+            | InputError::InactiveReference { field, .. }
+            | InputError::NotAMember { field, .. }
+            | InputError::Form { field, .. } => field.clone(),
+            InputError::ProjectAmbiguous { .. } => "project".into(),
             InputError::InvalidDate { .. }
             | InputError::TimeRequired { .. }
             | InputError::PeriodClosed { .. }

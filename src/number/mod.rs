@@ -23,12 +23,15 @@ mod pattern;
 mod period;
 mod proof;
 mod range;
+mod reference;
+mod resolve;
 mod revision;
 mod rule_format;
 mod rules;
 mod sample;
 mod series;
 mod series_file;
+mod served;
 mod snowflake;
 mod template;
 mod template_error;
@@ -37,13 +40,15 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+mod ties;
 mod value;
 
 pub use change::{ChangeError, check_change, takes_over};
 pub use definition::{
-    Overflow, Policy, Reset, SerialDefinition, SeriesDefinition, Serves, Style, VariableDefinition,
+    Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
+    VariableDefinition,
 };
-pub use draft::{Draft, Inputs};
+pub use draft::{Draft, Inputs, Recipient};
 pub use error::{InputError, ParseError};
 pub use exchange::{ExchangeError, ExchangeKind, ExchangePart, ExchangeSerial};
 pub use expression::{
@@ -53,13 +58,18 @@ pub use key::CounterKey;
 pub use mask::Mask;
 pub use proof::{Accepted, Ambiguity, CollidingRequest, ProofError, prove, prove_saved};
 pub use range::{Range, TakenRange, first_values};
+pub use reference::{
+    Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,
+    is_table_name,
+};
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};
-pub use rules::{Choice, RuleError, check_rules, choose};
+pub use rules::{Choice, Explanation, RuleError, Verdict, choose, explain};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
+pub use ties::check_rules;
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).

@@ -8,7 +8,7 @@ use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 
 use super::draft::ABSENT;
 use super::period::FiscalYear;
-use super::series::Dimension;
+use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::{CounterKey, Parsed, Reset, Series};
 
@@ -41,32 +41,52 @@ pub(super) fn origins(series: &Series, parsed: &Parsed) -> Vec<CounterKey> {
 
 /// Document types that a number may be of.
 pub(super) fn types(series: &Series, parsed: &Parsed) -> Vec<String> {
-    values(series, parsed, Dimension::Type).1
+    codes(series, parsed, Dimension::Type).unwrap_or_default()
 }
 
-/// Name and possible values of a dimension, as counter keys hold them.
-fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Vec<String>) {
+/// Possible values of a dimension, as numbers show them; `None` where nothing names any.
+fn codes(series: &Series, parsed: &Parsed, dimension: Dimension) -> Option<Vec<String>> {
     let shown = |name: &str| parsed.variables.get(name).map(|value| vec![value.clone()]);
-    let or_absent = |named: Vec<String>| if named.is_empty() { vec![ABSENT.into()] } else { named };
-    let serves = &series.definition.serves;
+    let listed = |values: &Vec<String>| (!values.is_empty()).then(|| values.clone());
     match dimension {
-        Dimension::Project => {
-            let values = shown("PROJECT").unwrap_or_else(|| or_absent(serves.projects.clone()));
-            ("project".into(), values)
-        }
+        Dimension::Project => shown("PROJECT").or_else(|| listed(&series.served.projects)),
         Dimension::Type => {
             let token = series.parts.iter().find_map(|part| match part {
                 Part::Type(name) => shown(name),
                 _ => None,
             });
-            ("type".into(), token.unwrap_or_else(|| serves.types.clone()))
+            token.or_else(|| listed(&series.served.types_shown))
         }
         Dimension::Variable(index) => {
-            let variable = &series.variables[index];
-            let left_out = || or_absent(variable.default.iter().cloned().collect());
-            (variable.name.clone(), shown(&variable.name).unwrap_or_else(left_out))
+            let Variable { name, default, .. } = &series.variables[index];
+            shown(name).or_else(|| default.clone().map(|default| vec![default]))
         }
     }
+}
+
+/// Name and possible values of a dimension, as counter keys hold them.
+fn values(series: &Series, parsed: &Parsed, dimension: Dimension) -> (String, Vec<String>) {
+    let codes = codes(series, parsed, dimension);
+    let values = match (codes, series.table_of(dimension)) {
+        (None, None) => vec![ABSENT.to_owned()],
+        (Some(codes), None) => codes,
+        (Some(codes), Some(table)) => {
+            let id = |code: &String| {
+                let row = series.reference.by_code(table, code);
+                row.map_or_else(|| ABSENT.to_owned(), |row| row.id.clone())
+            };
+            let mut ids: Vec<String> = codes.iter().map(id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        }
+        // Nothing says which: any of the table, or none.
+        (None, Some(table)) => {
+            let ids = series.reference.rows(table).map(|row| row.id.clone());
+            ids.chain([ABSENT.to_owned()]).collect()
+        }
+    };
+    (series.key_name(dimension), values)
 }
 
 /// The part of the key that names the period; the outer `None` where the number shows too little.

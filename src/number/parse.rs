@@ -120,12 +120,12 @@ impl Matcher<'_> {
             Part::Variable(index) => {
                 return value(rest, &self.series.variables[*index].rule) << from;
             }
-            Part::Project if self.series.definition.serves.projects.is_empty() => {
+            Part::Project if self.series.served.projects.is_empty() => {
                 return value(rest, &self.printable) << from;
             }
             Part::Phase => return value(rest, &self.printable) << from,
-            Part::Project => return one_of(rest, &self.series.definition.serves.projects) << from,
-            Part::Type(_) => return one_of(rest, &self.series.definition.serves.types) << from,
+            Part::Project => return one_of(rest, &self.series.served.projects) << from,
+            Part::Type(_) => return one_of(rest, &self.series.served.types_shown) << from,
         };
         lengths.map_or(0, |length| bit(from + length))
     }

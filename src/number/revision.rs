@@ -96,11 +96,11 @@ fn render(
     shown: Option<Snowflake>,
 ) -> Result<String, InputError> {
     // The date is given, with its time of day where one is shown: the present plays no part.
-    let mut draft = series.draft(inputs, Timestamp::UNIX_EPOCH)?;
-    if let (Some(place), Some(id)) = (draft.snowflake, shown) {
-        place.put(&mut draft.mask, id);
+    let (mut mask, place) = super::draft::mask(series, inputs, Timestamp::UNIX_EPOCH)?;
+    if let (Some(place), Some(id)) = (place, shown) {
+        place.put(&mut mask, id);
     }
-    draft.mask.fill(values)
+    mask.fill(values)
 }
 
 /// The document's date; with the time of day that the number shows, where it shows one.

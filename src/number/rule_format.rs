@@ -3,6 +3,8 @@
 //!
 //! Reads and writes text alone: which value such a counter stood at, its own table tells.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::origin::origins;
@@ -64,7 +66,8 @@ impl RuleFormats {
     /// # Errors
     /// None for a series that was compiled before.
     pub fn of(series: &Series) -> Result<Self, TemplateError> {
-        let mut shadow = Series::compile(series.definition.clone())?;
+        let mut shadow = Series::compile(series.definition.clone())?
+            .with_reference(Arc::clone(&series.reference));
         for part in &mut shadow.parts {
             if matches!(part, Part::Serial { .. }) {
                 *part = Part::Literal(SERIAL.into());

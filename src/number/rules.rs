@@ -1,14 +1,14 @@
 //! Which series serves a request (R2.9): the most specific rule wins, then the default.
 //!
-//! Never falls back to a series that does not name the type: an unknown type is refused.
+//! Never falls back to a series that does not take the type: an unknown type is refused.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use thiserror::Error;
 
 use super::error::excerpt;
-use super::text::normalise;
-use super::{Series, SeriesDefinition};
+use super::served::Asked;
+use super::{Inputs, Series};
 
 /// How many types or projects a refusal lists.
 const LISTED_MAX: usize = 12;
@@ -27,7 +27,7 @@ pub enum RuleError {
         /// Which types are served, or what to do where none is.
         hint: String,
     },
-    /// The type exists, but no series numbers it (for this project).
+    /// The type exists, but no series numbers it (for this project, originator and sub type).
     #[error("document type {type_code:?} has no numbering configured; {hint}")]
     TypeNotConfigured {
         /// The type, shortened.
@@ -50,117 +50,237 @@ pub enum RuleError {
     },
 }
 
-/// Chooses among active series.
-///
-/// A default yields to every other series; among equals, one that names the project wins over one
-/// for any project.
+/// What a rule names of a request. Compared in the order of these fields: every rule wins over a
+/// default; then the one that names more wins, and among equals the one that names the project, the
+/// originator, the type, the sub type, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    pub(super) is_rule: bool,
+    named: usize,
+    project: bool,
+    originator: bool,
+    type_code: bool,
+    sub_type: bool,
+}
+
+impl Rank {
+    /// Project, originator, type and sub type, each whether it is named.
+    pub(super) fn new(is_default: bool, named: [bool; 4]) -> Self {
+        let [project, originator, type_code, sub_type] = named;
+        let count = named.into_iter().filter(|named| *named).count();
+        Rank { is_rule: !is_default, named: count, project, originator, type_code, sub_type }
+    }
+
+    /// What is named, in words.
+    fn names(self) -> String {
+        let fields = [
+            (self.project, "the project"),
+            (self.originator, "the originator"),
+            (self.type_code, "the type"),
+            (self.sub_type, "the sub type"),
+        ];
+        let named: Vec<&str> = fields.into_iter().filter(|(is, _)| *is).map(|(_, f)| f).collect();
+        let default = if self.is_rule { "" } else { ", as a default" };
+        match &named[..] {
+            [] => format!("names nothing{default}"),
+            named => format!("names {}{default}", named.join(", ")),
+        }
+    }
+}
+
+/// Why a series does not take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfit {
+    Type,
+    Undetermined,
+    Project,
+    Originator,
+    SubType,
+}
+
+/// What became of one series in a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It serves the request.
+    Serves,
+    /// It would, but so would another one equally well.
+    Ties,
+    /// It would, but another one is more specific.
+    Yields,
+    /// It does not take the request.
+    Refuses,
+}
+
+/// Why one series serves a request, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// Code of the series.
+    pub series: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// Chooses among active series: the most specific rule, then the most specific default.
 ///
 /// # Errors
 /// See [`RuleError`].
 pub fn choose<'a>(
     series: impl IntoIterator<Item = &'a Series>,
-    type_code: &str,
-    project: Option<&str>,
+    inputs: &Inputs,
 ) -> Result<Choice, RuleError> {
-    let offered: Vec<&SeriesDefinition> = series.into_iter().map(Series::definition).collect();
-    let project = project.map(normalise);
-    choose_among(&offered, &normalise(type_code), project.as_deref())
-}
-
-/// Checks that these series, all active at once, leave no request without a choice: every type with
-/// every project that one of its series names, and with any other.
-///
-/// # Errors
-/// The first [`RuleError::Ambiguous`].
-pub fn check_rules<'a>(
-    definitions: impl IntoIterator<Item = &'a SeriesDefinition>,
-) -> Result<(), RuleError> {
-    let all: Vec<&SeriesDefinition> = definitions.into_iter().collect();
-    let types: BTreeSet<&str> = all.iter().flat_map(|offer| served_types(offer)).collect();
-    for type_code in types {
-        let names = |offer: &&SeriesDefinition| served_types(offer).any(|name| name == type_code);
-        let offered: Vec<&SeriesDefinition> = all.iter().copied().filter(names).collect();
-        let projects = offered.iter().flat_map(|offer| &offer.serves.projects);
-        let projects: BTreeSet<Option<&str>> = projects.map(|name| Some(name.as_str())).collect();
-        for project in projects.into_iter().chain([None]) {
-            if let Err(error @ RuleError::Ambiguous { .. }) =
-                choose_among(&offered, type_code, project)
-            {
-                return Err(error);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The choice for a normalised type and project.
-fn choose_among(
-    offered: &[&SeriesDefinition],
-    type_code: &str,
-    project: Option<&str>,
-) -> Result<Choice, RuleError> {
-    let mut best: Option<((bool, bool), Choice)> = None;
+    let offered: Vec<&Series> = series.into_iter().collect();
+    let mut best: Option<(Rank, Choice)> = None;
     let mut rival: Option<Choice> = None;
     let mut known = false;
     for (index, candidate) in offered.iter().enumerate() {
-        let serves = &candidate.serves;
-        if !serves.types.iter().any(|served| served == type_code) {
-            known |= serves.undetermined_types.iter().any(|name| name == type_code);
-            continue;
-        }
-        known = true;
-        let named = |project: &str| serves.projects.iter().any(|served| served == project);
-        let names_project = project.is_some_and(named);
-        if !names_project && !serves.projects.is_empty() {
-            continue;
-        }
-        let rank = (!serves.default, names_project);
+        let rank = match fit(candidate, inputs, &offered) {
+            Ok(rank) => rank,
+            Err(misfit) => {
+                known |= misfit != Misfit::Type;
+                continue;
+            }
+        };
         match best {
             Some((better, _)) if better > rank => {}
             Some((equal, _)) if equal == rank => rival = Some(index),
             _ => (best, rival) = (Some((rank, index)), None),
         }
     }
-    let code = |index: Choice| offered[index].code.clone();
-    let (type_code, name) = (excerpt(type_code), type_code);
     match (best, rival) {
         (Some((_, chosen)), None) => Ok(chosen),
         (Some((_, chosen)), Some(rival)) => {
+            let code = |index: Choice| offered[index].definition.code.clone();
             let (first, second) = (code(chosen), code(rival));
-            Err(RuleError::Ambiguous { type_code, first, second })
+            Err(RuleError::Ambiguous { type_code: type_in_words(inputs), first, second })
         }
         (None, _) if known => {
-            let hint = hint_for_known(offered, name);
-            Err(RuleError::TypeNotConfigured { type_code, hint })
+            let hint = hint_for_known(&offered, inputs);
+            Err(RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint })
         }
-        (None, _) => Err(RuleError::UnknownType { type_code, hint: hint_of_types(offered) }),
+        (None, _) => {
+            let hint = hint_of_types(&offered);
+            Err(RuleError::UnknownType { type_code: type_in_words(inputs), hint })
+        }
     }
 }
 
-fn served_types(offer: &SeriesDefinition) -> impl Iterator<Item = &str> {
-    offer.serves.types.iter().map(String::as_str)
+/// Says of every series whether it serves a request, and why not; the one that does comes first,
+/// those that do not take the request last.
+#[must_use]
+pub fn explain<'a>(
+    series: impl IntoIterator<Item = &'a Series>,
+    inputs: &Inputs,
+) -> Vec<Explanation> {
+    let offered: Vec<&Series> = series.into_iter().collect();
+    let mut fits: Vec<(Rank, &str)> = Vec::new();
+    let mut refusals = Vec::new();
+    for candidate in &offered {
+        let code = candidate.definition.code.as_str();
+        match fit(candidate, inputs, &offered) {
+            Ok(rank) => fits.push((rank, code)),
+            Err(misfit) => {
+                let (series, why) = (code.to_owned(), why_not(candidate, misfit));
+                refusals.push(Explanation { series, verdict: Verdict::Refuses, why });
+            }
+        }
+    }
+    fits.sort_by(|(a, _), (b, _)| b.cmp(a));
+    let Some(&(best, chosen)) = fits.first() else { return refusals };
+    let ties = fits.iter().filter(|(rank, _)| *rank == best).count();
+    let explained = fits.into_iter().map(|(rank, code)| {
+        let (verdict, why) = match (rank == best, ties) {
+            (true, 1) => (Verdict::Serves, rank.names()),
+            (true, _) => (Verdict::Ties, format!("{}, and so does another", rank.names())),
+            (false, _) => (Verdict::Yields, format!("{}; yields to {chosen}", rank.names())),
+        };
+        Explanation { series: code.to_owned(), verdict, why }
+    });
+    explained.chain(refusals).collect()
+}
+
+/// How well a series fits a request, as it reads it.
+fn fit(series: &Series, inputs: &Inputs, offered: &[&Series]) -> Result<Rank, Misfit> {
+    let (asked, served) = (Asked { series, inputs }, &series.served);
+    let type_code = asked.type_code().ok_or(Misfit::Type)?;
+    let lists = |codes: &[String]| codes.iter().any(|code| *code == type_code);
+    let names_type = lists(&served.types);
+    if !names_type {
+        if lists(&series.definition.serves.undetermined_types) {
+            return Err(Misfit::Undetermined);
+        }
+        let undetermined =
+            || offered.iter().any(|other| lists(&other.definition.serves.undetermined_types));
+        if !served.any_type || !lists(&served.types_shown) || undetermined() {
+            return Err(Misfit::Type);
+        }
+    }
+    let project = names(&served.projects, || asked.project()).ok_or(Misfit::Project)?;
+    let originator = names(&served.originators, || asked.originator()).ok_or(Misfit::Originator)?;
+    let sub_type = names(&served.sub_types, || asked.sub_type()).ok_or(Misfit::SubType)?;
+    let named = [project, originator, names_type, sub_type];
+    Ok(Rank::new(series.definition.serves.default, named))
+}
+
+/// Whether a list names a value; `None` where it names only others. An empty list takes any value,
+/// or none.
+fn names<'v>(codes: &[String], value: impl FnOnce() -> Option<Cow<'v, str>>) -> Option<bool> {
+    if codes.is_empty() {
+        return Some(false);
+    }
+    let value = value()?;
+    codes.iter().any(|code| *code == value).then_some(true)
+}
+
+/// The type as the caller named it.
+fn type_in_words(inputs: &Inputs) -> String {
+    match &inputs.type_id {
+        Some(id) if inputs.type_code.is_empty() => format!("id {}", excerpt(id)),
+        _ => excerpt(&inputs.type_code),
+    }
+}
+
+/// Why a series does not take the request, in words.
+fn why_not(series: &Series, misfit: Misfit) -> String {
+    let only = |kind: &str, names: &[String]| {
+        format!("serves {} only", listed(kind, names.iter().map(String::as_str).collect()))
+    };
+    let serves = &series.definition.serves;
+    match misfit {
+        Misfit::Type => only("type", &serves.types),
+        Misfit::Undetermined => "says that the type is not determined yet".into(),
+        Misfit::Project => only("project", &serves.projects),
+        Misfit::Originator => only("originator", &serves.originators),
+        Misfit::SubType => only("sub type", &serves.sub_types),
+    }
 }
 
 /// What a caller may ask for instead of a type that is not numbered for the project.
-fn hint_for_known(offered: &[&SeriesDefinition], type_code: &str) -> String {
-    let names = |offer: &&&SeriesDefinition| served_types(offer).any(|name| name == type_code);
-    let serving = offered.iter().filter(names);
-    let projects: Vec<&str> =
-        serving.flat_map(|offer| offer.serves.projects.iter().map(String::as_str)).collect();
-    if projects.is_empty() {
-        hint_of_types(offered)
-    } else {
-        format!("it is numbered for {}", listed("project", projects))
+fn hint_for_known(offered: &[&Series], inputs: &Inputs) -> String {
+    let missed = |wanted: Misfit, names: fn(&Series) -> &Vec<String>| {
+        let missing = offered.iter().filter(|offer| fit(offer, inputs, offered) == Err(wanted));
+        let names = missing.flat_map(|offer| names(offer).iter().map(String::as_str));
+        names.collect::<Vec<&str>>()
+    };
+    let kinds = [
+        ("project", missed(Misfit::Project, |offer| &offer.definition.serves.projects)),
+        ("originator", missed(Misfit::Originator, |offer| &offer.definition.serves.originators)),
+        ("sub type", missed(Misfit::SubType, |offer| &offer.definition.serves.sub_types)),
+    ];
+    match kinds.into_iter().find(|(_, names)| !names.is_empty()) {
+        Some((kind, names)) => format!("it is numbered for {}", listed(kind, names)),
+        None => hint_of_types(offered),
     }
 }
 
 /// Which types are served.
-fn hint_of_types(offered: &[&SeriesDefinition]) -> String {
+fn hint_of_types(offered: &[&Series]) -> String {
     if offered.is_empty() {
         return "the ledger has no series; save some with `numerator series apply FILE`".into();
     }
-    let types = offered.iter().flat_map(|offer| served_types(offer)).collect();
-    format!("served: {}", listed("type", types))
+    let types = offered.iter().flat_map(|offer| &offer.served.types_shown);
+    format!("served: {}", listed("type", types.map(String::as_str).collect()))
 }
 
 /// The first few of some names, each once, and how many there are where not all are shown.
@@ -174,8 +294,15 @@ fn listed(kind: &str, mut names: Vec<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::series;
+    use std::sync::Arc;
+
+    use super::super::testing::{inputs, reference, series};
+    use super::super::{ReferenceData, References, VariableDefinition};
     use super::*;
+
+    fn asked(type_code: &str, project: Option<&str>) -> Inputs {
+        inputs(type_code, project.unwrap_or_default(), "", &[])
+    }
 
     fn offer(code: &str, types: &[&str], projects: &[&str], default: bool) -> Series {
         series(|definition| {
@@ -202,7 +329,7 @@ mod tests {
             ("RFI", Some("P1"), 3),
         ] {
             assert_eq!(
-                choose(&offers, type_code, project),
+                choose(&offers, &asked(type_code, project)),
                 Ok(expected),
                 "{type_code} {project:?}"
             );
@@ -213,13 +340,13 @@ mod tests {
     fn a_default_for_a_project_yields_to_a_series_for_any_project() {
         let offers =
             [offer("default", &["RFA"], &["P1"], true), offer("any", &["RFA"], &[], false)];
-        assert_eq!(choose(&offers, "RFA", Some("P1")), Ok(1));
+        assert_eq!(choose(&offers, &asked("RFA", Some("P1"))), Ok(1));
     }
 
     #[test]
     fn equal_rules_are_an_error_that_names_both() {
         let offers = [offer("a", &["RFA"], &[], false), offer("b", &["RFA"], &[], false)];
-        let error = choose(&offers, "RFA", None).expect_err("ambiguous").to_string();
+        let error = choose(&offers, &asked("RFA", None)).expect_err("ambiguous").to_string();
         let says =
             "series a and b serve document type \"RFA\" equally well; change `serves` of one";
         assert!(error.starts_with(says), "{error}");
@@ -228,7 +355,7 @@ mod tests {
             offer("b", &["X"], &[], true),
             offer("c", &["X"], &[], false),
         ];
-        assert_eq!(choose(&better, "X", None), Ok(2));
+        assert_eq!(choose(&better, &asked("X", None)), Ok(2));
     }
 
     #[test]
@@ -239,7 +366,7 @@ mod tests {
             definition.serves.default = true;
         }));
         let refusal = |type_code: &str, project: Option<&str>| {
-            choose(&offers, type_code, project).expect_err(type_code)
+            choose(&offers, &asked(type_code, project)).expect_err(type_code)
         };
         for (type_code, project, hint) in [
             ("DRAWING", Some("P1"), "served: type RFA, T"),
@@ -253,7 +380,7 @@ mod tests {
         let unknown = refusal("rfa", None).to_string();
         assert_eq!(unknown, "unknown document type \"rfa\"; served: type RFA, T");
         let none: [Series; 0] = [];
-        let error = choose(&none, "X", None).expect_err("no series").to_string();
+        let error = choose(&none, &asked("X", None)).expect_err("no series").to_string();
         assert!(error.contains("no series") && error.contains("series apply"), "{error}");
     }
 
@@ -261,32 +388,83 @@ mod tests {
     fn a_long_list_of_what_is_served_is_shortened() {
         let types: Vec<String> = (10..50).map(|number| format!("T{number}")).collect();
         let types: Vec<&str> = types.iter().map(String::as_str).collect();
-        let error = choose(&[offer("a", &types, &[], false)], "X", None).expect_err("unknown");
+        let error =
+            choose(&[offer("a", &types, &[], false)], &asked("X", None)).expect_err("unknown");
         assert!(error.to_string().ends_with("T20, T21, … (40 in all)"), "{error}");
     }
 
     #[test]
-    fn series_are_checked_together_as_requests_would_meet_them() {
-        let sound = [
-            offer("default", &["RFI", "RFA"], &[], true),
-            offer("any", &["RFA"], &[], false),
-            offer("p1", &["RFA"], &["P1"], false),
-            offer("p2", &["RFA"], &["P2"], false),
-            // Two defaults that no request meets, since `any` serves the type.
-            offer("second", &["RFA"], &[], true),
+    fn more_named_fields_win_and_among_equals_project_before_originator_before_sub_type() {
+        let named = |code: &str, projects: &[&str], originators: &[&str], sub_types: &[&str]| {
+            series(|definition| {
+                let own = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+                definition.code = code.into();
+                definition.serves.projects = own(projects);
+                definition.serves.originators = own(originators);
+                definition.serves.sub_types = own(sub_types);
+                for name in ["ORIGINATOR", "SUB_TYPE", "ORG_CODE"] {
+                    definition.variables.insert(name.into(), VariableDefinition::default());
+                }
+            })
+        };
+        let offers = [
+            named("any", &[], &[], &[]),
+            named("project", &["P"], &[], &[]),
+            named("originator", &[], &["O"], &[]),
+            named("sub-type", &[], &[], &["21"]),
+            named("two", &[], &["O"], &["21"]),
         ];
-        let sound: Vec<_> = sound.iter().map(|series| series.definition().clone()).collect();
-        assert_eq!(check_rules(&sound), Ok(()));
-        for (types, projects, default, rival) in [
-            (["X", "RFA"], &[][..], false, "any"),
-            (["X", "RFA"], &["P2", "P3"][..], false, "p2"),
-            (["X", "RFI"], &[][..], true, "default"),
-        ] {
-            let new = offer("new", &types, projects, default);
-            let all = sound.iter().chain([new.definition()]);
-            let error = check_rules(all).expect_err(rival).to_string();
-            let says = format!("series {rival} and new serve document type {:?}", types[1]);
-            assert!(error.starts_with(&says), "{error}");
-        }
+        let chosen = |project: &str, context: &[(&str, &str)]| {
+            let index = choose(&offers, &inputs("T", project, "", context)).unwrap();
+            offers[index].definition().code.clone()
+        };
+        assert_eq!(chosen("", &[]), "any");
+        assert_eq!(chosen("P", &[("ORIGINATOR", "O")]), "project");
+        assert_eq!(chosen("Q", &[("ORIGINATOR", "O")]), "originator");
+        assert_eq!(chosen("Q", &[("ORG_CODE", "O")]), "originator");
+        assert_eq!(chosen("Q", &[("SUB_TYPE", "21")]), "sub-type");
+        assert_eq!(chosen("P", &[("ORIGINATOR", "O"), ("SUB_TYPE", "21")]), "two");
+        let request = inputs("T", "P", "", &[("ORIGINATOR", "O")]);
+        let told = explain(&offers, &request);
+        let verdicts: Vec<_> = told.iter().map(|told| (&*told.series, told.verdict)).collect();
+        let expected = [
+            ("project", Verdict::Serves),
+            ("originator", Verdict::Yields),
+            ("any", Verdict::Yields),
+            ("sub-type", Verdict::Refuses),
+            ("two", Verdict::Refuses),
+        ];
+        assert_eq!(verdicts, expected);
+        assert_eq!(told[0].why, "names the project, the type");
+        assert_eq!(told[1].why, "names the originator, the type; yields to project");
+        assert_eq!(told[3].why, "serves sub type 21 only");
+        let refusal = choose(&offers[4..], &request).expect_err("no sub type").to_string();
+        assert!(refusal.ends_with("it is numbered for sub type 21"), "{refusal}");
+    }
+
+    #[test]
+    fn a_default_with_a_table_takes_a_new_type_at_once_but_no_undetermined_one() {
+        let types = [("1", "RFA"), ("2", "NEW"), ("3", "DRAWING")];
+        let rows = types.map(|(id, code)| reference("types", id, code, true));
+        let data = Arc::new(ReferenceData::new(rows, []));
+        let default = series(|definition| {
+            definition.code = "default".into();
+            definition.serves.default = true;
+            definition.serves.undetermined_types = vec!["DRAWING".into()];
+            definition.references =
+                References { type_code: Some("types".into()), ..References::default() };
+        });
+        let offers = [offer("rfa", &["RFA"], &[], false), default.with_reference(data)];
+        assert_eq!(choose(&offers, &asked("NEW", None)), Ok(1));
+        assert_eq!(choose(&offers, &asked("RFA", None)), Ok(0));
+        let by_id = Inputs { type_id: Some("2".into()), ..Inputs::default() };
+        assert_eq!(choose(&offers, &by_id), Ok(1));
+        let by_id = Inputs { type_id: Some("9".into()), ..Inputs::default() };
+        let refused = choose(&offers, &by_id).expect_err("no such id").to_string();
+        assert!(refused.starts_with("unknown document type \"id 9\""), "{refused}");
+        let drawing = choose(&offers, &asked("DRAWING", None));
+        assert!(matches!(drawing, Err(RuleError::TypeNotConfigured { .. })), "{drawing:?}");
+        let song = choose(&offers, &asked("SONG", None));
+        assert!(matches!(song, Err(RuleError::UnknownType { .. })), "{song:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! A request that a series accepts, for previews of series that nobody has asked yet.
 
 use super::series::Variable;
-use super::{Inputs, Series};
+use super::{Inputs, Series, SeriesDefinition};
 
 /// What stands for a project where the series names none.
 const PROJECT: &str = "PROJECT";
@@ -14,12 +14,20 @@ const CHARACTERS: std::ops::RangeInclusive<char> = 'A'..='\u{fffd}';
 
 impl Series {
     /// A request of the first type and project that the series serves, today, with the least that
-    /// each variable needs. Values are made up; no proof that the series accepts them.
+    /// each variable needs. Values are the first of their tables, or made up; no proof that the
+    /// series accepts them.
     #[must_use]
     pub fn sample(&self) -> Inputs {
-        let serves = &self.definition.serves;
+        let SeriesDefinition { serves, references, .. } = &self.definition;
+        let listed = |table: Option<&String>| {
+            let row = self.reference.rows(table?).find(|row| row.active)?;
+            Some(row.code.clone())
+        };
         let project = serves.projects.first().cloned();
-        let project = project.or_else(|| self.project_needed.then(|| PROJECT.to_owned()));
+        let project = project.or_else(|| {
+            let made_up = || listed(references.project.as_ref()).unwrap_or(PROJECT.to_owned());
+            self.project_needed.then(made_up)
+        });
         let needed = |variable: &&Variable| {
             variable.default.is_none() && (variable.required || variable.shown)
         };
@@ -27,11 +35,14 @@ impl Series {
             let fits = |c: &char| variable.rule.takes(*c, true) && variable.rule.takes(*c, false);
             let digits = '0'..='9';
             let first = CHARACTERS.chain(digits).find(fits).unwrap_or('A');
-            (variable.name.clone(), first.to_string().repeat(variable.rule.widths().0))
+            let made_up = || first.to_string().repeat(variable.rule.widths().0);
+            let value = listed(variable.reference.as_ref()).unwrap_or_else(made_up);
+            (variable.name.clone(), value)
         };
         Inputs {
             type_code: serves.types.first().cloned().unwrap_or_default(),
-            project,
+            // Where memberships are looked at, it follows from the originator.
+            project: project.filter(|_| !references.membership),
             phase: self.phase_needed.then(|| PHASE.to_owned()),
             context: self.variables.iter().filter(needed).map(value).collect(),
             ..Inputs::default()

@@ -3,17 +3,20 @@
 //! counters.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use super::definition::ID_SUFFIX;
 use super::period::FiscalYear;
+use super::served::Served;
 use super::template::Part;
 use super::value::ValueRule;
 use super::{
-    CounterKey, Draft, InputError, Inputs, Original, ParseError, Reset, RevisedNumber,
-    RevisionError, SeriesDefinition, Snowflake, TemplateError,
+    CounterKey, Draft, InputError, Inputs, Original, ParseError, ReferenceData, Reset,
+    RevisedNumber, RevisionError, SeriesDefinition, Snowflake, TemplateError,
 };
 
 /// A compiled series.
@@ -37,6 +40,10 @@ pub struct Series {
     pub(super) zone: TimeZone,
     /// The first day that is not closed, where earlier ones are.
     pub(super) closed_before: Option<Date>,
+    /// The tables that it refers to.
+    pub(super) reference: Arc<ReferenceData>,
+    /// What `serves` names, as requests and numbers may show it.
+    pub(super) served: Served,
 }
 
 /// A declared variable.
@@ -46,6 +53,8 @@ pub(super) struct Variable {
     pub(super) rule: ValueRule,
     pub(super) required: bool,
     pub(super) default: Option<String>,
+    /// Table of the reference data that its values are codes of.
+    pub(super) reference: Option<String>,
     /// Whether the template shows it: then it needs a value.
     pub(super) shown: bool,
 }
@@ -118,6 +127,35 @@ impl Series {
     /// [`TemplateError`] names the field, the token, its position and the remedy.
     pub fn compile(definition: SeriesDefinition) -> Result<Self, TemplateError> {
         super::compile::compile(definition)
+    }
+
+    /// The same series with its reference data: a snapshot, shared by all series of a moment. A
+    /// compiled series has none, and one that refers to a table refuses requests until it has.
+    #[must_use]
+    pub fn with_reference(mut self, reference: Arc<ReferenceData>) -> Self {
+        self.served = Served::of(&self.definition, &reference);
+        self.reference = reference;
+        self
+    }
+
+    /// The table whose ids stand for a dimension in keys and scopes.
+    pub(super) fn table_of(&self, dimension: Dimension) -> Option<&str> {
+        match dimension {
+            Dimension::Project => self.definition.references.project.as_deref(),
+            Dimension::Type => self.definition.references.type_code.as_deref(),
+            Dimension::Variable(index) => self.variables[index].reference.as_deref(),
+        }
+    }
+
+    /// The name of a dimension in keys and scopes.
+    pub(super) fn key_name(&self, dimension: Dimension) -> String {
+        let name = match dimension {
+            Dimension::Project => "project",
+            Dimension::Type => "type",
+            Dimension::Variable(index) => &self.variables[index].name,
+        };
+        let suffix = if self.table_of(dimension).is_some() { ID_SUFFIX } else { "" };
+        format!("{name}{suffix}")
     }
 
     /// The definition it was compiled from.

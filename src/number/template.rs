@@ -231,7 +231,7 @@ impl<'d> Template<'d, '_> {
         let overlooks = |character: &char| check.overlooks(*character);
         let among = |texts: &[String]| texts.iter().find_map(|text| text.chars().find(overlooks));
         let anything = || ValueRule::printable().find(|character| check.overlooks(character));
-        let serves = &self.definition.serves;
+        let SeriesDefinition { serves, references, .. } = self.definition;
         Some(match part {
             Part::Date(_) | Part::Snowflake | Part::Check(_) => return None,
             Part::Literal(text) => (format!("{text:?}"), text.chars().find(overlooks)?),
@@ -245,8 +245,14 @@ impl<'d> Template<'d, '_> {
                 let Variable { name, rule, .. } = &self.variables[*index];
                 (format!("{{{name}}}"), rule.find(|character| check.overlooks(character))?)
             }
-            Part::Project if serves.projects.is_empty() => ("{PROJECT}".into(), anything()?),
+            // A table may give what it lists other codes later.
+            Part::Project if references.project.is_some() || serves.projects.is_empty() => {
+                ("{PROJECT}".into(), anything()?)
+            }
             Part::Project => ("{PROJECT}".into(), among(&serves.projects)?),
+            Part::Type(name) if references.type_code.is_some() => {
+                (format!("{{{name}}}"), anything()?)
+            }
             Part::Type(name) => (format!("{{{name}}}"), among(&serves.types)?),
             Part::Phase => ("{PHASE}".into(), anything()?),
         })

@@ -211,6 +211,12 @@ pub enum FieldFlaw {
         /// The known ones.
         known: String,
     },
+    /// Memberships without both of their tables (R4.7).
+    #[error(
+        "who is a member of what? Set `references.project`, and `reference` of the variable \
+         ORIGINATOR or ORG_CODE"
+    )]
+    Membership,
     /// `REV` as a dimension (R2.10).
     #[error("REV identifies no counter: revisions of one document share their serial; remove it")]
     Revision,

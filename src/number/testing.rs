@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Inputs, Overflow, Policy, Reset, SerialDefinition, Series, SeriesDefinition, Serves, Style,
-    TemplateError,
+    Inputs, Membership, Overflow, Policy, ReferenceRow, References, Reset, SerialDefinition,
+    Series, SeriesDefinition, Serves, Style, TemplateError,
 };
 
 /// A definition with one serial and the type `T`.
@@ -23,6 +23,7 @@ pub(super) fn definition() -> SeriesDefinition {
         fiscal_year_start: None,
         unique_within: Vec::new(),
         ambiguity_accepted: None,
+        references: References::default(),
         variables: BTreeMap::new(),
         serials: vec![serial("SEQ")],
     }
@@ -68,5 +69,18 @@ pub(super) fn inputs(
         date: some(date),
         phase: None,
         context: context.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
+        ..Inputs::default()
     }
+}
+
+/// A row of a table, its name the same as its code.
+pub(super) fn reference(table: &str, id: &str, code: &str, active: bool) -> ReferenceRow {
+    let [table, id, code] = [table, id, code].map(str::to_owned);
+    ReferenceRow { table, id, name: code.clone(), code, active, former_codes: Vec::new() }
+}
+
+/// An active membership: table and id of the member, and of what it belongs to.
+pub(super) fn member(member: (&str, &str), of: (&str, &str)) -> Membership {
+    let [table, id, of_table, of_id] = [member.0, member.1, of.0, of.1].map(str::to_owned);
+    Membership { table, id, of_table, of_id, active: true }
 }

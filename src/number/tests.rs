@@ -9,6 +9,7 @@ mod periods;
 mod properties;
 mod reference_docs;
 mod reference_numbers;
+mod references;
 mod refusals;
 mod snowflakes;
 mod vectors;

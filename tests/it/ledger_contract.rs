@@ -12,6 +12,7 @@ mod lookups;
 mod opening;
 mod partitions;
 mod proofs;
+mod references;
 mod restored;
 mod seeds;
 mod serials;
@@ -75,6 +76,14 @@ ledger_contract! {
         series_that_could_give_two_numbers_one_text_are_refused
         a_series_is_proved_again_when_it_is_activated
         an_accepted_ambiguity_is_saved_and_remembered
+    }
+    references {
+        rows_are_added_renamed_and_deactivated_and_the_stamp_tells
+        a_code_belongs_to_its_id_for_ever
+        codes_are_compared_byte_for_byte
+        memberships_begin_and_end_between_rows_that_exist
+        of_many_importers_of_one_code_one_gets_it
+        a_series_with_counters_keeps_the_tables_that_name_them
     }
     series {
         activity_changes_by_versions_of_their_own

@@ -19,6 +19,7 @@ mod operations;
 mod policies;
 mod redis_client;
 mod redis_faults;
+mod reference_data;
 mod reference_numbers;
 mod restored;
 mod retries;

@@ -60,7 +60,7 @@ async fn a_body_that_fits_is_read() {
     for kind in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"] {
         let request = request(kind, r#"{"type":"SPO","context":{"REV":"A"}}"#);
         let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.expect(kind);
-        assert_eq!((order.type_code.as_str(), order.context["REV"].as_str()), ("SPO", "A"));
+        assert_eq!((order.type_code.as_deref(), order.context["REV"].as_str()), (Some("SPO"), "A"));
     }
 }
 
@@ -116,7 +116,6 @@ async fn what_is_not_json_is_told_by_line_and_column() {
 #[test]
 fn a_wrong_value_is_told_by_its_field() {
     for (body, field, says) in [
-        (r#"{}"#, "type", "missing field"),
         (r#"{"type": 5}"#, "type", "expected a string"),
         (r#"{"type": null}"#, "type", "expected a string"),
         (r#"{"type": "A", "type": "B"}"#, "type", "duplicate field"),

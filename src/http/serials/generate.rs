@@ -268,14 +268,12 @@ impl Exchange {
     ) -> Result<Response, Problem> {
         self.must_be_served(app)?;
         let order = NumberOrder {
-            type_code: self.kind.type_code().into(),
-            project: None,
+            type_code: Some(self.kind.type_code().into()),
             date: self.date.clone(),
-            phase: None,
             context: self.context.clone(),
-            again: false,
+            ..NumberOrder::default()
         };
-        let request = order.request(self.document_id.clone(), key, caller);
+        let request = order.request(self.document_id.clone(), key, caller)?;
         match app.service.allocator.issue(request).await {
             Ok(issued) => self.answer(issued.entry.number, issued.replayed),
             // The same step from another instance, or with another date: it has its serial.

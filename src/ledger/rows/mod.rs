@@ -6,6 +6,7 @@ mod document;
 mod import;
 mod journal;
 mod partition;
+mod reference;
 mod serials;
 mod series;
 
@@ -14,5 +15,6 @@ pub use document::*;
 pub use import::*;
 pub use journal::*;
 pub use partition::*;
+pub use reference::*;
 pub use serials::*;
 pub use series::*;

@@ -17,6 +17,7 @@ mod partitions;
 mod proving;
 mod records;
 mod recovery;
+mod reference;
 mod restored;
 mod seed;
 mod serials;

@@ -1,18 +1,22 @@
 //! The ambiguity proof at the saving of series (R2.7): made between two transactions, since a
 //! search would leave one idle; a change is saved if what would be active then is what was proved.
 
-use super::Conn;
+use std::sync::Arc;
+
 use super::records::insert_event;
+use super::{Conn, reference};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number::{self, Accepted, ProofError, SeriesDefinition};
+use crate::number::{self, Accepted, ProofError, ReferenceData, SeriesDefinition};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Question {
     /// All of them, by code.
     definitions: Vec<SeriesDefinition>,
     /// Codes of those that are new among them.
     new: Vec<String>,
+    /// The tables that they refer to. A proof holds for whatever becomes of these.
+    reference: Arc<ReferenceData>,
 }
 
 /// A question that was answered with yes.
@@ -28,14 +32,21 @@ impl Question {
         let new = saved.iter().filter(|version| version.is_new && version.active);
         let new: Vec<String> = new.map(|version| version.definition.code.clone()).collect();
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
-        (!new.is_empty()).then_some(Question { definitions, new })
+        let reference = Arc::default();
+        (!new.is_empty()).then_some(Question { definitions, new, reference })
+    }
+
+    /// The same question with the reference data of now.
+    pub(super) async fn with_reference(self, conn: &mut Conn) -> Result<Self, LedgerError> {
+        let reference = Arc::new(reference::read(conn).await?);
+        Ok(Question { reference, ..self })
     }
 
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
             let new = |series: &SeriesDefinition| self.new.contains(&series.code);
-            let accepted = number::prove_saved(&self.definitions, new);
+            let accepted = number::prove_saved(&self.definitions, &self.reference, new);
             accepted.map(|accepted| Proved { question: self, accepted })
         });
         proving.await.expect("the proof does not panic").map_err(|error| match error {
@@ -46,9 +57,10 @@ impl Question {
 }
 
 impl Proved {
-    /// Whether this is the question that was answered.
+    /// Whether this is the question that was answered, be the tables what they may by now.
     pub(super) fn answers(&self, question: &Question) -> bool {
-        self.question == *question
+        let Question { definitions, new, .. } = &self.question;
+        (definitions, new) == (&question.definitions, &question.new)
     }
 
     /// Writes what was accepted into the ledger's events (R5.2).

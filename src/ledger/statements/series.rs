@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::proving::{Proved, Question};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, Store, Transaction, chronology, commit};
+use super::{Conn, Store, Transaction, chronology, commit, reference};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
 use crate::ledger::{
     ActivityChange, Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion,
@@ -155,6 +155,7 @@ async fn settle(
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
     if let Some(question) = Question::of(&all, &saved) {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
+            let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;
             return Ok(Attempt::Unproved(question));
         };
@@ -333,8 +334,13 @@ async fn must_take_over_nothing(
     conn: &mut Conn,
     version: &SeriesVersion,
 ) -> Result<(), LedgerError> {
-    for other in versions::of_used_others(conn, version.series_id).await? {
-        if number::takes_over(&other.definition, &version.definition) {
+    let others = versions::of_used_others(conn, version.series_id).await?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let reference = reference::read(conn).await?;
+    for other in others {
+        if number::takes_over(&other.definition, &version.definition, &reference) {
             let refusal = SeriesRefusal::TakesOver {
                 code: version.definition.code.clone(),
                 other: other.definition.code,

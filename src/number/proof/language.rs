@@ -100,6 +100,10 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             Language::Number { zero: true, most, width: check.width() }
         }
         Part::Variable(index) => Language::Value(series.variables[*index].rule.clone()),
+        // A table has whatever codes it is given: new rows, and other codes of those there are.
+        Part::Project | Part::Type(_) if tabled(series, part) => {
+            Language::Value(ValueRule::printable())
+        }
         Part::Project if series.definition.serves.projects.is_empty() => {
             Language::Value(ValueRule::printable())
         }
@@ -114,6 +118,11 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             }
         },
     }
+}
+
+/// Whether a part shows codes of a table.
+fn tabled(series: &Series, part: &Part) -> bool {
+    matches!(shows(part), Shows::Dimension(dimension) if series.table_of(dimension).is_some())
 }
 
 /// What a part tells.

@@ -12,33 +12,32 @@
 
 mod ambiguity;
 mod automaton;
+mod between;
 mod charset;
 mod language;
+mod meeting;
 mod moments;
 mod product;
 mod saving;
 #[cfg(test)]
 mod tests;
 mod witness;
+mod world;
 
 pub use ambiguity::{Ambiguity, CollidingRequest};
 pub use saving::{Accepted, ProofError, prove_saved};
 
-use std::cell::LazyCell;
-
 use automaton::{Automaton, Sets, automaton};
-use language::{Reach, Shows, head, language, shows};
+use between::between;
+use language::{Reach, Shows, language, shows};
 use product::{Chance, PAIRS_MAX, Product, Runs, Search, Walk};
 use witness::{Asked, PHASE, collision, name_of, scope_names, settle, values, varies};
 
 use super::series::Dimension;
-use super::{Reset, Series, choose};
+use super::{Reset, Series};
 
 /// Walks through a product of examples before it is given up.
 const WALKS_MAX: usize = 400;
-
-/// Most combinations of a type and a project that are looked at for each of two series.
-const COMBINATIONS_MAX: usize = 1_024;
 
 /// Proves that no number of a series can have the text of another of its uniqueness scope: neither
 /// of its own nor of the other active series. `active` may hold the series itself; it is told by
@@ -88,7 +87,11 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
         serials.clone().filter(tells).fold(0, |marks, serial| marks | bit(serial))
     };
     let marks: Vec<u8> = series.parts.iter().map(mark).collect();
-    let in_scope = |part| matches!(shows(part), Shows::Dimension(d) if series.scope.contains(&d));
+    // One id of a table may be shown by two codes, before and after it was renamed.
+    let in_scope = |part| {
+        matches!(shows(part), Shows::Dimension(d)
+            if series.scope.contains(&d) && series.table_of(d).is_none())
+    };
     let same = series.parts.iter().enumerate();
     let same: Vec<_> = same.map(|(index, part)| in_scope(part).then_some(index)).collect();
     let types = &series.definition.serves.types;
@@ -183,119 +186,6 @@ fn period_word(reset: Reset) -> &'static str {
         Reset::FiscalYear => "fiscal year",
         Reset::Phase => "phase",
     }
-}
-
-/// The numbers of two series.
-fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
-    // Most series are told apart by their prefix: nothing needs to be searched.
-    if !std::iter::zip(head(a).chars(), head(b).chars()).all(|(x, y)| x == y) {
-        return Ok(());
-    }
-    let serves = |series: &Series| series.definition.serves.clone();
-    let (mut types_a, mut types_b) = (serves(a).types, serves(b).types);
-    if a.scope.contains(&Dimension::Type) {
-        types_a.retain(|name| types_b.contains(name));
-        types_b.clone_from(&types_a);
-    }
-    let (of_a, of_b) = (serves(a).projects, serves(b).projects);
-    let apart = a.scope.contains(&Dimension::Project)
-        && !of_a.is_empty()
-        && !of_b.is_empty()
-        && !of_a.iter().any(|project| of_b.contains(project));
-    if types_a.is_empty() || apart {
-        return Ok(());
-    }
-    let same = |part| match shows(part) {
-        Shows::Dimension(dimension) if a.scope.contains(&dimension) => {
-            let name = name_of(a, dimension);
-            let shown =
-                |other: &_| matches!(shows(other), Shows::Dimension(d) if name_of(b, d) == name);
-            b.parts.iter().position(shown)
-        }
-        _ => None,
-    };
-    let same: Vec<_> = a.parts.iter().map(same).collect();
-    let comparison = Comparison {
-        series: [a, b],
-        types: [&types_a, &types_b],
-        marks: &[],
-        marked: 0,
-        wanted: 0,
-        same: &same,
-    };
-    // Looked at only where the texts meet: most series differ in their first characters.
-    let asking = LazyCell::new(|| combinations(a, b, active));
-    let mut turn = 0;
-    let found = |walk: &Walk| {
-        let all = asking.as_ref()?;
-        let (for_a, for_b) = all.get(turn % all.len().max(1))?;
-        turn += 1;
-        let mut first = Asked::read(a, &walk.text, &walk.first)?;
-        let mut second = Asked::read(b, &walk.text, &walk.second)?;
-        for (asked, (type_code, project)) in [(&mut first, for_a), (&mut second, for_b)] {
-            asked.known.entry("type".into()).or_insert_with(|| type_code.clone());
-            if let Some(project) = project {
-                asked.known.entry("project".into()).or_insert_with(|| project.clone());
-            }
-        }
-        let ambiguity = told(first, second, || {
-            let (a, b) = (&a.definition.code, &b.definition.code);
-            format!(
-                "series {a} and {b} can show the same text: give one of them other literal text, \
-                 such as a prefix, or name what tells them apart in `unique_within` of both"
-            )
-        })?;
-        chosen(&ambiguity, active).then_some(ambiguity)
-    };
-    match comparison.decide(found) {
-        // No request of one scope reaches both.
-        Err(_) if asking.as_ref().is_some_and(Vec::is_empty) => Ok(()),
-        decided => decided,
-    }
-}
-
-/// Whether each of two requests is served by the series that it is told for (R2.9).
-fn chosen(ambiguity: &Ambiguity, active: &[&Series]) -> bool {
-    let Ambiguity::Collision { first, second, .. } = ambiguity else { return false };
-    [first, second].into_iter().all(|request| {
-        let inputs = &request.inputs;
-        let choice = choose(active.iter().copied(), &inputs.type_code, inputs.project.as_deref());
-        choice.is_ok_and(|index| active[index].definition.code == request.series)
-    })
-}
-
-/// A type and a project that a request may name.
-type Asking = (String, Option<String>);
-
-/// Which requests of one uniqueness scope the rules give to the one and to the other series; `None`
-/// where there are too many to look at.
-fn combinations(a: &Series, b: &Series, active: &[&Series]) -> Option<Vec<(Asking, Asking)>> {
-    let named = active.iter().flat_map(|series| &series.definition.serves.projects);
-    let mut projects: Vec<Option<&str>> = named.map(|project| Some(project.as_str())).collect();
-    projects.extend([None, Some("PROJECT-1")]);
-    projects.sort_unstable();
-    projects.dedup();
-    let served = |series: &Series| {
-        let types = &series.definition.serves.types;
-        let serves = |(name, project): &(&String, Option<&str>)| {
-            let choice = choose(active.iter().copied(), name, *project);
-            let needs = series.project_needed && project.is_none();
-            choice.is_ok_and(|index| active[index].definition.code == series.definition.code)
-                && !needs
-        };
-        let all = types.iter().flat_map(|name| projects.iter().map(move |p| (name, *p)));
-        let owned = |(name, project): (&String, Option<&str>)| {
-            (name.clone(), project.map(ToOwned::to_owned))
-        };
-        (types.len() * projects.len() <= COMBINATIONS_MAX)
-            .then(|| all.filter(serves).map(owned).collect::<Vec<Asking>>())
-    };
-    let (for_a, for_b) = (served(a)?, served(b)?);
-    let (by_type, by_project) =
-        (a.scope.contains(&Dimension::Type), a.scope.contains(&Dimension::Project));
-    let pairs = for_a.iter().flat_map(|x| for_b.iter().map(move |y| (x, y)));
-    let fit = pairs.filter(|(x, y)| (!by_type || x.0 == y.0) && (!by_project || x.1 == y.1));
-    Some(fit.take(COMBINATIONS_MAX).map(|(x, y)| (x.clone(), y.clone())).collect())
 }
 
 /// The collision of two requests, if it is one.

@@ -1,9 +1,11 @@
 //! The proof where series are saved: which definitions are proved against which, and what is done
 //! where an administrator has accepted an ambiguity.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
-use super::super::{Series, SeriesDefinition, TemplateError};
+use super::super::{ReferenceData, Series, SeriesDefinition, TemplateError};
 use super::{Ambiguity, prove};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -34,20 +36,22 @@ pub enum ProofError {
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them. Each series answers for itself: one that accepts an ambiguity may be saved beside
+/// among them, with the reference data of now. Each series answers for itself: one that accepts an ambiguity may be saved beside
 /// another, but that one is refused when it is saved again, unless it accepts it too.
 ///
 /// # Errors
 /// See [`ProofError`].
 pub fn prove_saved(
     active: &[SeriesDefinition],
+    reference: &Arc<ReferenceData>,
     saved: impl Fn(&SeriesDefinition) -> bool,
 ) -> Result<Vec<Accepted>, ProofError> {
     let compile = |definition: &SeriesDefinition| {
-        Series::compile(definition.clone()).map_err(|error| ProofError::Series {
+        let compiled = Series::compile(definition.clone()).map_err(|error| ProofError::Series {
             code: definition.code.clone(),
             error: Box::new(error),
-        })
+        });
+        compiled.map(|series| series.with_reference(Arc::clone(reference)))
     };
     let all = active.iter().map(compile).collect::<Result<Vec<Series>, _>>()?;
     let all: Vec<&Series> = all.iter().collect();

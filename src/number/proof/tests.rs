@@ -1,4 +1,5 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
+mod tables;
 mod traps;

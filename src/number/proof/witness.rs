@@ -13,9 +13,16 @@ use super::ambiguity::CollidingRequest;
 use super::charset::CharSet;
 use super::language::{Shows, serial_value, shows};
 use super::moments;
+use super::world::World;
 
 /// The name of the phase among the values that are known. No variable has it.
 pub(super) const PHASE: &str = "phase";
+
+/// A type that nobody names, where a default takes whatever its table has.
+pub(super) const ANY_TYPE: &str = "TYPE-1";
+
+/// A project that nobody names.
+pub(super) const ANY_PROJECT: &str = "PROJECT-1";
 
 /// A request on its way to an example.
 #[derive(Clone, Debug)]
@@ -47,7 +54,7 @@ pub(super) fn scope_names(series: &Series) -> Vec<&str> {
 pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
     let serves = &series.definition.serves;
     match dimension {
-        Dimension::Type => serves.types.len() > 1,
+        Dimension::Type => series.served.any_type || serves.types.len() > 1,
         Dimension::Project => serves.projects.len() != 1,
         Dimension::Variable(index) => {
             let rule = &series.variables[index].rule;
@@ -62,9 +69,12 @@ pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
 pub(super) fn values(series: &Series, dimension: Dimension) -> Vec<String> {
     let serves = &series.definition.serves;
     match dimension {
+        Dimension::Type if series.served.any_type => {
+            serves.types.iter().cloned().chain([ANY_TYPE.into()]).collect()
+        }
         Dimension::Type => serves.types.clone(),
         Dimension::Project if serves.projects.is_empty() => {
-            vec!["PROJECT-1".into(), "PROJECT-2".into()]
+            vec![ANY_PROJECT.into(), "PROJECT-2".into()]
         }
         Dimension::Project => serves.projects.clone(),
         Dimension::Variable(index) => {
@@ -148,7 +158,8 @@ impl<'s> Asked<'s> {
             self.at.date().to_string()
         };
         let (project, phase, context) = (of("project"), of(PHASE), context.collect());
-        Some(Inputs { type_code: of("type")?, project, date: Some(date), phase, context })
+        let type_code = of("type")?;
+        Some(Inputs { type_code, project, date: Some(date), phase, context, ..Inputs::default() })
     }
 
     /// The request as it is told.
@@ -226,8 +237,8 @@ fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
     }
 }
 
-/// The dimension of that name.
-fn dimension_of(series: &Series, name: &str) -> Option<Dimension> {
+/// The dimension of a scope that has that name.
+pub(super) fn dimension_of(series: &Series, name: &str) -> Option<Dimension> {
     let mut scope = series.scope.iter().copied();
     scope.find(|dimension| name_of(series, *dimension) == name)
 }
@@ -237,9 +248,12 @@ pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)
     if !a.reached() || !b.reached() {
         return None;
     }
-    let draft =
-        |asked: &Asked<'_>| asked.series.draft(&asked.inputs()?, Timestamp::UNIX_EPOCH).ok();
-    let (of_a, of_b) = (draft(a)?, draft(b)?);
+    let (inputs_a, inputs_b) = (a.inputs()?, b.inputs()?);
+    let world = World::of([(a.series, &inputs_a), (b.series, &inputs_b)]);
+    let draft = |series: &Series, inputs: &Inputs| {
+        world.bound(series).draft(inputs, Timestamp::UNIX_EPOCH).ok()
+    };
+    let (of_a, of_b) = (draft(a.series, &inputs_a)?, draft(b.series, &inputs_b)?);
     let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
     let one_series = a.series.definition.code == b.series.definition.code;
     let taken =

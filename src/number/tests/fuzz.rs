@@ -116,7 +116,8 @@ fn no_request_makes_drafting_panic() {
                 let (date, project) = (Some(text.into()), Some(text.into()));
                 let type_code = definition.serves.types[0].clone();
                 let phase = Some(text.into());
-                let request = Inputs { type_code, project, date, phase, context };
+                let request =
+                    Inputs { type_code, project, date, phase, context, ..Inputs::default() };
                 let Ok(draft) = series.draft(&request, Timestamp::UNIX_EPOCH) else { continue };
                 assert_eq!(Mask::parse(&draft.mask.to_text()), Ok(draft.mask), "{text}");
                 assert_eq!(draft.document_date.len(), 10, "{text}");

@@ -104,7 +104,7 @@ fn twice_the_request_is_at_most_twice_the_work() {
             let context = [("ORIGINATOR", value), ("RECIPIENT", value)];
             for request in [inputs("LETTER", value, value, &context), inputs(value, "", "", &[])] {
                 let _ = series.draft(&request, jiff::Timestamp::UNIX_EPOCH);
-                let _ = choose([&series], &request.type_code, request.project.as_deref());
+                let _ = choose([&series], &request);
             }
         });
     }

@@ -134,6 +134,7 @@ impl Case {
             date: None,
             phase: self.shows_phase().then(|| self.phase.clone()),
             context: given.map(|(name, value)| (name.to_string(), value.clone())).collect(),
+            ..Inputs::default()
         }
     }
 

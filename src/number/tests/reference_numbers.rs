@@ -18,7 +18,7 @@ fn builtin() -> Vec<Series> {
 }
 
 fn chosen<'s>(series: &'s [Series], inputs: &Inputs) -> &'s Series {
-    &series[choose(series, &inputs.type_code, inputs.project.as_deref()).unwrap()]
+    &series[choose(series, inputs).unwrap()]
 }
 
 /// A reference number.
@@ -242,9 +242,9 @@ fn every_default_type_is_served_and_drawings_are_not() {
         // 2026 in Bangkok already: B.E. 2569.
         assert_eq!(draft.mask.fill(&[1]).unwrap(), "A-B-0001-2569");
     }
-    let refused = choose(&series, "DRAWING", Some("P"));
+    let refused = choose(&series, &inputs("DRAWING", "P", "", &[]));
     assert!(matches!(refused, Err(RuleError::TypeNotConfigured { .. })), "{refused:?}");
-    let unknown = choose(&series, "SONG", None);
+    let unknown = choose(&series, &inputs("SONG", "", "", &[]));
     assert!(matches!(unknown, Err(RuleError::UnknownType { .. })), "{unknown:?}");
 }
 

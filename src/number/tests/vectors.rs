@@ -72,6 +72,7 @@ impl Vector {
             date: self.date.clone(),
             phase: self.phase.clone(),
             context: self.context.clone(),
+            ..Inputs::default()
         }
     }
 }
@@ -110,8 +111,8 @@ impl Counters {
         vector: &Vector,
         leads_back: bool,
     ) -> Result<(String, String), (String, Option<String>)> {
-        let (type_code, project) = (vector.type_code.as_str(), vector.project.as_deref());
-        let chosen = choose(&self.series, type_code, project).map_err(|error| match error {
+        let inputs = vector.inputs();
+        let chosen = choose(&self.series, &inputs).map_err(|error| match error {
             RuleError::UnknownType { .. } => ("unknown-type".into(), Some("type".into())),
             RuleError::TypeNotConfigured { .. } => {
                 ("type-not-configured".into(), Some("type".into()))
@@ -119,7 +120,7 @@ impl Counters {
             RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
         })?;
         let series = &self.series[chosen];
-        let drafted = series.draft(&vector.inputs(), Timestamp::UNIX_EPOCH);
+        let drafted = series.draft(&inputs, Timestamp::UNIX_EPOCH);
         let refused = |error: InputError| (error.slug().to_owned(), Some(error.field()));
         let draft = drafted.map_err(refused)?;
         if let Some(closed) = draft.closed {

@@ -169,6 +169,7 @@ impl Plan {
                     date: Some(date.to_string()),
                     phase: phase.map(ToOwned::to_owned),
                     context: [("A".into(), a.clone()), ("B".into(), b.clone())].into(),
+                    ..Inputs::default()
                 }));
             }
         }
@@ -293,7 +294,7 @@ fn two_series_that_are_proved_share_no_number() {
         if prove(&a, &[]).is_err() || prove(&b, &[]).is_err() {
             return Ok(());
         }
-        let serves = |inputs: &Inputs| choose(both, &inputs.type_code, inputs.project.as_deref());
+        let serves = |inputs: &Inputs| choose(both, inputs);
         match prove(&a, &both) {
             Err(Ambiguity::Unproven { .. }) => unproven.set(unproven.get() + 1),
             Err(ambiguity) => {

@@ -1,0 +1,101 @@
+//! `numerator series explain`: which series would serve a request, and why the others would not
+//! (R2.9). Takes nothing.
+
+use std::collections::BTreeMap;
+
+use anyhow::bail;
+use clap::Args;
+use serde::Serialize;
+
+use super::inputs::name_value;
+use super::output::{print, print_json};
+use super::session::open_catalog;
+use super::words::table;
+use crate::allocator::AllocError;
+use crate::config::Settings;
+use crate::http::Problem;
+use crate::number::{Explanation, Inputs, Verdict};
+
+/// The request to explain.
+#[derive(Clone, Debug, Args)]
+pub struct ExplainArgs {
+    /// Document type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub type_code: String,
+    /// Project
+    #[arg(long)]
+    pub project: Option<String>,
+    /// Value of a variable, such as ORIGINATOR=A; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
+    pub context: Vec<(String, String)>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The choice and its reasons.
+#[derive(Serialize)]
+struct ExplainAnswer {
+    /// Code of the series that would serve the request.
+    chosen: Option<String>,
+    /// Why none would.
+    problem: Option<String>,
+    series: Vec<SeriesAnswer>,
+}
+
+/// What became of one series.
+#[derive(Serialize)]
+struct SeriesAnswer {
+    code: String,
+    verdict: &'static str,
+    why: String,
+}
+
+impl SeriesAnswer {
+    fn of(explanation: Explanation) -> Self {
+        let verdict = match explanation.verdict {
+            Verdict::Serves => "serves",
+            Verdict::Ties => "ties",
+            Verdict::Yields => "yields",
+            Verdict::Refuses => "refuses",
+        };
+        SeriesAnswer { code: explanation.series, verdict, why: explanation.why }
+    }
+}
+
+/// Prints every series with its verdict; the one that would serve the request comes first.
+///
+/// # Errors
+/// A variable that is set twice, a ledger that cannot be reached. A request that no series serves
+/// is an answer, not an error.
+pub async fn run(settings: &Settings, args: ExplainArgs) -> anyhow::Result<()> {
+    let mut context = BTreeMap::new();
+    for (name, value) in args.context {
+        if context.insert(name.clone(), value).is_some() {
+            bail!("variable {name} is set twice; leave one --context {name}=… out");
+        }
+    }
+    let (type_code, project) = (args.type_code, args.project);
+    let inputs = Inputs { type_code, project, context, ..Inputs::default() };
+    let catalog = open_catalog(settings).await?;
+    let chosen = catalog.choose(&inputs);
+    let answer = ExplainAnswer {
+        chosen: chosen.as_ref().ok().map(|served| served.version.definition.code.clone()),
+        problem: chosen.err().map(|error| Problem::from(AllocError::from(error)).to_string()),
+        series: catalog.explain(&inputs).into_iter().map(SeriesAnswer::of).collect(),
+    };
+    if args.json {
+        print_json(&answer)?;
+        return Ok(());
+    }
+    let mut shown = table(["series", "verdict", "why"]);
+    for SeriesAnswer { code, verdict, why } in answer.series {
+        shown.add_row([code, verdict.into(), why]);
+    }
+    let head = match (&answer.chosen, &answer.problem) {
+        (Some(code), _) => format!("series {code} would serve the request"),
+        (None, problem) => problem.clone().unwrap_or_default(),
+    };
+    print([head, shown.to_string()])?;
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Brings a request into codes, as the series' tables have them now (R4.6, R4.7): ids become codes,
+//! former codes present ones, recipients the value of `RECIPIENT`, and a missing project follows
+//! from the originator's memberships. What a table does not have, or has as inactive, is refused.
+
+use std::collections::BTreeMap;
+
+use super::draft::{ABSENT, missing, unknown};
+use super::error::excerpt;
+use super::reference::ReferenceRow;
+use super::series::Variable;
+use super::served::{ORIGINATORS, RECIPIENT, id_names};
+use super::text::normalise;
+use super::{InputError, Inputs, Recipient, Series};
+
+/// The kind of recipient that a number shows (R2.1).
+const MAIN_KIND: &str = "TO";
+
+/// Most recipients of one request.
+const RECIPIENTS_MAX: usize = 1_000;
+
+/// Most projects that a refusal lists.
+const LISTED_MAX: usize = 12;
+
+/// The request in codes alone; `None` where it is that already and the series has no tables.
+pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>, InputError> {
+    let in_codes = inputs.type_id.is_none() && inputs.project_id.is_none();
+    if in_codes && inputs.recipients.is_empty() && !series.refers() {
+        return Ok(None);
+    }
+    let references = &series.definition.references;
+    let given = (!inputs.type_code.is_empty()).then_some(inputs.type_code.as_str());
+    let table = references.type_code.as_deref();
+    let type_code = plain(series, "type", table, given, inputs.type_id.as_deref())?;
+    let context = context(series, inputs)?;
+    let table = references.project.as_deref();
+    let (given, id) = (inputs.project.as_deref(), inputs.project_id.as_deref());
+    let named = plain(series, "project", table, given, id)?;
+    let project =
+        if references.membership { project_of_member(series, named, &context)? } else { named };
+    Ok(Some(Inputs {
+        type_code: type_code.unwrap_or_default(),
+        type_id: None,
+        project,
+        project_id: None,
+        date: inputs.date.clone(),
+        phase: inputs.phase.clone(),
+        context,
+        recipients: Vec::new(),
+    }))
+}
+
+/// The type or the project: by its code, or by its id where the series has a table.
+fn plain(
+    series: &Series,
+    field: &str,
+    table: Option<&str>,
+    code: Option<&str>,
+    id: Option<&str>,
+) -> Result<Option<String>, InputError> {
+    let id_field = format!("{field}_id");
+    match (table, code, id) {
+        (_, Some(_), Some(_)) => Err(both(&id_field, field)),
+        (None, None, Some(_)) => {
+            let code = &series.definition.code;
+            let reason = format!("series {code} has no table of it; send `{field}`");
+            Err(InputError::Form { field: id_field, reason })
+        }
+        (Some(table), None, Some(id)) => of_id(series, &id_field, table, id).map(Some),
+        // An empty value is refused with all others.
+        (Some(table), Some(code), None) if !code.is_empty() => {
+            of_code(series, field, table, code).map(Some)
+        }
+        (_, code, None) => Ok(code.map(str::to_owned)),
+    }
+}
+
+/// The context in codes, with the recipient.
+fn context(series: &Series, inputs: &Inputs) -> Result<BTreeMap<String, String>, InputError> {
+    let mut codes = BTreeMap::new();
+    for (name, value) in &inputs.context {
+        let field = format!("context.{name}");
+        let of_id_name = |variable: &&Variable| {
+            variable.reference.is_some() && id_names(&variable.name).any(|other| other == *name)
+        };
+        let by_id = series.variables.iter().find(of_id_name);
+        let declared = || series.variables.iter().find(|variable| variable.name == *name);
+        let (variable, code) = match by_id.or_else(declared) {
+            Some(variable) => {
+                let code = of_variable(series, variable, &field, value, by_id.is_some())?;
+                (&variable.name, code)
+            }
+            // Unknown names are refused with all others.
+            None => (name, value.clone()),
+        };
+        if codes.insert(variable.clone(), code).is_some() {
+            return Err(both(&field, &format!("context.{variable}")));
+        }
+    }
+    if !inputs.recipients.is_empty() {
+        let declared = series.variables.iter().find(|variable| variable.name == RECIPIENT);
+        let Some(declared) = declared else { return Err(unknown(series, RECIPIENT)) };
+        if codes.contains_key(RECIPIENT) {
+            return Err(both("recipients", "context.RECIPIENT"));
+        }
+        if let Some(code) = main_recipient(series, declared, &inputs.recipients)? {
+            codes.insert(RECIPIENT.into(), code);
+        }
+    }
+    for variable in &series.variables {
+        // A default that the table renamed is shown by its present code.
+        if let (Some(table), Some(default)) = (&variable.reference, &variable.default)
+            && default != ABSENT
+            && !codes.contains_key(&variable.name)
+        {
+            let field = format!("context.{}", variable.name);
+            let code = of_code(series, &field, table, default)?;
+            codes.insert(variable.name.clone(), code);
+        }
+    }
+    Ok(codes)
+}
+
+/// The value of a variable that was sent by its name, or as an id.
+fn of_variable(
+    series: &Series,
+    variable: &Variable,
+    field: &str,
+    value: &str,
+    is_id: bool,
+) -> Result<String, InputError> {
+    match &variable.reference {
+        // "None" is a value where the series can do without one.
+        Some(_) if value == ABSENT && !variable.required => Ok(value.to_owned()),
+        Some(table) if is_id => of_id(series, field, table, value),
+        // An empty value is refused with all others.
+        Some(table) if !value.is_empty() => of_code(series, field, table, value),
+        _ => Ok(value.to_owned()),
+    }
+}
+
+/// The first recipient of kind TO, by order; nothing where there is none and none is needed.
+fn main_recipient(
+    series: &Series,
+    declared: &Variable,
+    recipients: &[Recipient],
+) -> Result<Option<String>, InputError> {
+    if recipients.len() > RECIPIENTS_MAX {
+        let reason = format!("at most {RECIPIENTS_MAX} are read; send only those of kind TO");
+        return Err(InputError::Form { field: "recipients".into(), reason });
+    }
+    let to = recipients.iter().enumerate().filter(|(_, one)| one.kind == MAIN_KIND);
+    let Some((index, first)) = to.min_by_key(|(_, one)| one.order) else {
+        let needed = declared.required || declared.shown && declared.default.is_none();
+        let refused = || missing(series, format!("recipients[kind={MAIN_KIND}]"));
+        return if needed { Err(refused()) } else { Ok(None) };
+    };
+    let field = format!("recipients[{index}]");
+    let form = |reason: &str| InputError::Form { field: field.clone(), reason: reason.into() };
+    let code = match (&declared.reference, &first.code, &first.id) {
+        (Some(table), None, Some(id)) => of_id(series, &format!("{field}.id"), table, id)?,
+        (Some(table), Some(code), None) => of_code(series, &format!("{field}.code"), table, code)?,
+        (None, Some(code), None) => code.clone(),
+        (None, None, Some(_)) => {
+            return Err(form("the series has no table of recipients; send `code`"));
+        }
+        _ => return Err(form("send either `code` or `id`")),
+    };
+    Ok(Some(code))
+}
+
+/// The project of an originator: the one that was named, if it is a member there; else the only one
+/// that it is a member of.
+fn project_of_member(
+    series: &Series,
+    named: Option<String>,
+    context: &BTreeMap<String, String>,
+) -> Result<Option<String>, InputError> {
+    let originator = ORIGINATORS.iter().find_map(|name| Some((name, context.get(*name)?)));
+    let Some((name, member)) = originator.filter(|(_, member)| *member != ABSENT) else {
+        return Ok(named);
+    };
+    let projects = series.projects_of(Some(member));
+    let listed = || {
+        let shown: Vec<&str> = projects.iter().take(LISTED_MAX).copied().collect();
+        let more = if projects.len() > LISTED_MAX { ", …" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    match (named, &projects[..]) {
+        (Some(named), projects) if projects.contains(&&*named) => Ok(Some(named)),
+        (Some(named), _) => Err(InputError::NotAMember {
+            field: format!("context.{name}"),
+            member: excerpt(member),
+            project: excerpt(&named),
+            belongs: match &projects[..] {
+                [] => "it is a member of no active project".into(),
+                _ => format!("it is a member of {}", listed()),
+            },
+        }),
+        (None, [project]) => {
+            let served = &series.served.projects;
+            if served.is_empty() || served.iter().any(|code| code == project) {
+                return Ok(Some((*project).to_owned()));
+            }
+            let follows = format!("it follows from {}", excerpt(member));
+            let reason = format!("{follows} as {}, not served; name it", excerpt(project));
+            Err(InputError::Form { field: "project".into(), reason })
+        }
+        (None, []) => Ok(None),
+        (None, _) => {
+            Err(InputError::ProjectAmbiguous { member: excerpt(member), projects: listed() })
+        }
+    }
+}
+
+/// The present code of a code.
+fn of_code(series: &Series, field: &str, table: &str, code: &str) -> Result<String, InputError> {
+    usable(series, field, table, code, series.reference.by_code(table, &normalise(code)))
+}
+
+/// The present code of an id.
+fn of_id(series: &Series, field: &str, table: &str, id: &str) -> Result<String, InputError> {
+    usable(series, field, table, id, series.reference.by_id(table, id))
+}
+
+/// The code of a row that there is and that new numbers may use.
+fn usable(
+    series: &Series,
+    field: &str,
+    table: &str,
+    value: &str,
+    row: Option<&ReferenceRow>,
+) -> Result<String, InputError> {
+    let (field, table_name, value) = (field.to_owned(), table.to_owned(), excerpt(value));
+    match row {
+        Some(row) if row.active => Ok(row.code.clone()),
+        Some(row) => {
+            let value = row.code.clone();
+            Err(InputError::InactiveReference { field, table: table_name, value })
+        }
+        None => {
+            let remedy = if series.reference.has(table) {
+                "correct it, or have the row imported"
+            } else {
+                "the table is empty: fill it with `numerator reference import`"
+            };
+            Err(InputError::UnknownReference { field, table: table_name, value, remedy })
+        }
+    }
+}
+
+fn both(field: &str, other: &str) -> InputError {
+    let reason = format!("stands beside `{other}`; send one of them");
+    InputError::Form { field: field.into(), reason }
+}

@@ -1,0 +1,232 @@
+//! Finds series between which no rule could choose (R2.9), before any request meets them.
+//!
+//! Searches by lists, not by requests: a pair ties where both are as specific, some request fits
+//! both, and no better rule takes every such request.
+
+use std::collections::BTreeSet;
+
+use super::error::excerpt;
+use super::rules::{Rank, RuleError};
+use super::{Series, SeriesDefinition};
+
+/// The values that a rule names of one field; `None`: any.
+pub(super) type Names<'a> = Option<BTreeSet<&'a str>>;
+
+/// Requests, by the values of project, originator, type and sub type. `None` stands for a value
+/// that nobody names: fewer rules take it than any other, so a tie is found there first.
+pub(super) type Region<'a> = [Names<'a>; 4];
+
+/// Place of the project in a region.
+pub(super) const PROJECT: usize = 0;
+
+/// Place of the originator in a region.
+pub(super) const ORIGINATOR: usize = 1;
+
+/// Place of the type in a region.
+pub(super) const TYPE: usize = 2;
+
+/// Place of the sub type in a region.
+pub(super) const SUB_TYPE: usize = 3;
+
+/// One rule of a series.
+pub(super) struct Rule<'a> {
+    code: &'a str,
+    pub(super) rank: Rank,
+    pub(super) names: Region<'a>,
+}
+
+/// Checks that these series, all active at once, leave no request without a choice, whatever type,
+/// project, originator and sub type it brings.
+///
+/// # Errors
+/// The first pair, as [`RuleError::Ambiguous`].
+pub fn check_rules<'a>(
+    definitions: impl IntoIterator<Item = &'a SeriesDefinition>,
+) -> Result<(), RuleError> {
+    let rules: Vec<Rule<'_>> = definitions.into_iter().flat_map(rules_of).collect();
+    for (index, rule) in rules.iter().enumerate() {
+        for earlier in rules[..index].iter().filter(|earlier| earlier.rank == rule.rank) {
+            let Some(shared) = shared(&earlier.names, &rule.names) else { continue };
+            let better: Vec<&Rule<'_>> =
+                rules.iter().filter(|other| other.rank > rule.rank).collect();
+            if let Some(region) = left_over(shared, &better) {
+                let type_code = region[TYPE].as_ref().and_then(|types| types.first());
+                return Err(RuleError::Ambiguous {
+                    type_code: excerpt(type_code.unwrap_or(&"any other")),
+                    first: earlier.code.into(),
+                    second: rule.code.into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rules of a series: one for the types that it lists, and one for the other types of its table
+/// where it is a default with one.
+pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {
+    let serves = &definition.serves;
+    let rule = |types| {
+        let (projects, originators) = (names(&serves.projects), names(&serves.originators));
+        let names = [projects, originators, types, names(&serves.sub_types)];
+        let named = names.each_ref().map(Option::is_some);
+        Rule { code: &definition.code, rank: Rank::new(serves.default, named), names }
+    };
+    let mut rules = vec![rule(names(&serves.types))];
+    if Series::takes_any_type(definition) {
+        rules.push(rule(None));
+    }
+    rules
+}
+
+/// What a list of `serves` names.
+fn names(codes: &[String]) -> Names<'_> {
+    (!codes.is_empty()).then(|| codes.iter().map(String::as_str).collect())
+}
+
+/// The requests that two rules both take.
+fn shared<'a>(a: &Region<'a>, b: &Region<'a>) -> Option<Region<'a>> {
+    let mut region: Region<'a> = Region::default();
+    for (place, names) in region.iter_mut().enumerate() {
+        *names = match (&a[place], &b[place]) {
+            (None, other) | (other, None) => other.clone(),
+            (Some(a), Some(b)) => Some(a & b),
+        };
+    }
+    let is_empty = |names: &Names<'_>| names.as_ref().is_some_and(BTreeSet::is_empty);
+    (!region.iter().any(is_empty)).then_some(region)
+}
+
+/// Some of the region's requests that none of the rules takes.
+pub(super) fn left_over<'a>(region: Region<'a>, rules: &[&Rule<'a>]) -> Option<Region<'a>> {
+    let Some((rule, rest)) = rules.split_first() else { return Some(region) };
+    let mut inside = region;
+    for place in 0..inside.len() {
+        let Some(named) = &rule.names[place] else { continue };
+        let Some(values) = inside[place].take() else { return left_over(inside, rest) };
+        let outside: BTreeSet<&str> = &values - named;
+        if !outside.is_empty() {
+            let mut beside = inside.clone();
+            beside[place] = Some(outside);
+            if let Some(found) = left_over(beside, rest) {
+                return Some(found);
+            }
+        }
+        let both: BTreeSet<&str> = &values & named;
+        if both.is_empty() {
+            return None;
+        }
+        inside[place] = Some(both);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::{definition, inputs};
+    use super::super::{Inputs, References, VariableDefinition, choose};
+    use super::*;
+
+    /// A definition that serves lists of types, projects, originators and sub types.
+    fn offer(code: &str, lists: [&[&str]; 4], default: bool) -> SeriesDefinition {
+        let mut offer = definition();
+        let own = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        offer.code = code.into();
+        offer.serves.types = own(lists[0]);
+        offer.serves.projects = own(lists[1]);
+        offer.serves.originators = own(lists[2]);
+        offer.serves.sub_types = own(lists[3]);
+        offer.serves.default = default;
+        for name in ["ORIGINATOR", "SUB_TYPE"] {
+            offer.variables.insert(name.into(), VariableDefinition::default());
+        }
+        offer
+    }
+
+    #[test]
+    fn series_are_checked_together_as_requests_would_meet_them() {
+        let sound = [
+            offer("default", [&["RFI", "RFA"], &[], &[], &[]], true),
+            offer("any", [&["RFA"], &[], &[], &[]], false),
+            offer("p1", [&["RFA"], &["P1"], &[], &[]], false),
+            offer("p2", [&["RFA"], &["P2"], &[], &[]], false),
+            // Two defaults that no request meets, since `any` serves the type.
+            offer("second", [&["RFA"], &[], &[], &[]], true),
+        ];
+        assert_eq!(check_rules(&sound), Ok(()));
+        for (types, projects, default, rival) in [
+            (["X", "RFA"], &[][..], false, "any"),
+            (["X", "RFA"], &["P2", "P3"][..], false, "p2"),
+            (["X", "RFI"], &[][..], true, "default"),
+        ] {
+            let new = offer("new", [&types, projects, &[], &[]], default);
+            let error = check_rules(sound.iter().chain([&new])).expect_err(rival).to_string();
+            let says = format!("series {rival} and new serve document type {:?}", types[1]);
+            assert!(error.starts_with(&says), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_defaults_for_any_type_of_a_table_tie_and_one_beside_listed_types_does_not() {
+        let any = |code: &str, types: &[&str]| {
+            let mut any = offer(code, [types, &[], &[], &[]], true);
+            any.references =
+                References { type_code: Some("types".into()), ..References::default() };
+            any
+        };
+        assert_eq!(
+            check_rules(&[any("a", &["X"]), offer("b", [&["Y"], &[], &[], &[]], true)]),
+            Ok(())
+        );
+        let error = check_rules(&[any("a", &["X"]), any("b", &["Y"])]).expect_err("tie");
+        assert!(error.to_string().contains("\"any other\""), "{error}");
+    }
+
+    /// A list of up to two names.
+    fn some(of: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+        prop::sample::subsequence(of, 0..=2)
+    }
+
+    proptest! {
+        /// Goal: exactly the sets of series that some request could not choose between are refused.
+        /// Method: ask for every combination of names, named by nobody included.
+        #[test]
+        fn a_tie_is_found_exactly_where_a_request_would_meet_it(
+            offers in prop::collection::vec(
+                (
+                    prop::sample::subsequence(&["T", "U"][..], 1..=2),
+                    some(&["P", "Q"]), some(&["O", "R"]), some(&["1", "2"]),
+                    prop::bool::weighted(0.3),
+                ),
+                0..6,
+            ),
+        ) {
+            let definitions: Vec<SeriesDefinition> = offers
+                .iter()
+                .enumerate()
+                .map(|(index, (types, projects, originators, sub_types, default))| {
+                    let lists: [&[&str]; 4] = [types, projects, originators, sub_types];
+                    offer(&format!("S{index}"), lists, *default)
+                })
+                .collect();
+            let series: Vec<Series> =
+                definitions.iter().map(|d| Series::compile(d.clone()).unwrap()).collect();
+            let mut met = false;
+            for type_code in ["T", "U"] {
+                for project in ["P", "Q", "other"] {
+                    for originator in ["O", "R", "other"] {
+                        for sub_type in ["1", "2", "other"] {
+                            let context = [("ORIGINATOR", originator), ("SUB_TYPE", sub_type)];
+                            let request: Inputs = inputs(type_code, project, "", &context);
+                            let chosen = choose(&series, &request);
+                            met |= matches!(chosen, Err(RuleError::Ambiguous { .. }));
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(check_rules(&definitions).is_err(), met);
+        }
+    }
+}
