@@ -156,7 +156,7 @@ impl Asked<'_> {
 }
 
 /// The wish for the record (R5.2).
-fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
+pub(super) fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
     Event {
         at_us: clock().now_us(),
         kind: "fallback-wanted".into(),

@@ -1,5 +1,7 @@
 //! What an import finds, before anything is written.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::ledger::{ImportedCounter, Span};
@@ -14,6 +16,9 @@ pub struct Plan {
     pub report: Report,
     /// The counters that are concerned.
     pub counters: Vec<ImportedCounter>,
+    /// Partitions of the counters in use that it goes above: the database must own them while it
+    /// is applied.
+    pub lifted_in: BTreeSet<u32>,
 }
 
 /// What an import found.
@@ -60,16 +65,16 @@ pub struct CounterReport {
     pub serial: String,
     /// Its key.
     pub counter_key: String,
-    /// Whether it is made; else an earlier import made it, and left out what comes along now.
-    pub is_new: bool,
+    /// Where it stands here; none: the import makes it.
+    pub stands_at: Option<u64>,
     /// Lowest value that comes along.
     pub first: u64,
-    /// Highest value: the counter goes on above it.
+    /// Highest value: the counter goes on above it, if it does not stand higher already.
     pub last: u64,
     /// Numbers of it that come along; of a table of counters none does.
     pub numbers: u64,
-    /// Values up to the highest that do not come along now: the old system issued them or skipped
-    /// them, and nothing below the highest is issued here.
+    /// Values above where it stands, up to the highest, that do not come along now: the old system
+    /// issued them or skipped them, and nothing below the highest is issued here.
     pub missing: u64,
     /// The first of them, at most 10 runs.
     pub holes: Vec<Span>,
@@ -122,8 +127,8 @@ pub enum ProblemKind {
     Twice,
     /// The journal has the number already.
     Issued,
-    /// The ledger has the counter already.
-    CounterExists,
+    /// The counter stands above a value that nobody left open.
+    CounterPassed,
     /// An id without a code.
     NotMapped,
 }
@@ -141,7 +146,7 @@ impl ProblemKind {
             ProblemKind::Value => "value",
             ProblemKind::Twice => "twice",
             ProblemKind::Issued => "issued",
-            ProblemKind::CounterExists => "counter-exists",
+            ProblemKind::CounterPassed => "counter-passed",
             ProblemKind::NotMapped => "not-mapped",
         }
     }

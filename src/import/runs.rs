@@ -49,12 +49,19 @@ impl Runs {
         Some((*first, *last))
     }
 
-    /// Runs of places below the highest that are not there, lowest first.
-    pub(super) fn holes(&self) -> impl Iterator<Item = (u64, u64)> {
-        let mut next = 0;
+    /// How many places are at or above one.
+    pub(super) fn count_from(&self, from: u64) -> u64 {
+        let above = self.runs.range(from..).map(|(first, last)| last - first + 1);
+        let across = self.runs.range(..from).next_back().filter(|(_, last)| **last >= from);
+        above.sum::<u64>() + across.map_or(0, |(_, last)| last - from + 1)
+    }
+
+    /// Runs of places from one on, below the highest, that are not there, lowest first.
+    pub(super) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> {
+        let mut next = from;
         self.runs.iter().filter_map(move |(first, last)| {
             let hole = (next < *first).then(|| (next, first - 1));
-            next = last.saturating_add(1);
+            next = next.max(last.saturating_add(1));
             hole
         })
     }
@@ -70,7 +77,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_hold_what_a_set_holds(places in prop::collection::vec(0_u64..40, 0..60)) {
+        fn runs_hold_what_a_set_holds(
+            places in prop::collection::vec(0_u64..40, 0..60),
+            from in 0_u64..45,
+        ) {
             let (mut runs, mut set) = (Runs::default(), BTreeSet::new());
             for place in places {
                 prop_assert_eq!(runs.insert(place), set.insert(place));
@@ -79,9 +89,10 @@ mod tests {
             prop_assert_eq!(runs.ends(), set.first().copied().zip(set.last().copied()));
             let held: BTreeSet<u64> = runs.iter().flat_map(|(a, b)| a..=b).collect();
             prop_assert_eq!(&held, &set);
-            let holes: Vec<u64> = runs.holes().flat_map(|(a, b)| a..=b).collect();
+            prop_assert_eq!(runs.count_from(from), set.range(from..).count() as u64);
+            let holes: Vec<u64> = runs.holes(from).flat_map(|(a, b)| a..=b).collect();
             let upto = set.last().copied().unwrap_or(0);
-            let missing: Vec<u64> = (0..upto).filter(|place| !set.contains(place)).collect();
+            let missing: Vec<u64> = (from..upto).filter(|place| !set.contains(place)).collect();
             prop_assert_eq!(holes, missing);
         }
     }

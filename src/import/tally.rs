@@ -1,6 +1,6 @@
 //! What a source says of each counter, added up while it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
 use super::runs::Runs;
@@ -88,37 +88,37 @@ impl Tally {
         })
     }
 
-    /// The plan: counters that the ledger has already are problems of it.
+    /// The plan: values that the counters here have passed are problems of it.
     pub(super) async fn plan(
         self,
         import: &Import<'_>,
         mut report: Report,
     ) -> Result<Plan, ImportError> {
         let mut counters = Vec::with_capacity(self.counters.len());
+        let mut lifted_in = BTreeSet::new();
         report.counters_total = self.counters.len() as u64;
         for ((series, serial, key), counted) in self.counters {
             let there = import.ledger.counter(counted.series_id, &serial, &key).await?;
-            let open = match &there {
-                Some(there) => Some(open(import.ledger, there).await?),
-                None => None,
-            };
-            if let (Some(there), Some(open)) = (&there, &open)
-                && !counted.fills(open)
-            {
-                report.add(Problem {
-                    place: format!("series {series}, counter {key}"),
-                    number: None,
-                    kind: ProblemKind::CounterExists,
-                    detail: format!(
-                        "it is in use here already, at {}; only numbers that an earlier import \
-                         left out of it may be added: leave the others out, or import into a \
-                         series that has issued nothing yet",
-                        there.taken
-                    ),
-                });
+            let stands_at = there.as_ref().map(|there| u64::try_from(there.taken).unwrap_or(0));
+            if let (Some(there), Some(at)) = (&there, stands_at) {
+                if counted.value(counted.highest) > at {
+                    lifted_in.insert(there.partition);
+                }
+                if !counted.fits(at, &open(import.ledger, there).await?) {
+                    report.add(Problem {
+                        place: format!("series {series}, counter {key}"),
+                        number: None,
+                        kind: ProblemKind::CounterPassed,
+                        detail: format!(
+                            "it stands at {at} here; up to there only numbers that an earlier \
+                             import left out of it may be added: leave the others out, or import \
+                             into a series of another code",
+                        ),
+                    });
+                }
             }
             if report.counters.len() < COUNTERS_LISTED_MAX {
-                report.counters.push(counted.report(&series, &serial, &key, open.is_none()));
+                report.counters.push(counted.report(&series, &serial, &key, stands_at));
             }
             counters.push(ImportedCounter {
                 series_id: counted.series_id,
@@ -130,7 +130,7 @@ impl Tally {
                 highest: counted.value(counted.highest),
             });
         }
-        Ok(Plan { report, counters })
+        Ok(Plan { report, counters, lifted_in })
     }
 }
 
@@ -146,37 +146,57 @@ async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, Impo
 }
 
 impl Counted {
-    /// Whether all that comes along is open. Past the gaps that are asked for the ledger itself
-    /// will tell.
-    fn fills(&self, open: &[Gap]) -> bool {
-        if self.runs.count() == 0 || open.len() >= GAPS_ASKED as usize {
-            return self.runs.count() > 0;
+    /// Whether all that comes along lies above where the counter stands, or is open. Past the gaps
+    /// that are asked for the ledger itself will tell.
+    fn fits(&self, stands_at: u64, open: &[Gap]) -> bool {
+        if open.len() >= GAPS_ASKED as usize {
+            return true;
         }
         let holds = |gap: &Gap, (first, last): (u64, u64)| {
             gap.step == self.step
                 && gap.span.first <= self.value(first)
                 && self.value(last) <= gap.span.last
         };
-        self.runs.iter().all(|run| open.iter().any(|gap| holds(gap, run)))
+        let above = self.place_above(Some(stands_at));
+        let mut below = self.runs.iter().filter(|(first, _)| *first < above);
+        below.all(|(first, last)| {
+            let run = (first, last.min(above - 1));
+            open.iter().any(|gap| holds(gap, run))
+        })
     }
 
     fn value(&self, place: u64) -> u64 {
         self.start + place * self.step
     }
 
-    fn report(&self, series: &str, serial: &str, key: &str, is_new: bool) -> CounterReport {
+    /// The first place above where the counter stands; of one that is new the first of all.
+    fn place_above(&self, stands_at: Option<u64>) -> u64 {
+        match stands_at.and_then(|at| at.checked_sub(self.start)) {
+            Some(distance) => distance / self.step + 1,
+            None => 0,
+        }
+    }
+
+    fn report(
+        &self,
+        series: &str,
+        serial: &str,
+        key: &str,
+        stands_at: Option<u64>,
+    ) -> CounterReport {
         let span = |(first, last)| Span { first: self.value(first), last: self.value(last) };
-        let holes = self.runs.holes().take(HOLES_LISTED_MAX).map(span).collect();
+        let above = self.place_above(stands_at);
+        let holes = self.runs.holes(above).take(HOLES_LISTED_MAX).map(span).collect();
         let (first, _) = self.runs.ends().unwrap_or((0, 0));
         CounterReport {
             series: series.to_owned(),
             serial: serial.to_owned(),
             counter_key: key.to_owned(),
-            is_new,
+            stands_at,
             first: self.value(first),
             last: self.value(self.highest),
             numbers: self.runs.count(),
-            missing: self.highest + 1 - self.runs.count(),
+            missing: (self.highest + 1).saturating_sub(above) - self.runs.count_from(above),
             holes,
         }
     }

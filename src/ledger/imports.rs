@@ -1,7 +1,7 @@
 //! How another system's numbers come into the ledger (R9.5).
 //!
 //! Part of the ledger's interface, apart from the journal's because no path of ours took these
-//! numbers: nothing here touches a counter that anybody uses.
+//! numbers: nothing here touches a counter while anybody else can take from it.
 
 use async_trait::async_trait;
 
@@ -11,18 +11,19 @@ use crate::node::NodeId;
 /// What every engine can take in.
 #[async_trait]
 pub trait Imports: Send + Sync + 'static {
-    /// Makes counters that the ledger does not know and journals what another system has issued of
-    /// them, in one transaction (R9.5): all or nothing. Values up to a counter's highest that do
-    /// not come along become gaps. Safe while services run: a new counter's first touch goes on
-    /// above its highest. Of a counter that is there, only values can come that an earlier import
-    /// left open; its row is not touched. Holds up only who needs one of the new counters, at the
-    /// end; on SQLite whoever writes. One import at a time, at most eleven minutes on PostgreSQL.
-    /// Not safe to repeat: once done, everything is there.
+    /// Brings counters up to what another system has issued of them and journals its numbers, in
+    /// one transaction (R9.5): all or nothing. Values up to a counter's highest that do not come
+    /// along become gaps. Safe while services run: the first touch of a counter that is new goes
+    /// on above its highest. One that is there is lifted to its highest while its row is locked;
+    /// of the values up to where it stands, only those can come that an earlier import left open.
+    /// Holds up who needs one of the new counters, at the end; who needs one that is lifted, all
+    /// the time; on SQLite whoever writes. One import at a time, at most eleven minutes on
+    /// PostgreSQL. Not safe to repeat: once done, everything is there.
     ///
     /// # Errors
-    /// `Refused` where more of a counter that is there would come, a number or a value is
-    /// journaled, a series has just been changed, its partition is held, or the entries end with
-    /// an error.
+    /// `Refused` where Redis counts a counter that is to be lifted, a number or a value is
+    /// journaled or was given up, a series has just been changed, its partition is held, or the
+    /// entries end with an error.
     async fn import(
         &self,
         node: NodeId,

@@ -33,7 +33,7 @@ pub use compare::{Deviation, DeviationKind, RedisReport};
 pub use recovery::{Plan, Recovered, Trouble, recover};
 pub use restored::{Restore, RestoreError, Restored, is_held};
 pub use settling::settle_counters;
-pub use standstill::{Standstill, carry_on, renew, stalled, stalls_after};
+pub use standstill::{Standstill, carry_on, hand_over, renew, stalled, stalls_after};
 pub use stores::Stores;
 pub use verify::{VerifyReport, verify};
 pub use watch::{Adoptions, Reconciler};

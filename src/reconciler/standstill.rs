@@ -1,4 +1,5 @@
-//! Recoveries at an operator's word: carrying on one that nobody leads any more, and a planned one.
+//! Recoveries at an operator's word: carrying on one that nobody leads any more, a planned one, and
+//! one that gives the partition to the database.
 //!
 //! Uses the same steps as every node (`recovery`), so it is safe beside running services: each step
 //! is a compare-and-set, and whoever comes second sees that another was first.
@@ -103,6 +104,32 @@ pub async fn renew(
         }
         effort.step(context, &row, cause).await?;
         effort.pause().await?;
+    }
+}
+
+/// Has the database take a partition over, as the ledger says that an operator wants it, and waits
+/// until it owns it.
+///
+/// # Errors
+/// See [`Standstill`]; safe to repeat.
+pub async fn hand_over(
+    context: &Arc<Context>,
+    partition: u32,
+    cause: &str,
+    patience: Duration,
+) -> Result<Partition, Standstill> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let row = row_of(context, partition).await?;
+        if row.state == PartitionState::Open && row.owner == Owner::Database {
+            return Ok(row);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Standstill::TimedOut);
+        }
+        // One that was under way may have chosen its owner before the wish.
+        renew(context, &row, cause, left).await?;
     }
 }
 

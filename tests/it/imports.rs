@@ -2,6 +2,7 @@
 
 mod numbers;
 mod tables;
+mod used;
 
 use serde_json::Value;
 

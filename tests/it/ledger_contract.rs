@@ -237,7 +237,10 @@ ledger_contract! {
         an_imported_counter_goes_on_above_what_was_imported
         what_did_not_come_along_is_a_gap
         numbers_come_after_their_counter
-        an_import_that_meets_a_counter_is_undone
+        an_import_above_a_counter_of_redis_is_undone
+        a_counter_of_a_closed_epoch_is_lifted
+        a_counter_of_the_database_is_lifted_in_its_epoch
+        takes_and_a_lift_of_one_counter_never_meet
         an_import_that_meets_a_number_is_undone
         an_import_that_ends_with_an_error_is_undone
         an_import_into_a_series_that_has_changed_is_undone

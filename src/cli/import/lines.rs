@@ -11,7 +11,8 @@ pub(super) fn report(report: &Report) -> Vec<String> {
          {problems_total}"
     )];
     if !report.counters.is_empty() {
-        let header = ["series", "serial", "key", "first", "last", "numbers", "missing", "holes"];
+        let header =
+            ["series", "serial", "key", "here", "first", "last", "numbers", "missing", "holes"];
         let mut table = words::table(header);
         for counter in &report.counters {
             let hole = |span: &crate::ledger::Span| match span.last - span.first {
@@ -22,6 +23,7 @@ pub(super) fn report(report: &Report) -> Vec<String> {
                 counter.series.clone(),
                 counter.serial.clone(),
                 counter.counter_key.clone(),
+                counter.stands_at.map_or_else(|| "new".to_owned(), |at| at.to_string()),
                 counter.first.to_string(),
                 counter.last.to_string(),
                 counter.numbers.to_string(),

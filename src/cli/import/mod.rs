@@ -1,6 +1,7 @@
 //! `numerator import`: moves in from another system (R9.5). Always reports first; writes only with
 //! `--apply`, all or nothing, and nothing while the report has problems.
 
+mod handover;
 mod lines;
 mod progress;
 
@@ -17,6 +18,7 @@ use crate::config::Settings;
 use crate::http::LOCAL_USER;
 use crate::import::{self, Choice, Codes, Import, Problem, Report};
 use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
+use handover::Handover;
 use progress::Progress;
 
 /// What to move in.
@@ -79,11 +81,14 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     };
     let may_write = args.apply && plan.report.problems_total == 0;
     if may_write {
+        let handover = Handover::take(settings, &ledger, &plan.lifted_in).await;
+        let handover = handover.context("nothing is imported")?;
         let applied = if args.from_table {
             import::apply_counters(&import, &plan).await
         } else {
             import::apply_numbers(&import, Path::new(&args.source), &plan).await
         };
+        handover.give_back(&ledger).await;
         applied.context("nothing is imported")?;
         plan.report.applied = true;
         record(&ledger, &plan.report).await;

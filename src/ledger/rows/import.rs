@@ -17,8 +17,8 @@ pub struct ImportedCounter {
     pub start: u64,
     /// Distance between values.
     pub step: u64,
-    /// The highest value that was issued, on the serial's step: a counter that is new goes on above
-    /// it.
+    /// The highest value that was issued, on the serial's step: the counter goes on above it, if it
+    /// does not stand higher already.
     pub highest: u64,
 }
 
@@ -32,6 +32,8 @@ pub type ImportedEntries<'a> = dyn Iterator<Item = Result<Vec<Entry>, String>> +
 pub struct Imported {
     /// Counters made.
     pub counters: u64,
+    /// Counters in use that were lifted.
+    pub lifted: u64,
     /// Numbers journaled.
     pub numbers: u64,
 }

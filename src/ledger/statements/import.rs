@@ -1,11 +1,13 @@
-//! The way in for what another system has issued: counters that are new here, and their numbers,
-//! all or nothing (R9.5).
+//! The way in for what another system has issued: its counters and their numbers, all or nothing
+//! (R9.5).
 //!
-//! Never touches the row of a counter that is there: whatever changes one does so between two
-//! epochs of its partition (F20). A new one stands in epoch 0, older than any: its first touch goes
-//! on above what was imported. So nobody has to stop, and no epoch has to end. Of a counter that is
-//! there, only numbers can come that an earlier import has left out: they are below all that is
-//! issued here, and their rows shrink its gap like any late row.
+//! A counter that is new stands in epoch 0, older than any: its first touch goes on above what was
+//! imported, so nobody has to stop for it. One that is there is lifted where the import goes above
+//! it, while nobody else can count it (`lift`). Up to where a counter stands, only numbers can come
+//! that an earlier import has left out: they are below all that is issued here, and their rows
+//! shrink its gap like any late row.
+
+mod lift;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -57,7 +59,12 @@ async fn import(
     // Two that fill one gap would each put back what the other took out.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
     bulk::lock_names(&mut tx, &[one_at_a_time]).await?;
-    let mut plan = Plan::of(&mut tx, counters).await?;
+    // By name, as everybody locks counters: those that are lifted from the beginning on, since
+    // their rows lie where others take; those that are made at the end, since whoever needs one
+    // meanwhile then waits for a few statements only.
+    let mut order: Vec<&ImportedCounter> = counters.iter().collect();
+    order.sort_unstable();
+    let mut plan = Plan::of(&mut tx, &order, now_us).await?;
     let mut numbers = 0;
     for chunk in chunks {
         let mut chunk = chunk.map_err(LedgerError::Refused)?;
@@ -65,23 +72,28 @@ async fn import(
         write(&mut tx, node, &chunk, now_us).await?;
         numbers += chunk.len() as u64;
     }
-    // Last, and by name like every other caller: who needs one of these counters meanwhile waits
-    // for these statements only.
-    let mut order: Vec<&ImportedCounter> = counters.iter().collect();
-    order.sort_unstable();
-    let (made, filled): (Vec<_>, Vec<_>) =
+    let (made, there): (Vec<_>, Vec<_>) =
         order.into_iter().partition(|counter| plan.target(counter).open.is_none());
     for rows in made.chunks(ROWS_PER_STATEMENT) {
         create(store, &mut tx, node, &plan, rows, now_us).await?;
     }
-    for counter in &made {
-        note_gaps(&mut tx, counter, plan.target(counter), now_us).await?;
-    }
-    for counter in filled {
+    for counter in &there {
         must_be_filled(&mut tx, counter, plan.target(counter)).await?;
     }
+    let mut lifted = 0;
+    for counter in made.iter().chain(&there) {
+        let target = plan.target(counter);
+        if target.open.is_some() {
+            if signed(counter.highest, "highest")? <= target.base {
+                continue;
+            }
+            lift::lift(&mut tx, target.counter_id, counter).await?;
+            lifted += 1;
+        }
+        note_gaps(&mut tx, counter, target, now_us).await?;
+    }
     commit(tx).await?;
-    Ok(Imported { counters: made.len() as u64, numbers })
+    Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
 
 /// Where the parts of an import belong.
@@ -96,30 +108,54 @@ struct Plan {
 #[derive(Clone, Copy)]
 struct Target {
     counter_id: i64,
-    /// How many of its values came along.
-    count: u64,
-    /// How many values an earlier import left open; `None` for a counter that is to be made.
+    /// Where it stands: what is above has never been taken here.
+    base: i64,
+    /// How many values up to there an earlier import left open; `None` for a counter that is to be
+    /// made.
     open: Option<i64>,
+    /// How many values came along up to there,
+    below: u64,
+    /// and how many above.
+    above: u64,
+}
+
+impl Target {
+    fn new(counter_id: i64, base: i64, open: Option<i64>) -> Self {
+        Target { counter_id, base, open, below: 0, above: 0 }
+    }
 }
 
 impl Plan {
-    /// The partitions, the counters that are there, and ids for the others.
-    async fn of(conn: &mut Conn, counters: &[ImportedCounter]) -> Result<Self, LedgerError> {
+    /// The partitions, the counters that are there, and ids for the others. Those that the import
+    /// goes above are locked, and stay so.
+    async fn of(
+        conn: &mut Conn,
+        counters: &[&ImportedCounter],
+        now_us: i64,
+    ) -> Result<Self, LedgerError> {
         let homes = homes(conn, counters).await?;
         let mut targets = HashMap::with_capacity(counters.len());
         let mut missing = Vec::new();
         for counter in counters {
-            match open(conn, counter).await? {
-                Some((counter_id, open)) => {
-                    let target = Target { counter_id, count: 0, open: Some(open) };
+            match standing(conn, counter).await? {
+                Some(Standing { counter_id, taken, open }) => {
+                    // What was taken only rises: one that is there already needs no lock.
+                    let base = if taken < signed(counter.highest, "highest")? {
+                        lift::lock(conn, counter_id, now_us).await?
+                    } else {
+                        taken
+                    };
+                    let target = Target::new(counter_id, base, Some(open));
                     targets.insert(name_of(counter), target);
                 }
-                None => missing.push(name_of(counter)),
+                None => missing.push(*counter),
             }
         }
         let ids = bulk::reserve_counters(conn, missing.len()).await?;
-        let made = ids.into_iter().map(|counter_id| Target { counter_id, count: 0, open: None });
-        targets.extend(missing.into_iter().zip(made));
+        for (counter, counter_id) in missing.into_iter().zip(ids) {
+            let base = signed(counter.start, "start")? - columns::step(counter.step)?;
+            targets.insert(name_of(counter), Target::new(counter_id, base, None));
+        }
         Ok(Plan { homes, targets })
     }
 
@@ -135,8 +171,10 @@ impl Plan {
                     let why = "belongs to a counter that the import does not name";
                     return Err(LedgerError::Refused(format!("{} {why}", entry.number)));
                 };
-                target.count += 1;
-                entry.taken[place].counter_id = target.counter_id;
+                let taken = &mut entry.taken[place];
+                let is_above = signed(taken.range.first, "first")? > target.base;
+                *(if is_above { &mut target.above } else { &mut target.below }) += 1;
+                taken.counter_id = target.counter_id;
             }
             entry.at = At { partition: self.homes[&entry.record.series_id], epoch: 0 };
             entry.path = IssuePath::Imported;
@@ -149,14 +187,22 @@ fn name_of(counter: &ImportedCounter) -> (i64, String, String) {
     (counter.series_id, counter.serial.clone(), counter.key.clone())
 }
 
-/// Id of a counter that is there, and how many of its values an earlier import left open.
-async fn open(
+/// A counter that is there.
+struct Standing {
+    counter_id: i64,
+    /// Its highest value in the ledger: it may be higher, and never falls.
+    taken: i64,
+    /// How many of its values an earlier import left open.
+    open: i64,
+}
+
+async fn standing(
     conn: &mut Conn,
     counter: &ImportedCounter,
-) -> Result<Option<(i64, i64)>, LedgerError> {
+) -> Result<Option<Standing>, LedgerError> {
     let row = sqlx::query(
-        "select c.counter_id, (select cast(coalesce(sum((g.last_value - g.first_value) / g.step \
-         + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id \
+        "select c.counter_id, c.taken, (select cast(coalesce(sum((g.last_value - g.first_value) \
+         / g.step + 1), 0) as bigint) from gap g where g.counter_id = c.counter_id \
          and g.reason = 'before-import') as open \
          from counter c where c.series_id = $1 and c.serial = $2 and c.key = $3",
     )
@@ -165,22 +211,32 @@ async fn open(
     .bind(&counter.key)
     .fetch_optional(conn)
     .await?;
-    row.map(|row| Ok((row.try_get("counter_id")?, row.try_get("open")?))).transpose()
+    row.map(|row| {
+        Ok(Standing {
+            counter_id: row.try_get("counter_id")?,
+            taken: row.try_get("taken")?,
+            open: row.try_get("open")?,
+        })
+    })
+    .transpose()
 }
 
-/// A counter that is there keeps its row as it is: all that came along of it must have been open.
+/// All that came along of a counter up to where it stands must have been open.
 async fn must_be_filled(
     conn: &mut Conn,
     counter: &ImportedCounter,
     target: Target,
 ) -> Result<(), LedgerError> {
-    let left = open(conn, counter).await?.map_or(0, |(_, open)| open);
-    let filled = target.open.unwrap_or(0) - left;
-    if target.count > 0 && filled == signed(target.count, "count")? {
+    if target.below == 0 {
         return Ok(());
     }
-    let why = "is there, and an import adds nothing but what an earlier one left out of it";
-    Err(LedgerError::Refused(format!("counter {} {why}", counter.key)))
+    let left = standing(conn, counter).await?.map_or(0, |there| there.open);
+    if target.open.unwrap_or(0) - left == signed(target.below, "values")? {
+        return Ok(());
+    }
+    let ImportedCounter { key, .. } = counter;
+    let why = "up to there an import adds nothing but what an earlier one left out";
+    Err(LedgerError::Refused(format!("counter {key} stands at {}: {why}", target.base)))
 }
 
 /// The partitions of the series, which stay as they are until the transaction ends.
@@ -190,7 +246,7 @@ async fn must_be_filled(
 /// name; and where its partition is held.
 async fn homes(
     conn: &mut Conn,
-    counters: &[ImportedCounter],
+    counters: &[&ImportedCounter],
 ) -> Result<HashMap<i64, u32>, LedgerError> {
     let versions: BTreeSet<(i64, u32)> =
         counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
@@ -293,7 +349,7 @@ async fn create(
     for counter in rows {
         let ImportedCounter { series_id, serial, key, .. } = counter;
         if let Some(there) = by_name(store, *series_id, serial, key).await? {
-            let why = "an import never changes a counter; look at the report again";
+            let why = "it was made meanwhile; import again";
             let taken = there.taken;
             return Err(LedgerError::Refused(format!("counter {key} is there, at {taken}: {why}")));
         }
@@ -301,18 +357,16 @@ async fn create(
     Err(LedgerError::Conflict("a counter appeared and went; import again".into()))
 }
 
-/// Registers every value up to the highest that did not come along.
+/// Registers every value above where the counter stood, up to the highest, that did not come along.
 async fn note_gaps(
     conn: &mut Conn,
     counter: &ImportedCounter,
     target: Target,
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    let Target { counter_id, count, .. } = target;
-    let step = signed(counter.step, "step")?;
-    let (after, upto) =
-        (signed(counter.start, "start")? - step, signed(counter.highest, "highest")?);
-    if step.checked_mul(signed(count, "count")?) == Some(upto - after) {
+    let Target { counter_id, base: after, above, .. } = target;
+    let (step, upto) = (signed(counter.step, "step")?, signed(counter.highest, "highest")?);
+    if step.checked_mul(signed(above, "values")?) == Some(upto - after) {
         return Ok(());
     }
     let reason = GapReason::BeforeImport;

@@ -132,7 +132,7 @@ impl Toucher {
 
 /// Registers every value of the counter's own, closed epoch that nobody accounts for; returns the
 /// value after which the counter goes on.
-async fn close(
+pub(super) async fn close(
     conn: &mut Conn,
     counter: &Counter,
     partition: &Partition,

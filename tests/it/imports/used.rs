@@ -1,0 +1,117 @@
+//! Imports into counters that are in use.
+
+use std::collections::BTreeSet;
+
+use harness::load::{Running, take};
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+use reqwest::Client;
+
+use super::{file, import, imported, problems};
+use crate::deployment::Deployment;
+
+/// Every second number of series LOAD in a range.
+fn list(first: u64, last: u64) -> String {
+    let lines = (first..=last).step_by(2).map(|value| format!("L-{value:08},paper {value}\n"));
+    format!("number,document_id\n{}", lines.collect::<String>())
+}
+
+fn value(number: &str) -> u64 {
+    number.strip_prefix("L-").unwrap().parse().unwrap()
+}
+
+/// Goal: an import lifts a counter from which a service issues all the time, and neither issues a
+/// number of the other's, nor is a value lost. Method: a load on one counter; an import that goes
+/// through a value which the load passes, then two sound ones, one after the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_is_lifted_while_a_service_issues_from_it() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("used"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 4);
+    load.reach(200).await;
+    // Above what the journal has, and below what Redis has given out by the time it is applied.
+    let (near, faulty) = (load.asked() + 1, list(900_000, 900_100));
+    let faulty = file(&deployment, "faulty.csv", &format!("{faulty}L-{near:08},paper\n"));
+    let (code, report, stderr) = import(&deployment, &[&faulty, "--series", "LOAD", "--apply"]);
+    assert_eq!(code, 1, "{report} {stderr}");
+    assert!(stderr.contains("nothing is imported"), "{stderr}");
+    let none = deployment.ok(&["gaps", "--reason", "before-import", "--json"]);
+    assert!(!none.contains("900"), "{none}");
+    for first in [1_000_000, 2_000_000] {
+        let sound = file(&deployment, "sound.csv", &list(first, first + 2_000));
+        let arguments = [&*sound, "--series", "LOAD"];
+        let report = imported(&deployment, &arguments);
+        assert!(report["counters"][0]["stands_at"].as_u64().unwrap() > 0, "{report}");
+        let report = imported(&deployment, &[&arguments[..], &["--apply"]].concat());
+        assert_eq!((&report["applied"], &report["numbers"]), (&true.into(), &1_001.into()));
+        let more = load.asked() + 100;
+        load.reach(more).await;
+    }
+    let seen = load.finish().await;
+    assert_eq!(seen.failures.len(), 0, "{:?}", seen.failures);
+    seen.assert_no_duplicate();
+    let values: BTreeSet<u64> = seen.numbers.values().map(|number| value(number)).collect();
+    for first in [1_000_000, 2_000_000] {
+        let within = values.range(first - 50_000..=first + 2_000).next();
+        assert_eq!(within, None, "between what was issued and the highest imported value");
+        let above = values.range(first + 2_000..).next();
+        assert_eq!(above, Some(&(first + 2_001)), "the load goes on right above");
+    }
+    // An epoch that ends may discard a flight that was never answered; nothing else is lost.
+    let gaps = deployment.ok(&["gaps", "--json", "--limit", "10000"]);
+    assert!(gaps.contains("before-import") && !gaps.contains("unaccounted"), "{gaps}");
+    // Redis has the partition back, once it was healthy for long enough.
+    let client = Client::new();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    for attempt in 0.. {
+        let (status, answer) = take(&client, &service.url, &format!("back-{attempt}")).await;
+        assert_eq!(status, 201, "{answer}");
+        if answer["path"] == "redis" {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "redis does not come back: {answer}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(service.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+/// The same without a service: the command itself ends the epoch that a service has left.
+#[test]
+fn a_counter_that_redis_has_is_lifted_when_no_service_runs() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("idle"), Some(&redis.url()));
+    deployment.apply_load_series();
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
+    let sound = file(&deployment, "sound.csv", &list(5, 9));
+    imported(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000010\n");
+    let (clean, report) = deployment.verify();
+    assert!(clean && report["totals"]["gaps"] == 3, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_is_lifted_while_a_service_issues_from_it_on_sqlite() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let load = Running::start(&service.url, 2);
+    load.reach(50).await;
+    let sound = file(&deployment, "sound.csv", &list(1_000_000, 1_000_100));
+    imported(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
+    let more = load.asked() + 50;
+    load.reach(more).await;
+    // A number that was issued here is no number of another system.
+    let (code, report, _) = import(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
+    assert!(code == 1 && problems(&report).len() == 52, "{report}");
+    let seen = load.finish().await;
+    seen.assert_no_duplicate();
+    let values: BTreeSet<u64> = seen.numbers.values().map(|number| value(number)).collect();
+    assert_eq!(values.range(500_000..).next(), Some(&1_000_101));
+    assert!(service.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
