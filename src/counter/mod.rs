@@ -7,6 +7,7 @@
 mod call;
 mod error;
 mod flight;
+mod hazards;
 mod keys;
 mod link;
 mod masters;
@@ -22,6 +23,7 @@ pub use error::CounterError;
 pub use flight::{
     Flight, Guard, IssueOutcome, IssueRequest, Landing, Raised, SeedPlace, SeedState, Take,
 };
+pub use hazards::{Checkup, Hazard};
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
 pub use rescue::{HeldKey, Revealed, Scanned, Sealed};

@@ -39,7 +39,7 @@ pub struct Probe {
 /// The Redis that owns the fast path. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Redis {
-    masters: Arc<Masters>,
+    pub(super) masters: Arc<Masters>,
 }
 
 impl Redis {

@@ -7,6 +7,7 @@ mod configs;
 mod deployment;
 mod documents;
 mod faults;
+mod hazards;
 mod imports;
 mod language;
 mod ledger_contract;
