@@ -13,6 +13,7 @@ mod language;
 mod ledger_contract;
 mod links;
 mod load;
+mod logs;
 mod lua_scripts;
 mod machine;
 mod nodes;
@@ -27,5 +28,7 @@ mod serials;
 mod shapes;
 mod snowflakes;
 mod stage;
+#[cfg(feature = "otlp")]
+mod traces;
 mod vanished;
 mod vectors;
