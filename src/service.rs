@@ -19,7 +19,7 @@ use crate::journal;
 use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::number;
-use crate::reconciler::Reconciler;
+use crate::reconciler::{Reconciler, watch_hazards};
 use crate::task::{Task, Ticks};
 
 /// A running service, for `serve` and for commands that take numbers.
@@ -106,6 +106,9 @@ impl Service {
         ];
         if let Some(redis) = &redis {
             tasks.push(Sights::start(Arc::clone(&context), redis.clone()));
+            if mode == Mode::Serve {
+                tasks.push(watch_hazards(Arc::clone(&context), redis.clone()));
+            }
         }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
         if mode == Mode::Serve {

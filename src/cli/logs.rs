@@ -1,21 +1,43 @@
 //! Starts the log: to stderr, for people or for machines.
+//!
+//! Never prints a secret: URLs with passwords and tokens are not logged anywhere.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{IsTerminal, stderr};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 use crate::config::{LogFormat, LogSettings};
 
+/// What else gets the spans and lines that pass the filter.
+pub(super) type Spans = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// Starts the process's log. Does nothing where one runs already.
-pub(super) fn start(settings: &LogSettings, default_filter: &str) {
+pub(super) fn start(settings: &LogSettings, default_filter: &str, spans: Option<Spans>) {
     let filter = settings.filter.as_deref().unwrap_or(default_filter);
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter))
-        .with_writer(stderr)
-        .with_ansi(stderr().is_terminal());
-    // The only failure is a log that was started before, and that one serves as well.
-    let _ = match settings.format {
-        LogFormat::Pretty => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).try_init(),
+    let lines = fmt::layer().with_writer(stderr).with_ansi(stderr().is_terminal());
+    let lines = match settings.format {
+        LogFormat::Pretty => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
+    let log = tracing_subscriber::registry().with(spans).with(lines).with(EnvFilter::new(filter));
+    // The only failure is a log that was started before, and that one serves as well.
+    let is_ours = log.try_init().is_ok();
+    if is_ours && settings.format == LogFormat::Json {
+        std::panic::set_hook(Box::new(log_panic));
+    }
+}
+
+/// A panic as a line like any other: whoever reads JSON should not meet anything else.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let cause = panic.payload_as_str().unwrap_or("a panic without a text");
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let backtrace = Backtrace::capture();
+    if backtrace.status() == BacktraceStatus::Captured {
+        tracing::error!(cause, place, %backtrace, "panic");
+    } else {
+        tracing::error!(cause, place, "panic");
+    }
 }

@@ -27,6 +27,8 @@ mod session;
 mod settings;
 pub mod status;
 pub mod token;
+#[cfg(feature = "otlp")]
+mod traces;
 pub mod verify;
 mod words;
 
@@ -100,7 +102,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = Cli::parse_from(args);
     let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
-    match runtime.block_on(run(cli)) {
+    let outcome = runtime.block_on(run(cli));
+    // While the runtime's threads still live: they send what is left.
+    #[cfg(feature = "otlp")]
+    traces::finish();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let line = format!("{error:#}").replace('\n', " ");
@@ -112,7 +118,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
     match command {
-        Command::Serve => serve::run(&settings.prepare("info")?).await,
+        Command::Serve => serve::run(&settings.load()?).await,
         Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
         Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,

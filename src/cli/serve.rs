@@ -4,6 +4,7 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::logs;
 use super::session::clock;
 use crate::config::Settings;
 use crate::http;
@@ -15,6 +16,7 @@ use crate::service::{Mode, Service};
 /// # Errors
 /// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
+    start_log(settings)?;
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
     let listener = TcpListener::bind(settings.http_listen).await.with_context(|| {
@@ -43,6 +45,21 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     upkeep.abort();
     tracing::info!("stopped");
     stopped
+}
+
+/// Starts the log, and the export of spans where it is wanted.
+fn start_log(settings: &Settings) -> anyhow::Result<()> {
+    #[cfg(feature = "otlp")]
+    let spans = super::traces::layer(&settings.trace).context("trace.otlp_url")?;
+    #[cfg(not(feature = "otlp"))]
+    let spans = None;
+    #[cfg(not(feature = "otlp"))]
+    anyhow::ensure!(
+        settings.trace.otlp_url.is_none(),
+        "trace.otlp_url: this program cannot send traces; build it with --features otlp"
+    );
+    logs::start(&settings.log, "info", spans);
+    Ok(())
 }
 
 /// From here on the signal no longer ends the process by itself.

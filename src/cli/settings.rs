@@ -33,14 +33,22 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// Loads the settings and starts the log.
+    /// Loads the settings and starts the log of a one-shot command.
     ///
     /// # Errors
     /// The first wrong setting.
     pub fn prepare(&self, default_filter: &str) -> Result<Settings, SettingsError> {
-        let settings = Settings::load(&Sources::of_process(self.config.clone(), self.flags())?)?;
-        logs::start(&settings.log, default_filter);
+        let settings = self.load()?;
+        logs::start(&settings.log, default_filter, None);
         Ok(settings)
+    }
+
+    /// Loads the settings.
+    ///
+    /// # Errors
+    /// The first wrong setting.
+    pub fn load(&self) -> Result<Settings, SettingsError> {
+        Settings::load(&Sources::of_process(self.config.clone(), self.flags())?)
     }
 
     /// The flags as names of settings and their values.

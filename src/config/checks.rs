@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::layer::{self, Layer};
-use super::{DurationText, HttpSettings, LogSettings, Settings, Token};
+use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSettings};
 use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
 use crate::ledger::{LedgerSettings, SNOWFLAKE_LEASE_MAX};
@@ -62,6 +62,7 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
         auth_tokens,
         log: log(&layer.log)?,
+        trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,
     })
 }
@@ -82,6 +83,7 @@ fn http(http: &layer::Http) -> Checked<HttpSettings> {
             millis(100)..=secs(300),
         )?,
         connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
+        slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })
 }
 
@@ -245,6 +247,22 @@ fn idempotency(layer: &Layer) -> Checked<(Duration, u64)> {
     let window = wait("idempotency.window", asked.window, secs(1)..=longest)?;
     let bounds = RECORDS_MAX_MIN..=1_000_000_000;
     Ok((window, within("idempotency.records_max", asked.records_max, bounds)?))
+}
+
+/// Where spans go. TLS and what collectors ask for beyond it are the business of one nearby.
+fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
+    if trace.otlp_url.as_ref().is_some_and(|url| !url.starts_with("http://")) {
+        return wrong(
+            "trace.otlp_url",
+            "begins with no http://; name a collector nearby, such as \
+             http://127.0.0.1:4318/v1/traces, and let it send on"
+                .into(),
+        );
+    }
+    Ok(TraceSettings {
+        otlp_url: trace.otlp_url.clone(),
+        sampled_percent: within("trace.sampled_percent", trace.sampled_percent, 0..=100)?,
+    })
 }
 
 /// Bounds and waits of issuing, and what they must be to each other.

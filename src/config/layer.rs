@@ -36,6 +36,7 @@ pub(super) struct Layer {
     pub(super) journal: Journal,
     pub(super) retry: Retry,
     pub(super) log: Log,
+    pub(super) trace: Trace,
 }
 
 impl Default for Layer {
@@ -57,6 +58,7 @@ impl Default for Layer {
             journal: Journal::default(),
             retry: Retry::default(),
             log: Log::default(),
+            trace: Trace::default(),
         }
     }
 }
@@ -120,6 +122,8 @@ section! {
         header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
         /// Connections served at once; more wait to be accepted.
         connections_max: usize = 10_000,
+        /// A request that takes longer gets a warning of its own.
+        slow_after: DurationText = DurationText(Duration::from_secs(1)),
     }
 }
 
@@ -266,5 +270,15 @@ section! {
     Log {
         format: LogFormat = LogFormat::default(),
         filter: Option<String> = None,
+    }
+}
+
+section! {
+    /// `trace.*`
+    Trace {
+        /// Where spans go, over OTLP; without one, nowhere.
+        otlp_url: Option<String> = None,
+        /// How many of a hundred requests are traced, where the caller does not say.
+        sampled_percent: u32 = 100,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) use checks::is_token_name;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,8 +24,8 @@ use crate::allocator::AllocatorSettings;
 use crate::counter::RedisSettings;
 use crate::ledger::LedgerSettings;
 
-/// The settings of a process. Holds passwords (in URLs): never log it whole.
-#[derive(Clone, Debug)]
+/// The settings of a process. Holds passwords (in URLs), which `Debug` leaves out.
+#[derive(Clone)]
 pub struct Settings {
     /// `http.listen`.
     pub http_listen: SocketAddr,
@@ -46,8 +47,23 @@ pub struct Settings {
     pub auth_tokens: Vec<Token>,
     /// `log.*`.
     pub log: LogSettings,
+    /// `trace.*`.
+    pub trace: TraceSettings,
     /// Bounds and waits of issuing.
     pub allocator: AllocatorSettings,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("http_listen", &self.http_listen)
+            .field("http", &self.http)
+            .field("database", &self.database)
+            .field("redis", &self.redis)
+            .field("partitions", &self.partitions)
+            .field("allocator", &self.allocator)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Settings {
@@ -73,6 +89,8 @@ pub struct HttpSettings {
     pub header_read_timeout: Duration,
     /// `http.connections_max`: connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// `http.slow_after`: a request that takes longer gets a warning of its own.
+    pub slow_after: Duration,
 }
 
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.
@@ -92,6 +110,16 @@ pub struct LogSettings {
     /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
     /// for `serve`, `warn` for the other commands.
     pub filter: Option<String>,
+}
+
+/// Which spans leave the process, and whereto.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSettings {
+    /// `trace.otlp_url`: a collector that takes OTLP over HTTP; absent: none leaves.
+    pub otlp_url: Option<String>,
+    /// `trace.sampled_percent`: how many of a hundred requests are traced where the caller does not
+    /// say.
+    pub sampled_percent: u32,
 }
 
 /// Shape of a log line.

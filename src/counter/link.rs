@@ -42,13 +42,20 @@ impl fmt::Display for Address {
     }
 }
 
-/// What to connect with: credentials, TLS and database from the URL; the waits.
-#[derive(Clone, Debug)]
+/// What to connect with: credentials, TLS and database from the URL; the waits. `Debug` leaves the
+/// credentials out.
+#[derive(Clone)]
 pub(super) struct Access {
     /// The client's settings; the server in it is replaced by the one to connect to.
     pub config: Config,
     /// The waits.
     pub settings: RedisSettings,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 /// The connection to one server: connects in the background and reconnects for ever.

@@ -109,6 +109,22 @@ impl Masters {
         self.links.get(&address).map_err(refused)
     }
 
+    /// The links to all masters, after looking anew for them; none where no master is known.
+    pub(super) async fn masters(&self) -> Vec<Arc<Link>> {
+        self.look_again().await;
+        let mut servers = self.seen.borrow().routes.servers();
+        servers.sort();
+        servers.dedup();
+        // Only a client that is being stopped gives none.
+        servers.iter().filter_map(|server| self.links.get(server).ok()).collect()
+    }
+
+    /// The servers of the URL, without credentials.
+    pub(super) fn seeds(&self) -> String {
+        let seeds: Vec<_> = self.shape.seeds().iter().map(ToString::to_string).collect();
+        seeds.join(", ")
+    }
+
     /// Something says that a master may have changed: looks soon.
     pub(super) fn doubt(&self) {
         self.bell.notify_one();

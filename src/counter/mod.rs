@@ -7,6 +7,7 @@
 mod call;
 mod error;
 mod flight;
+mod hazards;
 mod keys;
 mod link;
 mod masters;
@@ -23,6 +24,7 @@ pub use flight::{
     Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Landing, Raised, RecordLimits,
     SeedPlace, SeedState, Take,
 };
+pub use hazards::{Checkup, Hazard};
 pub use keys::Keys;
 pub use redis::{Probe, Redis, RedisSettings};
 pub use rescue::{HeldKey, Revealed, Scanned, Sealed};

@@ -3,6 +3,7 @@
 //! Sends each call to the master of its keys, once, and judges what comes back. Must never send a
 //! call anywhere again: an outcome that is unknown stays unknown, and its caller decides.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use super::masters::Masters;
 use super::reply::{answer, garbled};
 use super::{CounterError, Keys};
 
-/// How to reach Redis.
-#[derive(Clone, Debug)]
+/// How to reach Redis. `Debug` leaves the URL out: it may hold a password.
+#[derive(Clone)]
 pub struct RedisSettings {
     /// `redis://`, `redis-sentinel://` or `redis-cluster://`; `rediss…` for TLS.
     pub url: String,
@@ -23,6 +24,15 @@ pub struct RedisSettings {
     pub command_timeout: Duration,
     /// Longest wait between two attempts to connect.
     pub reconnect_max: Duration,
+}
+
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisSettings")
+            .field("command_timeout", &self.command_timeout)
+            .field("reconnect_max", &self.reconnect_max)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a server says of itself.
@@ -39,7 +49,7 @@ pub struct Probe {
 /// The Redis that owns the fast path. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Redis {
-    masters: Arc<Masters>,
+    pub(super) masters: Arc<Masters>,
 }
 
 impl Redis {

@@ -225,7 +225,7 @@ async fn take_range(
 ) -> Result<Response, Problem> {
     let mut request = range.number.request(range.document_id, key, caller)?;
     request.count = range.count;
-    let issued = app.service.allocator.issue(request).await?;
+    let issued = app.issue(caller, request).await?;
     let status = status_of(issued.replayed);
     let answer = RangeAnswer::of(&issued);
     if !range.expand {
@@ -266,7 +266,7 @@ async fn number_document(
 ) -> Result<ItemAnswer, Problem> {
     let order: DocumentOrder = body::parse_value(place, document)?;
     let request = order.request(key, caller)?;
-    let issued = app.service.allocator.issue(request).await?;
+    let issued = app.issue(caller, request).await?;
     let status = status_of(issued.replayed).as_u16();
     Ok(ItemAnswer::Number { status, number: NumberAnswer::of(&issued) })
 }

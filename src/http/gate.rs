@@ -4,8 +4,8 @@
 
 use std::any::Any;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
@@ -22,6 +22,7 @@ use super::problem::{Problem, Slug};
 use super::routes;
 use crate::clock::SharedClock;
 use crate::config::Token;
+use crate::ledger::IssuePath;
 use crate::metrics::Metrics;
 
 /// `user_id` of calls where no tokens are configured.
@@ -50,6 +51,24 @@ pub(super) struct Caller {
     pub(super) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(super) language: Language,
+    /// What took the call's numbers.
+    pub(super) served_by: ServedBy,
+}
+
+/// Which path took the numbers of a call; nothing for a call that took none. Of several, the first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServedBy(Arc<OnceLock<IssuePath>>);
+
+impl ServedBy {
+    /// Notes the path.
+    pub(super) fn note(&self, path: IssuePath) {
+        // Only the first of a batch is kept.
+        let _ = self.0.set(path);
+    }
+
+    fn name(&self) -> &'static str {
+        self.0.get().map_or("", |path| path.name())
+    }
 }
 
 /// Keeps the gate.
@@ -57,12 +76,19 @@ pub(super) struct Gate {
     tokens: Vec<Token>,
     metrics: Metrics,
     clock: SharedClock,
+    slow_after: Duration,
 }
 
 impl Gate {
-    /// A gate for these tokens; none means that everybody is [`LOCAL_USER`].
-    pub(super) fn new(tokens: Vec<Token>, metrics: Metrics, clock: SharedClock) -> Self {
-        Gate { tokens, metrics, clock }
+    /// A gate for these tokens; none means that everybody is [`LOCAL_USER`]. Calls that take longer
+    /// than `slow_after` are warned of.
+    pub(super) fn new(
+        tokens: Vec<Token>,
+        metrics: Metrics,
+        clock: SharedClock,
+        slow_after: Duration,
+    ) -> Self {
+        Gate { tokens, metrics, clock, slow_after }
     }
 
     /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
@@ -113,7 +139,10 @@ fn is_request_id(id: &str) -> bool {
 pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let request_id = gate.request_id(request.headers());
     // Of the highest level, so that no filter takes the request id out of a line that is logged.
+    #[cfg(not(feature = "otlp"))]
     let span = tracing::error_span!("request", %request_id);
+    #[cfg(feature = "otlp")]
+    let span = super::traces::span(&request_id, request.headers());
     pass(gate, request, next, request_id).instrument(span).await
 }
 
@@ -128,8 +157,10 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         route,
         user_id: String::new(),
         ip_address: ip.clone().unwrap_or_default(),
+        served_by: ServedBy::default(),
         outcome: None,
         began: Instant::now(),
+        slow_after: gate.slow_after,
     };
     let admitted = if routes::is_open(route) {
         Ok(LOCAL_USER.into())
@@ -145,6 +176,7 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
                 ip_address: ip,
                 request_id,
                 language,
+                served_by: call.served_by.clone(),
             });
             next.run(request).await
         }
@@ -173,9 +205,11 @@ struct Call {
     route: &'static str,
     user_id: String,
     ip_address: String,
+    served_by: ServedBy,
     /// Status and slug; `None` until it is answered.
     outcome: Option<(u16, Option<Slug>)>,
     began: Instant,
+    slow_after: Duration,
 }
 
 impl Drop for Call {
@@ -191,6 +225,13 @@ impl Drop for Call {
         } else {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
+        let served_by = self.served_by.name();
+        if took >= self.slow_after {
+            let took_ms = took_us / 1_000;
+            tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");
+        }
+        #[cfg(feature = "otlp")]
+        super::traces::describe(&super::traces::Answered { method, route, status, served_by });
     }
 }
 

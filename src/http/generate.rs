@@ -40,7 +40,7 @@ pub(super) async fn generate_number(
     let document_id = order::document_of(document_id)?;
     let key = order::idempotency_key(&headers, KEY_CHARS_MAX)?;
     let request = order.request(Some(document_id), key, &caller)?;
-    let issued = app.service.allocator.issue(request).await?;
+    let issued = app.issue(&caller, request).await?;
     let answer = axum::Json(NumberAnswer::of(&issued));
     Ok((status_of(issued.replayed), answer).into_response())
 }

@@ -25,6 +25,8 @@ mod routes;
 mod serials;
 mod server;
 mod texts;
+#[cfg(feature = "otlp")]
+mod traces;
 
 pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
@@ -49,15 +51,17 @@ use axum::routing::get;
 use axum::{Extension, Router, middleware};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
+use tracing::Instrument;
 use utoipa::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use crate::allocator::{AllocError, Issued, Request};
 use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
-use gate::Gate;
+use gate::{Caller, Gate};
 
 /// What handlers share.
 #[derive(Clone)]
@@ -66,6 +70,15 @@ struct App {
     service: Arc<Service>,
     /// Renders the metrics.
     prometheus: PrometheusHandle,
+}
+
+impl App {
+    /// Takes what a caller asks for, and notes which path served it.
+    async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
+        let issued = self.service.allocator.issue(request).await?;
+        caller.served_by.note(issued.entry.path);
+        Ok(issued)
+    }
 }
 
 /// The head of the OpenAPI document.
@@ -84,7 +97,8 @@ pub fn router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let gate = Gate::new(settings.auth_tokens.clone(), metrics, service.clock.clone());
+    let clock = service.clock.clone();
+    let gate = Gate::new(settings.auth_tokens.clone(), metrics, clock, settings.http.slow_after);
     let (routes, document) = api(settings).split_for_parts();
     let document = document.to_json().expect("the OpenAPI document is JSON");
     let describe = move || {
@@ -151,7 +165,7 @@ where
     T: Send + 'static,
     E: Into<Problem> + Send + 'static,
 {
-    match tokio::spawn(work).await {
+    match tokio::spawn(work.in_current_span()).await {
         Ok(outcome) => outcome.map_err(Into::into),
         Err(error) => Err(Problem::internal(&error)),
     }

@@ -15,8 +15,8 @@
 mod backlog;
 mod beats;
 mod compare;
+mod hazards;
 mod heartbeats;
-
 mod outbox;
 mod owner;
 mod recovery;
@@ -30,6 +30,7 @@ mod watch;
 pub use backlog::{Backlog, backlogs, oldest};
 pub use beats::{Observed, observe};
 pub use compare::{Deviation, DeviationKind, RedisReport};
+pub(crate) use hazards::watch_hazards;
 pub use recovery::{Plan, Recovered, Trouble, recover};
 pub use restored::{Restore, RestoreError, Restored, is_held};
 pub use settling::settle_counters;

@@ -11,13 +11,26 @@ use super::*;
 use crate::clock::ManualClock;
 
 fn router(tokens: Vec<Token>) -> Router {
-    let gate = Gate::new(tokens, Metrics::new(), Arc::new(ManualClock::at(1_700_000_000_123_456)));
+    router_with(tokens, Duration::MAX)
+}
+
+/// The same, with what takes longer than `slow_after` warned of.
+fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
+    let gate = Gate::new(tokens, Metrics::new(), clock, slow_after);
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
     let routes = Router::new()
         .route("/api/v1/document-numbering/configs", get(who))
         .route("/healthz", get(async || "ok"))
+        .route(
+            "/api/v1/document-numbering/numbers",
+            get(async |Extension(caller): Extension<Caller>| {
+                caller.served_by.note(IssuePath::Redis);
+                caller.served_by.note(IssuePath::Database);
+            }),
+        )
         .route("/panic", get(async || -> String { panic!("secret cause") }));
     super::super::behind(gate, routes)
 }
@@ -176,12 +189,32 @@ async fn a_warning_carries_the_request_id_whatever_the_filter() {
     assert!(cause.contains("request_id=seven"), "{cause}");
 }
 
+#[tokio::test]
+async fn a_slow_request_is_warned_of_with_the_path_that_served_it() {
+    let (lines, _log) = Lines::capture("warn");
+    let call = |slow_after, id: &str| {
+        let request = get_request("/api/v1/document-numbering/numbers").header(REQUEST_ID, id);
+        let request = request.body(Body::empty()).expect("request");
+        router_with(Vec::new(), slow_after).oneshot(request)
+    };
+    call(Duration::from_secs(3_600), "quick").await.expect("infallible");
+    call(Duration::ZERO, "slow").await.expect("infallible");
+    let text = lines.text();
+    let [line] = &text.lines().collect::<Vec<_>>()[..] else { panic!("one line: {text}") };
+    for part in
+        ["WARN", "request_id=slow", "slow request", "status=200", "served_by=\"redis\"", "took_ms="]
+    {
+        assert!(line.contains(part), "{part} is missing from {line}");
+    }
+}
+
 #[test]
 fn a_client_that_leaves_early_is_counted() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
-        let gate = Gate::new(Vec::new(), Metrics::new(), Arc::new(ManualClock::at(0)));
+        let clock = Arc::new(ManualClock::at(0));
+        let gate = Gate::new(Vec::new(), Metrics::new(), clock, Duration::MAX);
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));

@@ -274,7 +274,7 @@ impl Exchange {
             ..NumberOrder::default()
         };
         let request = order.request(self.document_id.clone(), key, caller)?;
-        match app.service.allocator.issue(request).await {
+        match app.issue(caller, request).await {
             Ok(issued) => self.answer(issued.entry.number, issued.replayed),
             // The same step from another instance, or with another date: it has its serial.
             Err(AllocError::DocumentNumbered { number }) => self.earlier(number),

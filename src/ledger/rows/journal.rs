@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{At, Seed, Span};
+use crate::ledger::columns::Word as _;
 use crate::node::NodeId;
 use crate::number::{Mask, TakenRange, first_values};
 
@@ -66,6 +67,14 @@ pub enum IssuePath {
     Database,
     /// None of ours: another system issued it, and it was imported.
     Imported,
+}
+
+impl IssuePath {
+    /// Its word, in the journal as in answers and log lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.word()
+    }
 }
 
 /// One allocation with its values, ready for the journal.

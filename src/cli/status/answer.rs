@@ -1,0 +1,179 @@
+//! What `status` found, as `--json` prints it.
+
+use serde::Serialize;
+
+use super::super::words;
+use crate::counter::{Checkup, Hazard};
+use crate::ledger::{Counter, Owner, Partition, Sight, Totals};
+use crate::reconciler::Observed;
+
+/// What the stores show.
+#[derive(Debug, Serialize)]
+pub(super) struct StatusAnswer {
+    pub(super) engine: &'static str,
+    /// The masters of Redis and how they are set up; none where no Redis is configured.
+    pub(super) redis_servers: Vec<ServerAnswer>,
+    pub(super) partitions: Vec<PartitionAnswer>,
+    pub(super) nodes: Vec<NodeAnswer>,
+    /// Counters of Redis with the least room: how far issuing gets while the ledger is away.
+    pub(super) ceilings: Vec<CeilingAnswer>,
+    pub(super) totals: Totals,
+}
+
+/// One partition.
+#[derive(Debug, Serialize)]
+pub(super) struct PartitionAnswer {
+    pub(super) partition: u32,
+    pub(super) epoch: u64,
+    pub(super) state: &'static str,
+    pub(super) owner: &'static str,
+    /// Which data set of Redis it is.
+    pub(super) incarnation: Option<String>,
+    /// Who should own it by an operator's word: `auto` or `database`.
+    pub(super) wanted: &'static str,
+    /// How the epoch before was closed: `exact` or `ceiling`.
+    pub(super) last_closing: Option<&'static str>,
+    /// The last epoch closed at the ceiling; 0: none.
+    pub(super) last_ceiling_epoch: u64,
+    /// Why the epoch began.
+    pub(super) cause: String,
+    /// When it came into this state (RFC 3339).
+    pub(super) changed_at: String,
+    /// What Redis shows; absent where none is configured.
+    pub(super) redis: Option<RedisAnswer>,
+}
+
+/// One server of Redis.
+#[derive(Debug, Serialize)]
+pub(super) struct ServerAnswer {
+    pub(super) server: String,
+    /// What makes losing its data likelier.
+    pub(super) hazards: Vec<HazardAnswer>,
+    /// What could not be checked, and why.
+    pub(super) unchecked: Vec<String>,
+}
+
+/// One hazard.
+#[derive(Debug, Serialize)]
+pub(super) struct HazardAnswer {
+    pub(super) hazard: &'static str,
+    pub(super) meaning: String,
+    /// What ends it.
+    pub(super) cure: &'static str,
+}
+
+/// One partition in Redis.
+#[derive(Debug, Serialize)]
+pub(super) struct RedisAnswer {
+    /// Whether the owner record is the one that the ledger names; none where the ledger does not
+    /// name Redis as the owner, or Redis does not answer.
+    pub(super) agrees: Option<bool>,
+    /// Why it does not, or why nothing is known.
+    pub(super) trouble: Option<String>,
+    /// Outboxes that are not empty: the journal's lag.
+    pub(super) outboxes: Vec<OutboxAnswer>,
+}
+
+/// One outbox.
+#[derive(Debug, Serialize)]
+pub(super) struct OutboxAnswer {
+    pub(super) node_id: String,
+    /// Entries, one per flight; a few that are journaled wait to be trimmed.
+    pub(super) entries: u64,
+    /// Age of the oldest entry.
+    pub(super) lag_ms: Option<u64>,
+}
+
+/// One node that has not left.
+#[derive(Debug, Serialize)]
+pub(super) struct NodeAnswer {
+    pub(super) node_id: String,
+    pub(super) label: String,
+    pub(super) version: String,
+    /// Raised with every heartbeat.
+    pub(super) beat: i64,
+    /// Whether it was seen to rise.
+    pub(super) alive: bool,
+    pub(super) started_at: String,
+    /// Partitions in which it may have left an outbox.
+    pub(super) partitions: Vec<u32>,
+    /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
+    /// one-shot command.
+    pub(super) sight: Option<Sight>,
+}
+
+/// One counter.
+#[derive(Debug, Serialize)]
+pub(super) struct CeilingAnswer {
+    pub(super) counter_id: i64,
+    pub(super) counter_key: String,
+    pub(super) partition: u32,
+    pub(super) taken: i64,
+    pub(super) ceiling: i64,
+    /// Values left below the ceiling.
+    pub(super) room: u64,
+}
+
+impl PartitionAnswer {
+    pub(super) fn of(partition: Partition, redis: Option<RedisAnswer>) -> Self {
+        PartitionAnswer {
+            partition: partition.partition,
+            epoch: partition.epoch,
+            state: words::state(partition.state),
+            owner: words::owner(&partition.owner),
+            incarnation: match partition.owner {
+                Owner::Redis { incarnation } => Some(incarnation),
+                Owner::None | Owner::Database => None,
+            },
+            wanted: words::wanted(partition.wanted),
+            last_closing: partition.last_closing.map(words::closing),
+            last_ceiling_epoch: partition.last_ceiling_epoch,
+            cause: partition.cause,
+            changed_at: words::moment(partition.changed_at_us),
+            redis,
+        }
+    }
+}
+
+impl NodeAnswer {
+    pub(super) fn of(Observed { node, is_beating }: Observed) -> Self {
+        NodeAnswer {
+            node_id: node.node_id.to_string(),
+            label: node.label,
+            version: node.version,
+            beat: node.beat,
+            alive: is_beating,
+            started_at: words::moment(node.started_at_us),
+            partitions: node.partitions,
+            sight: node.sight,
+        }
+    }
+}
+
+impl CeilingAnswer {
+    pub(super) fn of(counter: Counter) -> Self {
+        CeilingAnswer {
+            counter_id: counter.counter_id,
+            partition: counter.partition,
+            taken: counter.taken,
+            ceiling: counter.ceiling,
+            room: counter.room(),
+            counter_key: counter.key,
+        }
+    }
+}
+
+impl ServerAnswer {
+    pub(super) fn of(checkup: Checkup) -> Self {
+        let hazard = |hazard: &Hazard| HazardAnswer {
+            hazard: hazard.name(),
+            meaning: hazard.to_string(),
+            cure: hazard.cure(),
+        };
+        ServerAnswer {
+            hazards: checkup.hazards.iter().map(hazard).collect(),
+            server: checkup.server,
+            unchecked: checkup.unchecked,
+        }
+    }
+}
