@@ -6,6 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::notes::Notes;
+use super::rooms::RoomWatch;
 use super::ticket::Ticket;
 use crate::counter::{Flight, Guard, SeedPlace};
 use crate::ledger::At;
@@ -77,6 +78,8 @@ pub(super) struct Seat {
     pub trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
     pub trimmed_at: Instant,
+    /// Looks for the counter with the least room below its ceiling.
+    pub room: RoomWatch,
 }
 
 impl Seat {
@@ -95,6 +98,7 @@ impl Seat {
             raises: Vec::new(),
             trimmed: 0,
             trimmed_at: Instant::now(),
+            room: RoomWatch::new(),
         }
     }
 

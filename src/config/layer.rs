@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
+use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
@@ -36,6 +37,7 @@ pub(super) struct Layer {
     pub(super) journal: Journal,
     pub(super) retry: Retry,
     pub(super) log: Log,
+    pub(super) metrics: Metrics,
 }
 
 impl Default for Layer {
@@ -57,6 +59,7 @@ impl Default for Layer {
             journal: Journal::default(),
             retry: Retry::default(),
             log: Log::default(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -265,5 +268,13 @@ section! {
     Log {
         format: LogFormat = LogFormat::default(),
         filter: Option<String> = None,
+    }
+}
+
+section! {
+    /// `metrics.*`
+    Metrics {
+        counters_max: usize = GaugeSettings::default().counters_max,
+        period: DurationText = DurationText(GaugeSettings::default().period),
     }
 }

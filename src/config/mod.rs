@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use crate::allocator::AllocatorSettings;
 use crate::counter::RedisSettings;
+use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
 
 /// The settings of a process. Holds passwords (in URLs): never log it whole.
@@ -48,6 +49,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// Bounds and waits of issuing.
     pub allocator: AllocatorSettings,
+    /// `metrics.*`.
+    pub gauges: GaugeSettings,
 }
 
 impl Settings {
