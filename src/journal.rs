@@ -17,7 +17,10 @@
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
 //! goes, raw, to `journal_rejected` (F13). Nothing is ever dropped.
 
+mod in_use;
 mod kept;
+
+pub use in_use::CounterInUse;
 
 use std::sync::{Arc, Mutex};
 
@@ -31,6 +34,7 @@ use crate::ledger::{Entry, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task};
+use in_use::InUse;
 use kept::Kept;
 
 /// Where lanes put what they hand out. Cheap to clone.
@@ -40,6 +44,7 @@ pub struct JournalQueue {
     permits: Arc<Semaphore>,
     lag: Arc<Mutex<Lag>>,
     progress: Arc<Vec<watch::Sender<u64>>>,
+    in_use: InUse,
 }
 
 /// Records that were handed out and are not committed yet.
@@ -122,6 +127,18 @@ impl JournalQueue {
         *self.lag.lock().expect("no holder of this lock panics")
     }
 
+    /// Whether a record finds room.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.permits.available_permits() > 0
+    }
+
+    /// Counters whose records passed here within a day.
+    #[must_use]
+    pub fn counters_in_use(&self) -> Vec<CounterInUse> {
+        self.in_use.list()
+    }
+
     /// The last flight of a partition before which everything is committed.
     #[must_use]
     pub fn progress(&self, partition: u32) -> watch::Receiver<u64> {
@@ -145,6 +162,7 @@ pub fn start(
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
         lag: Arc::default(),
         progress: Arc::clone(&progress),
+        in_use: InUse::default(),
     };
     let writer = Writer {
         ledger: Arc::clone(ledger),
@@ -152,6 +170,7 @@ pub fn start(
         receiver,
         progress,
         lag: Arc::clone(&queue.lag),
+        in_use: queue.in_use.clone(),
         aside: None,
         kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
@@ -170,6 +189,7 @@ struct Writer {
     aside: Option<Message>,
     kept: Kept,
     lag: Arc<Mutex<Lag>>,
+    in_use: InUse,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
@@ -190,31 +210,36 @@ impl Writer {
         while let Some(message) = self.next(&mut stop).await {
             match message {
                 Message::HandOver(first) => self.commit(first).await,
-                Message::Keep(node, entries) => self.kept.push(node, entries),
+                Message::Keep(node, entries) => {
+                    self.in_use.note(&entries);
+                    self.kept.push(node, entries);
+                }
                 Message::TellAgain => self.tell_again().await,
             }
-            self.metrics.journal_lag_records.set(self.receiver.len() as f64);
         }
     }
 
     /// Commits a flight, and with it those that wait behind it.
     async fn commit(&mut self, first: Handover) {
         let batch = self.collect(first);
-        self.metrics.journal_lag_records.set(self.waiting(&batch));
+        let records = batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
         let started = Instant::now();
         let mut rest = batch.as_slice();
         while let Some(node) = rest.first().map(|handover| handover.node) {
             let length = rest.iter().take_while(|handover| handover.node == node).count();
             let entries: Vec<Entry> =
                 rest[..length].iter().flat_map(|handover| handover.entries.clone()).collect();
+            self.in_use.note(&entries);
             self.write(node, &entries, Manner::First).await;
             self.kept.push(node, entries);
             rest = &rest[length..];
         }
         self.metrics.journal_batch_seconds.record(started.elapsed());
+        self.metrics.journal_batch_records.record(records as f64);
+        self.metrics.journaled.increment(records as u64);
         {
             let mut lag = self.lag.lock().expect("no holder of this lock panics");
-            lag.records -= batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
+            lag.records -= records;
             // What waits now arrived while this batch was written, at the earliest.
             lag.oldest = (lag.records > 0).then_some(started);
         }
@@ -268,11 +293,6 @@ impl Writer {
             }
         }
         batch
-    }
-
-    fn waiting(&self, batch: &[Handover]) -> f64 {
-        (batch.iter().map(|handover| handover.entries.len()).sum::<usize>() + self.receiver.len())
-            as f64
     }
 
     /// Writes a batch whatever it takes; halves what the ledger refuses.

@@ -7,7 +7,8 @@
 //! - [`number`] is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
 //! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
-//!   puts things right after a fault, [`revision`] gives issued numbers another label.
+//!   puts things right after a fault, [`revision`] gives issued numbers another label, [`gauges`]
+//!   looks at them all.
 //! - [`import`] reads what other systems have issued, on its way into the ledger.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod counter;
+pub mod gauges;
 pub mod http;
 pub mod import;
 pub mod journal;

@@ -10,11 +10,12 @@ use uuid::Uuid;
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    Membership, Peers, Sights,
+    LaneView, Membership, Peers, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
+use crate::gauges::Gauges;
 use crate::journal;
 use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
@@ -34,6 +35,7 @@ pub struct Service {
     pub metrics: Metrics,
     /// What its parts share.
     pub context: Arc<Context>,
+    gauges: Arc<Gauges>,
     tasks: Mutex<Vec<Task>>,
     stop_max: Duration,
 }
@@ -47,11 +49,22 @@ pub enum Mode {
     Command,
 }
 
+/// Partitions that can issue, by path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Serving {
+    /// Redis takes the numbers.
+    pub redis: usize,
+    /// The database takes the numbers, that of gapless series included.
+    pub database: usize,
+}
+
 /// Whether numbers can be issued right now, and by which path.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Readiness {
-    /// Whether any partition but that of gapless series can issue.
+    /// Whether a number of any series could be issued.
     pub ready: bool,
+    /// Partitions in which numbers can be issued, by the path that serves them.
+    pub serving: Serving,
     /// Records handed out and not journaled yet.
     pub journal_lag_records: usize,
     /// How long the oldest of them has waited, about.
@@ -111,34 +124,46 @@ impl Service {
             }
         }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
+        let gauges = Arc::new(Gauges::new(&context, &allocator, settings.gauges));
         if mode == Mode::Serve {
             tasks.push(watch_series(allocator.clone(), bounds));
+            tasks.push(Arc::clone(&gauges).start());
         }
         let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
-        let service = Service { allocator, ledger, clock, metrics, context, tasks, stop_max };
+        let service =
+            Service { allocator, ledger, clock, metrics, context, gauges, tasks, stop_max };
         Ok(Arc::new(service))
     }
 
     /// Whether numbers can be issued.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
-        let standings = self.allocator.standings();
-        let issues = |(word, _): &(&str, _)| matches!(*word, "redis" | "database");
-        // The last one, of gapless series, says nothing of the path that the others take.
-        let (_, hashed) = standings.split_last().expect("there is always one of gapless series");
-        let ready = hashed.iter().any(|standing| issues(standing) && standing.1.is_none());
-        let say = |(word, trouble): (&str, Option<_>)| match trouble {
-            None => word.to_owned(),
-            Some(why) => format!("{word}: {why}"),
+        let lanes = self.allocator.lanes();
+        let by = |path| lanes.iter().filter(|lane| lane.serves() && lane.standing == path).count();
+        let serving = Serving { redis: by("redis"), database: by("database") };
+        let (gapless, hashed) = lanes.split_last().expect("there is always one of gapless series");
+        // The partition of gapless series says nothing where there are none.
+        let ready = hashed.iter().any(LaneView::serves)
+            || gapless.serves() && self.allocator.catalog().has_gapless();
+        let say = |lane: LaneView| match lane.trouble {
+            None => lane.standing.to_owned(),
+            Some(why) => format!("{}: {why}", lane.standing),
         };
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
         Readiness {
             ready,
+            serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-            partitions: standings.into_iter().map(say).collect(),
+            partitions: lanes.into_iter().map(say).collect(),
         }
+    }
+
+    /// Sets the gauges that are looked at rather than counted.
+    pub fn observe(&self) {
+        self.gauges.observe();
+        self.metrics.ready.set(f64::from(u8::from(self.readiness().ready)));
     }
 
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.

@@ -95,7 +95,7 @@ impl Batch {
                 (self.lock_wait(context), Some(place.expect("it is never closed")))
             }
         };
-        self.tickets.retain_mut(Ticket::board);
+        self.tickets.retain_mut(|ticket| ticket.board(&context.metrics));
         if self.tickets.is_empty() {
             return Ok(Vec::new());
         }
@@ -105,8 +105,11 @@ impl Batch {
         let node = context.membership.node();
         let started = tokio::time::Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
-        context.metrics.flight_seconds.record(started.elapsed());
-        context.metrics.flight_requests.record(orders.len() as f64);
+        context.metrics.flight_seconds.of("database").record(started.elapsed());
+        context.metrics.flight_requests.of("database").record(orders.len() as f64);
+        if let Some(outcome) = lock_outcome(result.as_ref().err(), runner) {
+            context.metrics.lock_acquisitions.of(outcome).increment(1);
+        }
         let outcomes = result?.outcomes;
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
@@ -199,26 +202,40 @@ fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
     }
 }
 
-fn count_retry(context: &Context, error: &LedgerError) {
-    let metrics = &context.metrics;
-    match error {
-        LedgerError::LockTimeout { .. } => metrics.retries_lock.increment(1),
-        LedgerError::Conflict(_) => metrics.retries_conflict.increment(1),
-        _ => metrics.retries_connection.increment(1),
+/// What became of a transaction's locks; `None` where its failure says nothing of them.
+fn lock_outcome(failure: Option<&LedgerError>, runner: Runner) -> Option<&'static str> {
+    match failure {
+        None => Some("granted"),
+        Some(LedgerError::LockTimeout { counter: Some(_), .. }) if runner == Runner::Lane => {
+            Some("contended")
+        }
+        Some(LedgerError::LockTimeout { .. }) => Some("timeout"),
+        Some(_) => None,
     }
+}
+
+fn count_retry(context: &Context, error: &LedgerError) {
+    let reason = match error {
+        LedgerError::LockTimeout { .. } => "lock",
+        LedgerError::Conflict(_) => "conflict",
+        _ => "connection",
+    };
+    context.metrics.retries_database.of(reason).increment(1);
 }
 
 fn answer(context: &Arc<Context>, at: At, ticket: Ticket, outcome: TakeOutcome) {
     let answer = match outcome {
         TakeOutcome::Taken(entry) => {
-            context.metrics.issued_database.increment(ticket.order.count);
+            let metrics = &context.metrics;
+            ticket.order.served.meter(metrics).issued_database.increment(ticket.order.count);
+            metrics.request_retries.record(f64::from(ticket.retry_count()));
             ticket.order.issued(entry, false)
         }
         TakeOutcome::Found(found) => {
             let answer = replay::judge(&ticket.order, found)
                 .expect("the ledger answers `found` only with a finding");
             if answer.is_ok() {
-                context.metrics.replayed.increment(1);
+                ticket.order.served.meter(&context.metrics).replayed.increment(1);
             }
             answer
         }

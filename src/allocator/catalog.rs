@@ -1,12 +1,14 @@
 //! The series, compiled; replaced as a whole, so that no number is made by half a change.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
+use crate::metrics::{Metrics, SeriesMeter};
 use crate::number::{
-    Explanation, Inputs, Mask, ReferenceData, RuleError, Series, TemplateError, choose, explain,
+    Explanation, Inputs, Mask, Policy, ReferenceData, RuleError, Series, TemplateError, choose,
+    explain,
 };
 
 /// Most counters asked for in the search for one number.
@@ -47,6 +49,18 @@ pub struct ServedSeries {
     pub version: SeriesVersion,
     /// Its compiled form.
     pub series: Series,
+    meter: OnceLock<Arc<SeriesMeter>>,
+}
+
+impl ServedSeries {
+    fn new(version: SeriesVersion, series: Series) -> Self {
+        ServedSeries { version, series, meter: OnceLock::new() }
+    }
+
+    /// What is counted of it; looked up once.
+    pub(super) fn meter(&self, metrics: &Metrics) -> &SeriesMeter {
+        self.meter.get_or_init(|| metrics.series(&self.version.definition.code))
+    }
 }
 
 /// Why the catalog could not be loaded.
@@ -87,9 +101,16 @@ impl Catalog {
             })?;
             let compiled = compiled.with_reference(Arc::clone(&reference));
             let list = if version.active { &mut active } else { &mut inactive };
-            list.push(Arc::new(ServedSeries { version, series: compiled }));
+            list.push(Arc::new(ServedSeries::new(version, compiled)));
         }
         Ok(Catalog { active, inactive, reference, stamp })
+    }
+
+    /// Has every series counted from 0 on.
+    pub(super) fn start_counting(&self, metrics: &Metrics) {
+        for served in self.all() {
+            served.meter(metrics);
+        }
     }
 
     /// All active series, by code.
@@ -107,6 +128,12 @@ impl Catalog {
     /// All series, the active ones first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<ServedSeries>> {
         self.active.iter().chain(&self.inactive)
+    }
+
+    /// Whether a series is active whose numbers the database always takes.
+    #[must_use]
+    pub fn has_gapless(&self) -> bool {
+        self.active.iter().any(|served| served.version.definition.policy == Policy::Gapless)
     }
 
     /// The ledger's stamp when this was loaded.

@@ -9,6 +9,7 @@ use super::durable::Answer;
 use super::lane::Lane;
 use super::notes::signed;
 use super::redis_path::{Course, leave};
+use super::rooms::Room;
 use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
 use super::{AllocError, replay};
@@ -56,6 +57,9 @@ impl Lane {
             self.sort(seat, &mut sorted, ticket, outcome);
         }
         let Sorted { entries, told, refused, cold, full, ask, back, alarm } = sorted;
+        if let Some(least) = seat.room.told() {
+            self.show_room(least);
+        }
         if !entries.is_empty() {
             let (partition, node) = (self.partition, seat.node);
             let handover = Handover { partition, flight: number, node, entries, room };
@@ -198,7 +202,10 @@ impl Lane {
                         let entry = Entry { record, taken, number, at: seat.at, retry_count, path };
                         sorted.entries.push(entry.clone());
                         let answer = ticket.order.issued(entry, false);
-                        self.context.metrics.issued_redis.increment(ticket.order.count);
+                        let metrics = &self.context.metrics;
+                        let meter = ticket.order.served.meter(metrics);
+                        meter.issued_redis.increment(ticket.order.count);
+                        metrics.request_retries.record(f64::from(retry_count));
                         sorted.told.push((ticket, answer));
                     }
                     // The draft bounds every value by its width: only a broken reply gets here.
@@ -218,9 +225,11 @@ impl Lane {
             IssueOutcome::Ask => sorted.ask.push(ticket),
             IssueOutcome::Cold { take } => sorted.cold.push((ticket, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
+                self.context.metrics.ceiling_waits.increment(1);
                 let (counter, serial) = ticket.order.serial(take);
                 let note = seat.notes.of(&counter, self.context.settings.counters_max);
                 note.met_ceiling(value, ceiling);
+                seat.room.note(Room { left: 0, granted: 1 });
                 let need = ticket.order.count;
                 sorted.full.push(Full { ticket: Some(ticket), counter, serial, need });
             }
@@ -249,6 +258,9 @@ impl Lane {
             let (counter, serial) = ticket.order.serial(take);
             let note = seat.notes.of(&counter, self.context.settings.counters_max);
             note.took(taken.counter_id, signed(taken.range.last), taken.range.count());
+            if let Some(room) = note.room_left(&serial) {
+                seat.room.note(room);
+            }
             if note.wants_raise(&serial) {
                 sorted.full.push(Full { ticket: None, counter, serial, need: 0 });
             }
@@ -273,7 +285,7 @@ impl Lane {
         };
         sorted.entries.push(entry.clone());
         let answer = if same_payload {
-            self.context.metrics.replayed.increment(1);
+            ticket.order.served.meter(&self.context.metrics).replayed.increment(1);
             ticket.order.issued(entry, true)
         } else {
             Err(AllocError::DocumentNumbered { number: entry.number })

@@ -14,7 +14,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -25,7 +24,9 @@ use super::context::Context;
 use super::joining::HELD;
 use super::membership::News;
 use super::owed::Owed;
+use super::rooms::LeastRoom;
 use super::seat::Seat;
+use super::status::SharedStatus;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
@@ -76,26 +77,6 @@ pub(super) enum Standing {
     /// The partition is held.
     Held,
 }
-
-/// What others may see of a lane.
-#[derive(Debug)]
-pub(super) struct LaneStatus {
-    /// Its standing in a word: `idle`, `recovering`, `redis`, `database`, `held`.
-    pub standing: &'static str,
-    /// What keeps it from issuing right now.
-    pub trouble: Option<Unavailable>,
-    /// Whether the lane has ended with everything journaled and its outbox empty.
-    pub drained: bool,
-}
-
-impl Default for LaneStatus {
-    fn default() -> Self {
-        LaneStatus { standing: "idle", trouble: None, drained: false }
-    }
-}
-
-/// Shared view of a lane's status.
-pub(super) type SharedStatus = Arc<Mutex<LaneStatus>>;
 
 /// The lane.
 pub(super) struct Lane {
@@ -367,6 +348,12 @@ impl Lane {
         } else {
             tracing::warn!(partition = self.partition, ?why, %error, "cannot issue for now");
         }
+    }
+
+    /// Shows the least room of late.
+    pub(super) fn show_room(&self, least: LeastRoom) {
+        let mut status = self.status.lock().expect("no holder of this lock panics");
+        status.least_room = Some(least);
     }
 
     /// Nothing is wrong (any more).

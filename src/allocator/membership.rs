@@ -116,7 +116,11 @@ impl Membership {
             return self.hold_all(context).await;
         }
         let node = self.node();
-        match self.ledger.heartbeat(node, sight).await {
+        let beat = self.ledger.heartbeat(node, sight).await;
+        let is_answered =
+            !matches!(beat, Err(LedgerError::Unreachable { .. } | LedgerError::LockTimeout { .. }));
+        context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
+        match beat {
             Ok(partitions) => self.publish(context, partitions),
             Err(LedgerError::NodeGone(_)) => {
                 if let Err(error) = self.renew(node).await {

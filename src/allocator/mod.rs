@@ -4,6 +4,7 @@
 //! the journal queue before any waiting caller sees them (F11). The allocator itself only checks a
 //! request, finds its lane, and waits for the answer.
 
+mod answers;
 mod batch;
 mod catalog;
 mod chores;
@@ -28,11 +29,13 @@ mod readings;
 mod redis_path;
 mod replay;
 mod retries;
+mod rooms;
 mod seat;
 mod settings;
 mod settling;
 mod sights;
 mod snowflakes;
+mod status;
 mod ticket;
 mod trimming;
 
@@ -45,19 +48,23 @@ pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use peers::Peers;
 pub use readings::Reading;
+pub use rooms::Room;
 pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 pub use snowflakes::SnowflakeSettings;
+pub use status::LaneView;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::ledger::LedgerError;
 use crate::task::Task;
-use lane::{Lane, LaneStatus, SharedStatus, unavailable};
+use lane::{Lane, unavailable};
 use snowflakes::Snowflakes;
+use status::{LaneStatus, SharedStatus};
 use ticket::{Order, Stage, Ticket};
 
 /// Hands out numbers. Cheap to clone.
@@ -90,6 +97,7 @@ impl Allocator {
         let lanes = (0..context.deployment.partitions_total())
             .map(|partition| LaneHandle::start(&context, partition))
             .collect();
+        catalog.start_counting(&context.metrics);
         let catalog = RwLock::new(Arc::new(catalog));
         let stopping = AtomicBool::new(false);
         let refreshing = tokio::sync::Mutex::default();
@@ -113,6 +121,13 @@ impl Allocator {
     /// See [`AllocError`]; each says whether a retry is useful and whether a number may have been
     /// taken.
     pub async fn issue(&self, request: Request) -> Result<Issued, AllocError> {
+        let began = Instant::now();
+        let answer = self.allocate(request).await;
+        answers::count(&self.shared.context.metrics, began, &answer);
+        answer
+    }
+
+    async fn allocate(&self, request: Request) -> Result<Issued, AllocError> {
         let mut order = Order::check(&self.catalog(), request, self.shared.context.clock.as_ref())?;
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
@@ -139,6 +154,7 @@ impl Allocator {
             attempts: 0,
             maybe_taken: false,
             asked_in: None,
+            queued_at: Instant::now(),
             _place: place,
         };
         if lane.inbox.send(ticket).is_err() {
@@ -186,19 +202,15 @@ impl Allocator {
             return Ok(());
         }
         let catalog = Arc::new(Catalog::load(ledger).await?);
+        catalog.start_counting(&self.shared.context.metrics);
         *self.shared.catalog.write().expect("no holder of this lock panics") = catalog;
         Ok(())
     }
 
-    /// Each partition's standing in a word, and what keeps it from issuing, if anything does; that
-    /// of gapless series comes last.
+    /// The lane of each partition; that of gapless series comes last.
     #[must_use]
-    pub fn standings(&self) -> Vec<(&'static str, Option<Unavailable>)> {
-        let read = |lane: &LaneHandle| {
-            let status = lane.status.lock().expect("no holder of this lock panics");
-            (status.standing, status.trouble)
-        };
-        self.shared.lanes.iter().map(read).collect()
+    pub fn lanes(&self) -> Vec<LaneView> {
+        self.shared.lanes.iter().map(|lane| lane.view(&self.shared.context)).collect()
     }
 
     /// Refuses new requests, lets waiting ones finish and their records be committed. True when
@@ -250,6 +262,12 @@ impl LaneHandle {
             status,
             task: Mutex::new(Some(Task::start("lane", |stop| lane.run(stop)))),
         }
+    }
+
+    fn view(&self, context: &Context) -> LaneView {
+        let queue_length = context.settings.queue_max - self.places.available_permits();
+        let status = self.status.lock().expect("no holder of this lock panics");
+        status.view(queue_length, context.journal.has_room())
     }
 
     /// What a request that ran out of time is told: the trouble, where one is known.

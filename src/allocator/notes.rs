@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use tokio::time::Instant;
 
 use super::AllocatorSettings;
+use super::rooms::Room;
 use crate::ledger::Seed;
 
 /// One counter as this node has seen it in this epoch.
@@ -76,6 +77,15 @@ impl Note {
             (Some(value), Some(ceiling)) => ceiling.abs_diff(value.min(ceiling)) / step,
             _ => 0,
         }
+    }
+
+    /// The room below a ceiling that is not the end of the serial; `None` where this node does not
+    /// know it.
+    #[must_use]
+    pub(super) fn room_left(&self, serial: &Seed) -> Option<Room> {
+        let is_end = self.ceiling? >= signed(serial.max);
+        let room = Room { left: self.room(serial.step), granted: self.granted };
+        (!is_end && self.granted > 0).then_some(room)
     }
 
     /// Whether less than half of the last grant is left and nobody raises yet.

@@ -126,7 +126,7 @@ impl Lane {
         };
         let now_ms = self.context.clock.now_ms();
         let flight = Flight::issue(keys, &guard, &requests, now_ms, limits);
-        self.context.metrics.flight_requests.record(tickets.len() as f64);
+        self.context.metrics.flight_requests.of("redis").record(tickets.len() as f64);
         Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
     }
 
@@ -139,7 +139,7 @@ impl Lane {
                 ticket.order.counters.iter().find(|counter| seat.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
                 seat.parked.entry(counter).or_default().push(ticket);
-            } else if ticket.board() {
+            } else if ticket.board(&self.context.metrics) {
                 tickets.push(ticket);
             }
         }
@@ -154,13 +154,14 @@ impl Lane {
             Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
             Cargo::Raises(_) => redis.raise(&in_air.flight).await.map(Answer::Raise),
         };
-        self.context.metrics.flight_seconds.record(started.elapsed());
+        self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
         match landed {
             Ok(answer) => self.land(seat, in_air, answer),
             Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
                 let is_unresolved =
                     in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
                 seat.air = Some(InAir { is_unresolved, ..in_air });
+                self.context.metrics.retries_redis.of(error.reason()).increment(1);
                 self.without_redis(seat, started, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {

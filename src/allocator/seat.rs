@@ -6,6 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::notes::Notes;
+use super::rooms::RoomWatch;
 use super::ticket::Ticket;
 use crate::counter::{Flight, Guard, SeedPlace};
 use crate::ledger::At;
@@ -79,6 +80,8 @@ pub(super) struct Seat {
     pub trimmed_at: Instant,
     /// Whether idempotency records went before their time.
     pub sheds: bool,
+    /// Looks for the counter with the least room below its ceiling.
+    pub room: RoomWatch,
 }
 
 impl Seat {
@@ -98,6 +101,7 @@ impl Seat {
             trimmed: 0,
             trimmed_at: Instant::now(),
             sheds: false,
+            room: RoomWatch::new(),
         }
     }
 

@@ -54,7 +54,7 @@ impl Lane {
             match replay::judge(&ticket.order, found) {
                 Some(answer) => {
                     if answer.is_ok() {
-                        self.context.metrics.replayed.increment(1);
+                        ticket.order.served.meter(&self.context.metrics).replayed.increment(1);
                     }
                     ticket.answer(answer);
                 }

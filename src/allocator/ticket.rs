@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
+use crate::metrics::Metrics;
 use crate::number::{
     CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace,
 };
@@ -235,6 +237,8 @@ pub(super) struct Ticket {
     pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
+    /// Since when it waits for its first flight or transaction.
+    pub queued_at: Instant,
     /// Its place among the requests that may wait; given back when the ticket is gone.
     pub _place: OwnedSemaphorePermit,
 }
@@ -246,8 +250,11 @@ impl Ticket {
     }
 
     /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
-    pub(crate) fn board(&mut self) -> bool {
+    pub(super) fn board(&mut self, metrics: &Metrics) -> bool {
         let boards = self.maybe_taken || !self.reply.is_closed() && self.stage.board();
+        if boards && self.attempts == 0 {
+            metrics.queue_wait_seconds.record(self.queued_at.elapsed());
+        }
         self.attempts += u32::from(boards);
         boards
     }

@@ -12,6 +12,7 @@ use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSettings};
 use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
+use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
 /// A setting that is refused.
@@ -64,6 +65,7 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,
+        gauges: gauges(&layer.metrics)?,
     })
 }
 
@@ -357,6 +359,14 @@ fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
             snowflake.clock_wait_max,
             millis(1)..=secs(10),
         )?,
+    })
+}
+
+/// Bounds of the gauges: each counter shown is a label that Prometheus keeps.
+fn gauges(metrics: &layer::Metrics) -> Checked<GaugeSettings> {
+    Ok(GaugeSettings {
+        counters_max: within("metrics.counters_max", metrics.counters_max, 0..=1_000)?,
+        period: wait("metrics.period", metrics.period, millis(100)..=secs(600))?,
     })
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
+use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
@@ -37,6 +38,7 @@ pub(super) struct Layer {
     pub(super) retry: Retry,
     pub(super) log: Log,
     pub(super) trace: Trace,
+    pub(super) metrics: Metrics,
 }
 
 impl Default for Layer {
@@ -59,6 +61,7 @@ impl Default for Layer {
             retry: Retry::default(),
             log: Log::default(),
             trace: Trace::default(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -280,5 +283,13 @@ section! {
         otlp_url: Option<String> = None,
         /// How many of a hundred requests are traced, where the caller does not say.
         sampled_percent: u32 = 100,
+    }
+}
+
+section! {
+    /// `metrics.*`
+    Metrics {
+        counters_max: usize = GaugeSettings::default().counters_max,
+        period: DurationText = DurationText(GaugeSettings::default().period),
     }
 }

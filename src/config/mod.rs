@@ -22,6 +22,7 @@ use serde::Deserialize;
 
 use crate::allocator::AllocatorSettings;
 use crate::counter::RedisSettings;
+use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
 
 /// The settings of a process. Holds passwords (in URLs), which `Debug` leaves out.
@@ -51,6 +52,8 @@ pub struct Settings {
     pub trace: TraceSettings,
     /// Bounds and waits of issuing.
     pub allocator: AllocatorSettings,
+    /// `metrics.*`.
+    pub gauges: GaugeSettings,
 }
 
 impl fmt::Debug for Settings {

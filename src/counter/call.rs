@@ -85,6 +85,25 @@ impl Verb {
         }
     }
 
+    /// Its name for whoever counts calls: those that only commands make share one.
+    pub(super) fn metered_as(self) -> &'static str {
+        match self {
+            Verb::Issue => "issue",
+            Verb::Seed => "seed",
+            Verb::Raise => "raise",
+            Verb::Open => "open",
+            Verb::Trim => "trim",
+            Verb::Bar => "bar",
+            Verb::ReadOutbox => "read_outbox",
+            Verb::DropOutbox => "drop_outbox",
+            Verb::Settle => "settle",
+            Verb::Probe => "probe",
+            Verb::Survey | Verb::Peek | Verb::Inspect | Verb::Scan | Verb::Reveal | Verb::Seal => {
+                "other"
+            }
+        }
+    }
+
     /// Its source.
     pub(super) fn script(self) -> &'static Script {
         match self {

@@ -52,6 +52,17 @@ const REFUSALS: [&str; 14] = [
 const CLUSTER_IS_DOWN: &str = "CLUSTERDOWN";
 
 impl CounterError {
+    /// The failure in a word, for whoever counts it.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            CounterError::Unknown(_) => "unknown",
+            CounterError::NotExecuted(_) => "not-executed",
+            CounterError::Broken(_) => "broken",
+            CounterError::Garbled(_) => "garbled",
+        }
+    }
+
     /// What an error of the client proves.
     pub(super) fn classify(error: &Error) -> Self {
         let text = error.details();

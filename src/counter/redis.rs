@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fred::types::Value;
+use tokio::time::Instant;
 
 use super::call::{Call, Verb};
 use super::link::{Link, Wire};
 use super::masters::Masters;
 use super::reply::{answer, garbled};
 use super::{CounterError, Keys};
+use crate::metrics::RedisMeter;
 
 /// How to reach Redis. `Debug` leaves the URL out: it may hold a password.
 #[derive(Clone)]
@@ -50,6 +52,7 @@ pub struct Probe {
 #[derive(Clone, Debug)]
 pub struct Redis {
     pub(super) masters: Arc<Masters>,
+    meter: Arc<RedisMeter>,
 }
 
 impl Redis {
@@ -61,7 +64,7 @@ impl Redis {
     pub fn start(settings: &RedisSettings) -> Result<Self, CounterError> {
         let masters = Masters::start(settings)
             .map_err(|error| CounterError::NotExecuted(format!("redis.url: {error}")))?;
-        Ok(Redis { masters })
+        Ok(Redis { masters, meter: Arc::default() })
     }
 
     /// Asks the master of a partition who it is (through a script, so that the answer comes from
@@ -124,10 +127,14 @@ impl Redis {
         call: &Call,
         read: impl FnOnce(&Call, Value) -> Result<T, CounterError>,
     ) -> Result<T, CounterError> {
+        let started = Instant::now();
         let outcome = link.call(wire, call).await;
+        let took = started.elapsed();
         let result = outcome
             .map_err(|error| CounterError::classify(&error))
             .and_then(|value| read(call, value));
+        let failure = result.as_ref().err().map(CounterError::reason);
+        self.meter.count(call.verb.metered_as(), took, failure);
         match &result {
             Err(CounterError::Garbled(reason)) => {
                 let call = &call.echo;

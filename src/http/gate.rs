@@ -23,7 +23,7 @@ use super::routes;
 use crate::clock::SharedClock;
 use crate::config::Token;
 use crate::ledger::IssuePath;
-use crate::metrics::Metrics;
+use crate::metrics::{Counter, Family, Metrics};
 
 /// `user_id` of calls where no tokens are configured.
 pub const LOCAL_USER: &str = "local";
@@ -75,6 +75,7 @@ impl ServedBy {
 pub(super) struct Gate {
     tokens: Vec<Token>,
     metrics: Metrics,
+    problems: Family<Counter>,
     clock: SharedClock,
     slow_after: Duration,
 }
@@ -88,7 +89,8 @@ impl Gate {
         clock: SharedClock,
         slow_after: Duration,
     ) -> Self {
-        Gate { tokens, metrics, clock, slow_after }
+        let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
+        Gate { tokens, metrics, problems, clock, slow_after }
     }
 
     /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
@@ -152,7 +154,7 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
     let ip = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical().to_string());
     let route = routes::pattern(request.uri().path());
     let mut call = Call {
-        metrics: gate.metrics.clone(),
+        gate: Arc::clone(&gate),
         method: request.method().to_string(),
         route,
         user_id: String::new(),
@@ -199,7 +201,7 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
 
 /// One call, logged and counted when it ends, however it ends.
 struct Call {
-    metrics: Metrics,
+    gate: Arc<Gate>,
     method: String,
     /// Pattern of the route.
     route: &'static str,
@@ -216,7 +218,10 @@ impl Drop for Call {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         let (status, slug) = self.outcome.unwrap_or((CLIENT_LEFT, None));
-        self.metrics.count_request(self.route, status, took);
+        self.gate.metrics.count_request(self.route, status, took);
+        if let Some(slug) = slug {
+            self.gate.problems.of(slug.name()).increment(1);
+        }
         let Call { method, route, user_id: user, ip_address: ip, .. } = self;
         let slug = slug.map_or("", Slug::name);
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);

@@ -21,6 +21,8 @@ pub(super) struct Health {
 pub(super) struct Ready {
     /// Always true here; otherwise the answer is a problem.
     ready: bool,
+    /// Partitions in which numbers can be issued, by the path that serves them.
+    serving: ServingAnswer,
     /// Records handed out and not journaled yet.
     journal_lag_records: usize,
     /// How long the oldest of them has waited, about, in milliseconds.
@@ -29,13 +31,22 @@ pub(super) struct Ready {
     partitions: Vec<String>,
 }
 
+/// Partitions that can issue, by path.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ServingAnswer {
+    /// Redis takes the numbers.
+    redis: usize,
+    /// The database takes the numbers.
+    database: usize,
+}
+
 /// Answers as long as the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
 pub(super) async fn show_health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Answers 200 while any partition can issue numbers.
+/// Answers 200 while a number of any series could be issued.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -50,6 +61,10 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
     if readiness.ready {
         return Ok(axum::Json(Ready {
             ready: true,
+            serving: ServingAnswer {
+                redis: readiness.serving.redis,
+                database: readiness.serving.database,
+            },
             journal_lag_records: readiness.journal_lag_records,
             journal_lag_ms: readiness.journal_lag_ms,
             partitions: readiness.partitions,
@@ -67,10 +82,12 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
 pub(super) async fn show_metrics(State(app): State<App>) -> Result<Response, Problem> {
-    let prometheus = app.prometheus.clone();
-    // Rendering walks every series and drains samples: too long for a worker of the runtime.
-    let text = tokio::task::spawn_blocking(move || prometheus.render())
-        .await
-        .map_err(|error| Problem::internal(&error))?;
+    let render = move || {
+        app.service.observe();
+        app.service.metrics.render(&app.prometheus)
+    };
+    // It walks every series and drains samples: too long for a worker of the runtime.
+    let text = tokio::task::spawn_blocking(render).await;
+    let text = text.map_err(|error| Problem::internal(&error))?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -286,6 +286,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::body::parse_value;
+    use super::super::gate::ServedBy;
     use super::super::language::Language;
     use super::*;
 
@@ -317,6 +318,7 @@ mod tests {
             ip_address: None,
             request_id: "r".into(),
             language: Language::English,
+            served_by: ServedBy::default(),
         };
         order.request(None, None, &caller)
     }

@@ -96,6 +96,19 @@ impl LedgerError {
         )
     }
 
+    /// The failure in a word, for whoever counts it.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            LedgerError::LockTimeout { .. } => "lock",
+            LedgerError::Conflict(_) => "conflict",
+            LedgerError::Unreachable { .. } => "connection",
+            LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
+                "fenced"
+            }
+            _ => "refused",
+        }
+    }
+
     /// Whether the call may have written all the same.
     #[must_use]
     pub fn maybe_written(&self) -> bool {

@@ -7,6 +7,7 @@
 
 mod batch;
 mod columns;
+mod connections;
 mod documents;
 mod error;
 mod grid;
@@ -22,6 +23,7 @@ mod snowflakes;
 mod sqlite;
 mod witness;
 
+pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
 pub use imports::Imports;
@@ -48,6 +50,9 @@ use crate::number::TakenRange;
 pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
+
+    /// Its connections right now.
+    fn connections(&self) -> Connections;
 
     // --- deployment and series -------------------------------------------------------------
 

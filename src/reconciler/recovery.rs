@@ -238,7 +238,8 @@ async fn report(
         _ => "recovery",
     };
     if kind != "opening" {
-        context.metrics.recoveries.increment(1);
+        let word = if closing == Closing::Exact { "exact" } else { "ceiling" };
+        context.metrics.count_recovery(kind, word, took);
         let partition = at.partition;
         tracing::warn!(kind, partition, epoch = at.epoch, cause, ?closing, ?took, "recovered");
     }

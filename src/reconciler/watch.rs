@@ -69,6 +69,9 @@ impl Reconciler {
                 Ok(nodes) => {
                     let silent = self.silent(&nodes);
                     self.tell_peers(&nodes);
+                    let metrics = &self.context.metrics;
+                    metrics.nodes_silent.set(silent.len() as f64);
+                    metrics.nodes_alive.set((nodes.len() - silent.len()) as f64);
                     if !self.context.eager {
                         continue;
                     }

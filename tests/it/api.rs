@@ -331,10 +331,15 @@ async fn the_pages_for_operators_and_tools_need_no_number() {
         (answer.status().as_u16(), answer.text().await.unwrap())
     };
     assert_eq!(get("/healthz").await.0, 200);
-    assert_eq!(get("/readyz").await.0, 200);
+    let (status, ready) = get("/readyz").await;
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    assert_eq!((status, &ready["serving"]["redis"]), (200, &json!(0)), "{ready}");
+    assert!(ready["serving"]["database"].as_u64().is_some_and(|paths| paths >= 1), "{ready}");
     let (status, metrics) = get("/metrics").await;
     assert_eq!(status, 200);
-    assert!(metrics.contains("numerator_duplicates_total 0"), "{metrics}");
+    for line in ["numerator_duplicates_total 0", "numerator_ready 1", "numerator_ledger_up 1"] {
+        assert!(metrics.contains(line), "{metrics}");
+    }
     let (status, openapi) = get("/openapi.json").await;
     let openapi: Value = serde_json::from_str(&openapi).unwrap();
     assert_eq!(status, 200);

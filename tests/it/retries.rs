@@ -51,7 +51,8 @@ async fn metric(service: &Service, name: &str) -> u64 {
 }
 
 async fn retries(service: &Service, reason: &str) -> u64 {
-    metric(service, &format!("numerator_ledger_retries_total{{reason=\"{reason}\"}}")).await
+    metric(service, &format!("numerator_retries_total{{path=\"database\",reason=\"{reason}\"}}"))
+        .await
 }
 
 /// The series `HELD` and `FREE`, in one partition, each with one number issued.

@@ -7,7 +7,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 const FLOORS: [&[&str]; 8] = [
     &["number"],
     &["counter", "ledger"],
-    &["allocator", "journal", "reconciler", "revision"],
+    &["allocator", "journal", "reconciler", "revision", "gauges"],
     &["import"],
     &["config"],
     &["service"],

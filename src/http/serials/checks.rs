@@ -87,12 +87,12 @@ pub(in crate::http) async fn check_interface_serial(
     let noted = async move { ledger.check_interface(&check).await.map_err(Problem::of_write) };
     match finish(noted).await? {
         Checked::Accepted { at_us, replayed } => {
-            app.service.metrics.count_serial_check("accepted");
+            app.service.metrics.serial_checks.of("accepted").increment(1);
             let accepted_at = instant(at_us);
             Ok(axum::Json(CheckAnswer { serial, outcome: "accepted", accepted_at, replayed }))
         }
         Checked::Repeated(sight) => {
-            app.service.metrics.count_serial_check("repeated");
+            app.service.metrics.serial_checks.of("repeated").increment(1);
             let standing = SerialStanding::of_sight(&sight);
             let detail = format!(
                 "{serial} was accepted at {} by {}, within {window}; do not serve this call",

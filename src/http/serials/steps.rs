@@ -142,12 +142,13 @@ pub(in crate::http) async fn begin_step(
     let ledger = Arc::clone(&app.service.ledger);
     let begun = async move { ledger.begin_step(&begin).await.map_err(Problem::of_write) };
     let begun = finish(begun).await?;
-    app.service.metrics.count_serial_step(match &begun {
+    let outcome = match &begun {
         Begun::Run(_) | Begun::RunAgain(_) => "begun",
         Begun::InProgress(_) => "in-progress",
         Begun::Succeeded(_) => "already-processed",
         Begun::OtherChain(_) => "refused",
-    });
+    };
+    app.service.metrics.serial_steps.of(outcome).increment(1);
     match begun {
         Begun::Run(step) => answer(StatusCode::CREATED, step, Some(true), false),
         Begun::RunAgain(step) => answer(StatusCode::OK, step, Some(true), true),
@@ -233,7 +234,8 @@ async fn end(
     let ended = async move { ledger.end_step(&end).await.map_err(Problem::of_write) };
     let ended = finish(ended).await?;
     let is_noted = matches!(ended, Ended::Noted(_) | Ended::NotedBefore(_));
-    app.service.metrics.count_serial_step(if is_noted { outcome } else { "refused" });
+    let counted = if is_noted { outcome } else { "refused" };
+    app.service.metrics.serial_steps.of(counted).increment(1);
     match ended {
         Ended::Noted(step) => answer(StatusCode::OK, step, None, false),
         Ended::NotedBefore(step) => answer(StatusCode::OK, step, None, true),

@@ -17,6 +17,7 @@ use crate::clock::SharedClock;
 use crate::ledger::patience::{Patience, SEARCH_TIME};
 use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings};
+use crate::metrics::LedgerMeter;
 
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,8 +37,8 @@ impl Engine {
         settings: LedgerSettings,
         clock: SharedClock,
     ) -> Self {
-        let witness = Arc::default();
-        let current = Mutex::new(Arc::new(connections(&options, settings, &clock, witness)));
+        let lasting = Lasting::default();
+        let current = Mutex::new(Arc::new(connections(&options, settings, &clock, lasting)));
         Engine { current, options, settings, clock }
     }
 
@@ -84,8 +85,9 @@ impl Engine {
         if Arc::ptr_eq(&current, store) {
             let limit = self.settings.call_limit;
             tracing::error!(?limit, "the ledger does not answer; giving its connections up");
-            let witness = Arc::clone(&store.witness);
-            *current = Arc::new(connections(&self.options, self.settings, &self.clock, witness));
+            let lasting =
+                Lasting { witness: Arc::clone(&store.witness), meter: Arc::clone(&store.meter) };
+            *current = Arc::new(connections(&self.options, self.settings, &self.clock, lasting));
         }
         let pool = store.writer.clone();
         // The call marks the pool as closed at once; the future waits for connections to come back.
@@ -95,12 +97,19 @@ impl Engine {
     }
 }
 
+/// What outlives connections.
+#[derive(Default)]
+struct Lasting {
+    witness: Arc<Witness>,
+    meter: Arc<LedgerMeter>,
+}
+
 /// Connections that are made when they are needed.
 fn connections(
     options: &PgConnectOptions,
     settings: LedgerSettings,
     clock: &SharedClock,
-    witness: Arc<Witness>,
+    Lasting { witness, meter }: Lasting,
 ) -> Store {
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections_max.max(2))
@@ -112,6 +121,7 @@ fn connections(
         clock: Arc::clone(clock),
         witness,
         lock_timeout: settings.lock_timeout,
+        meter,
     }
 }
 

@@ -27,8 +27,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::SharedClock;
-use crate::ledger::LedgerError;
 use crate::ledger::witness::Witness;
+use crate::ledger::{Connections, LedgerError};
+use crate::metrics::LedgerMeter;
 
 use engine::Engine;
 pub(super) use open::open;
@@ -51,9 +52,16 @@ struct Store {
     /// Outlives the connections.
     witness: Arc<Witness>,
     lock_timeout: Duration,
+    /// Outlives the connections too.
+    meter: Arc<LedgerMeter>,
 }
 
 impl Store {
+    fn connections(&self) -> Connections {
+        let pool = &self.writer;
+        Connections::of_pool(pool.size(), pool.num_idle(), pool.options().get_max_connections())
+    }
+
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin().await?)
     }

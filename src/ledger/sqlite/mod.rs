@@ -30,9 +30,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::SharedClock;
-use crate::ledger::LedgerError;
 use crate::ledger::patience::Patience;
 use crate::ledger::witness::Witness;
+use crate::ledger::{Connections, LedgerError};
+use crate::metrics::LedgerMeter;
 
 pub(super) use open::open;
 
@@ -55,6 +56,7 @@ struct Store {
     reader: sqlx::SqlitePool,
     clock: SharedClock,
     witness: Witness,
+    meter: LedgerMeter,
 }
 
 impl Engine {
@@ -74,6 +76,17 @@ impl Engine {
 }
 
 impl Store {
+    fn connections(&self) -> Connections {
+        let [writer, reader] = [&self.writer, &self.reader].map(|pool| {
+            Connections::of_pool(pool.size(), pool.num_idle(), pool.options().get_max_connections())
+        });
+        Connections {
+            used: writer.used + reader.used,
+            idle: writer.idle + reader.idle,
+            max: writer.max + reader.max,
+        }
+    }
+
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin_with("begin immediate").await?)
     }

@@ -13,6 +13,7 @@ use super::{Engine, Store};
 use crate::clock::SharedClock;
 use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
+use crate::metrics::LedgerMeter;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
@@ -52,7 +53,8 @@ pub(in crate::ledger) async fn open(
         .max_connections(settings.connections_max.max(1))
         .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock, witness: Witness::default() }))))
+    let (witness, meter) = (Witness::default(), LedgerMeter::new());
+    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock, witness, meter }))))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit, versions};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit, metered, versions};
 use crate::ledger::columns::read_uuid;
 use crate::ledger::patience::Patience;
 use crate::ledger::{

@@ -6,6 +6,7 @@ use super::{Conn, Db, Row, Store, allow_long_search};
 use crate::ledger::columns::{Word, signed, unsigned, unsigned_small};
 use crate::ledger::line::Extent;
 use crate::ledger::{At, Gap, GapFilter, GapReason, LedgerError, Span, grid};
+use crate::metrics::count_gap;
 
 /// Holes registered per statement when an epoch is closed.
 const HOLES_PER_SEARCH: u32 = 1_000;
@@ -133,6 +134,8 @@ async fn register(
     .bind(now_us)
     .execute(conn)
     .await?;
+    let values = last.abs_diff(first) / loss.step.unsigned_abs().max(1) + 1;
+    count_gap(loss.reason.word(), values);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use super::counters::by_name;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
-use super::{Conn, Db, Engine, Store, allow_import, bulk, bytes, commit, partitions};
+use super::{Conn, Db, Engine, Store, allow_import, bulk, bytes, commit, metered, partitions};
 use crate::ledger::columns::{self, hash64, signed, small, unsigned_small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{

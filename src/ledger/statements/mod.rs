@@ -20,16 +20,15 @@ mod recovery;
 mod reference;
 mod restored;
 mod seed;
-mod serials;
 mod series;
 mod setup;
-mod snowflakes;
 mod take;
 mod versions;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -39,10 +38,12 @@ use super::{
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter, JournalRow, Ledger,
-    LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState, Question, Raise, Released,
-    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter,
+    JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState,
+    Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span,
+    TakeOrder, Taken, Totals, Wanted,
 };
+use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
 use crate::number::TakenRange;
 use series::Saving;
@@ -52,25 +53,46 @@ async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Works on the engine's connections of now, within the time that a call may take.
+/// Works on the engine's connections of now, within the time that a call may take. Names the kind
+/// of the call where it is watched apart from others.
 macro_rules! call {
-    ($engine:ident, $store:ident => $work:expr) => {{
+    ($engine:ident, $store:ident => $work:expr) => {
+        call!($engine, $store, "other" => $work)
+    };
+    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {{
         let $store = $engine.store();
-        $engine.within(&$store, Patience::Call, $work).await
+        metered(&$store.meter, $kind, $engine.within(&$store, Patience::Call, $work)).await
     }};
 }
 
 /// The same for work that may search through all values of a counter, or write to all counters.
 macro_rules! search {
-    ($engine:ident, $store:ident => $work:expr) => {{
+    ($engine:ident, $store:ident => $work:expr) => {
+        search!($engine, $store, "other" => $work)
+    };
+    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {{
         let $store = $engine.store();
-        $engine.within(&$store, Patience::Search, $work).await
+        metered(&$store.meter, $kind, $engine.within(&$store, Patience::Search, $work)).await
     }};
+}
+
+/// Counts a call.
+async fn metered<T>(
+    meter: &LedgerMeter,
+    kind: &str,
+    call: impl Future<Output = Result<T, LedgerError>>,
+) -> Result<T, LedgerError> {
+    let started = Instant::now();
+    let outcome = call.await;
+    meter.count(kind, started.elapsed(), outcome.as_ref().err().map(LedgerError::reason));
+    outcome
 }
 
 // Below the macros that they use.
 mod documents;
 mod import;
+mod serials;
+mod snowflakes;
 
 /// The sixteen bytes of a node's identity.
 fn bytes(node: &NodeId) -> &[u8] {
@@ -81,6 +103,10 @@ fn bytes(node: &NodeId) -> &[u8] {
 impl Ledger for Engine {
     fn engine(&self) -> &'static str {
         ENGINE
+    }
+
+    fn connections(&self) -> Connections {
+        self.store().connections()
     }
 
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
@@ -131,7 +157,7 @@ impl Ledger for Engine {
         node: NodeId,
         sight: Option<&Sight>,
     ) -> Result<Vec<Partition>, LedgerError> {
-        call!(self, store => nodes::heartbeat(&store, node, sight))
+        call!(self, store, "heartbeat" => nodes::heartbeat(&store, node, sight))
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
@@ -236,11 +262,11 @@ impl Ledger for Engine {
         node: NodeId,
         seeds: &[Seed],
     ) -> Result<Vec<SeedOutcome>, LedgerError> {
-        search!(self, store => seed::seed(&store, at, node, seeds))
+        search!(self, store, "seed" => seed::seed(&store, at, node, seeds))
     }
 
     async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
-        call!(self, store => counters::raise(&store, at, raises))
+        call!(self, store, "raise" => counters::raise(&store, at, raises))
     }
 
     async fn counter(
@@ -265,7 +291,7 @@ impl Ledger for Engine {
     }
 
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
-        call!(self, store => append::append(&store, node, entries))
+        call!(self, store, "append" => append::append(&store, node, entries))
     }
 
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
@@ -281,11 +307,11 @@ impl Ledger for Engine {
     ) -> Result<Taken, LedgerError> {
         // Not a search, although a first touch may have to: on the database path nothing else may
         // be asking often enough to notice a dead peer, and requests wait for it.
-        call!(self, store => take::take(&store, at, node, orders, lock_wait))
+        call!(self, store, "take" => take::take(&store, at, node, orders, lock_wait))
     }
 
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-        call!(self, store => lookup::replays(&store, questions))
+        call!(self, store, "replays" => lookup::replays(&store, questions))
     }
 
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, chain, commit};
+use super::{Conn, Engine, Row, Store, chain, commit, metered};
 use crate::ledger::columns::{Word, signed, small, unsigned, unsigned_small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -15,23 +15,19 @@ use crate::ledger::{
 #[async_trait]
 impl SerialLedger for Engine {
     async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, check_interface(&store, check)).await
+        call!(self, store => check_interface(&store, check))
     }
 
     async fn begin_step(&self, begin: &BeginStep) -> Result<Begun, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, begin_step(&store, begin)).await
+        call!(self, store => begin_step(&store, begin))
     }
 
     async fn end_step(&self, end: &EndStep) -> Result<Ended, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, end_step(&store, end)).await
+        call!(self, store => end_step(&store, end))
     }
 
     async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, chain::chain(&store, query)).await
+        call!(self, store => chain::chain(&store, query))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::Row as _;
 
-use super::{Conn, Engine, Store, bytes, commit};
+use super::{Conn, Engine, Store, bytes, commit, metered};
 use crate::ledger::columns::unreadable;
 use crate::ledger::patience::Patience;
 use crate::ledger::{LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
@@ -20,8 +20,7 @@ impl SnowflakeLedger for Engine {
         now_ms: i64,
         lease: Duration,
     ) -> Result<Option<SnowflakeLease>, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, take(&store, node, now_ms, lease)).await
+        call!(self, store => take(&store, node, now_ms, lease))
     }
 
     async fn extend_snowflakes(
@@ -29,8 +28,7 @@ impl SnowflakeLedger for Engine {
         lease: &SnowflakeLease,
         until_ms: i64,
     ) -> Result<Option<SnowflakeLease>, LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, extend(&store, lease, until_ms)).await
+        call!(self, store => extend(&store, lease, until_ms))
     }
 
     async fn return_snowflakes(
@@ -38,8 +36,7 @@ impl SnowflakeLedger for Engine {
         lease: &SnowflakeLease,
         until_ms: i64,
     ) -> Result<(), LedgerError> {
-        let store = self.store();
-        self.within(&store, Patience::Call, give_back(&store, lease, until_ms)).await
+        call!(self, store => give_back(&store, lease, until_ms))
     }
 }
 

@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::chronology::LastDates;
 use super::counters::lock_or_create;
 use super::entries::{self, Verdict};
@@ -42,10 +44,11 @@ pub(super) async fn take(
     // A number taken from a ledger that went back may have been issued before.
     nodes::must_be_remembered(store, &mut tx, node).await?;
     let toucher = Toucher { at, node, now_us, owner: Some(Owner::Database) };
-    let counters = lock_counters(&mut tx, &toucher, orders).await?;
-    bulk::lock_names(&mut tx, &lock_names(at.partition, orders)).await?;
+    let started = Instant::now();
+    let locked = lock(&mut tx, &toucher, orders).await;
+    store.meter.count_lock_wait(started.elapsed());
+    let (counters, dates) = locked?;
     let ids: Vec<_> = orders.iter().map(|order| order.record.allocation_id).collect();
-    let dates = LastDates::lock(&mut tx, orders).await?;
     let mut earlier = lookup::earlier(&mut tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
     let found = lookup::answers(&mut tx, &questions).await?;
@@ -63,6 +66,18 @@ pub(super) async fn take(
     commit(tx).await?;
     let outcomes = planned.into_iter().map(|p| p.outcome(&plan.entries, &verdicts)).collect();
     Ok(Taken { outcomes })
+}
+
+/// Takes every lock of the orders: counters, names of keys, families.
+async fn lock(
+    conn: &mut Conn,
+    toucher: &Toucher,
+    orders: &[TakeOrder],
+) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
+    let counters = lock_counters(conn, toucher, orders).await?;
+    bulk::lock_names(conn, &lock_names(toucher.at.partition, orders)).await?;
+    let dates = LastDates::lock(conn, orders).await?;
+    Ok((counters, dates))
 }
 
 /// Locks of one partition: a database has room for some thousands of locks in all, so names share

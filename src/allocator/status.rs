@@ -1,0 +1,63 @@
+//! What a lane shows of itself to the rest of the process.
+
+use std::sync::{Arc, Mutex};
+
+use super::Unavailable;
+use super::rooms::{LeastRoom, Room};
+
+/// What others may see of a lane.
+#[derive(Debug)]
+pub(super) struct LaneStatus {
+    /// Its standing in a word: `idle`, `recovering`, `redis`, `database`, `held`.
+    pub standing: &'static str,
+    /// What keeps it from issuing right now.
+    pub trouble: Option<Unavailable>,
+    /// The least room that a counter in use had of late.
+    pub least_room: Option<LeastRoom>,
+    /// Whether the lane has ended with everything journaled and its outbox empty.
+    pub drained: bool,
+}
+
+impl LaneStatus {
+    /// What others may know.
+    pub(super) fn view(&self, queue_length: usize, journal_has_room: bool) -> LaneView {
+        // A flight whose records find no room in the journal's queue does not leave.
+        let is_full = self.standing == "redis" && !journal_has_room;
+        LaneView {
+            standing: self.standing,
+            trouble: self.trouble.or(is_full.then_some(Unavailable::OutboxFull)),
+            queue_length,
+            least_room: self.least_room.and_then(LeastRoom::current),
+        }
+    }
+}
+
+impl Default for LaneStatus {
+    fn default() -> Self {
+        LaneStatus { standing: "idle", trouble: None, least_room: None, drained: false }
+    }
+}
+
+/// Shared view of a lane's status.
+pub(super) type SharedStatus = Arc<Mutex<LaneStatus>>;
+
+/// What others may know of a partition's lane.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneView {
+    /// Its standing in a word: `idle`, `redis`, `database`, `recovering` or `held`.
+    pub standing: &'static str,
+    /// What keeps it from issuing, if anything does.
+    pub trouble: Option<Unavailable>,
+    /// Requests that wait or are under way.
+    pub queue_length: usize,
+    /// The least room below a ceiling that a counter in use had of late.
+    pub least_room: Option<Room>,
+}
+
+impl LaneView {
+    /// Whether it issues numbers.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        matches!(self.standing, "redis" | "database") && self.trouble.is_none()
+    }
+}

@@ -1,0 +1,147 @@
+//! Gauges that nobody sets on the way: what this process sees of partitions, queues, connections
+//! and counters.
+//!
+//! What lies in memory is looked at whenever somebody asks for the metrics, so that it is never
+//! older than the question; what takes a question to Redis, by a slow loop. Looks only, and asks
+//! the ledger nothing.
+
+mod fullest;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::allocator::{Allocator, Context};
+use crate::ledger::{Owner, Partition, PartitionState};
+use crate::metrics::{
+    ByPartition, Gauge, Metrics, PartitionGauges, partition_gauges, redis_gauges,
+};
+use crate::reconciler::Stores;
+use crate::task::{Task, Ticks};
+
+/// Bounds of the slow loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GaugeSettings {
+    /// `metrics.counters_max`: how many of the fullest counters are shown.
+    pub counters_max: usize,
+    /// `metrics.period`: time between two looks at counters and outboxes.
+    pub period: Duration,
+}
+
+impl Default for GaugeSettings {
+    fn default() -> Self {
+        GaugeSettings { counters_max: 20, period: Duration::from_secs(15) }
+    }
+}
+
+/// The gauges of one process.
+pub struct Gauges {
+    context: Arc<Context>,
+    allocator: Allocator,
+    partitions: ByPartition<PartitionGauges>,
+    /// Of the partitions that Redis may own.
+    redis_up: ByPartition<Gauge>,
+    settings: GaugeSettings,
+}
+
+impl Gauges {
+    /// Looks the gauges up and sets those that never change.
+    #[must_use]
+    pub fn new(context: &Arc<Context>, allocator: &Allocator, settings: GaugeSettings) -> Self {
+        let (metrics, bounds) = (&context.metrics, &context.settings);
+        Metrics::say_build(context.ledger.engine());
+        metrics.redis_configured.set(flag(context.redis.is_some()));
+        metrics.queue_max.set(bounds.queue_max as f64);
+        metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
+        Gauges {
+            context: Arc::clone(context),
+            allocator: allocator.clone(),
+            partitions: partition_gauges(context.deployment.partitions_total()),
+            redis_up: redis_gauges(context.deployment.partitions),
+            settings,
+        }
+    }
+
+    /// Sets what lies in memory.
+    pub fn observe(&self) {
+        let (context, metrics) = (&self.context, &self.context.metrics);
+        let lag = context.journal.lag();
+        let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
+        metrics.journal_lag_records.set(lag.records as f64);
+        metrics.journal_lag_seconds.set(waited.as_secs_f64());
+        let connections = context.ledger.connections();
+        metrics.ledger_connections_used.set(f64::from(connections.used));
+        metrics.ledger_connections_idle.set(f64::from(connections.idle));
+        metrics.ledger_connections_max.set(f64::from(connections.max));
+        for (partition, lane) in (0..).zip(self.allocator.lanes()) {
+            let gauges = self.partitions.of(partition);
+            gauges.queue_length.set(lane.queue_length as f64);
+            gauges.serving.set(flag(lane.serves()));
+            let room = lane.least_room;
+            gauges.ceiling_used.set(room.map_or(0.0, Room::used_ratio));
+            gauges.ceiling_room.set(room.map_or(0.0, |room| room.left as f64));
+        }
+        for partition in 0..context.deployment.partitions {
+            let is_up = context.sights.healthy_for(partition).is_some();
+            self.redis_up.of(partition).set(flag(is_up));
+        }
+        for row in context.membership.news().borrow().iter() {
+            let Partition { partition, epoch, owner, state, .. } = row;
+            self.partitions.of(*partition).show(*epoch, owner_word(owner), state_word(*state));
+        }
+    }
+
+    /// Starts the slow loop.
+    #[must_use]
+    pub fn start(self: Arc<Self>) -> Task {
+        let period = self.settings.period;
+        Task::start("gauges", move |stop| async move {
+            let mut ticks = Ticks::every(period, stop);
+            while ticks.next().await {
+                self.context.metrics.replace_fullest(self.fullest());
+                self.measure_outboxes().await;
+            }
+        })
+    }
+
+    /// The fullest counters of those in use.
+    fn fullest(&self) -> Vec<crate::metrics::Fullness> {
+        let counters = self.context.journal.counters_in_use();
+        fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
+    }
+
+    /// Counts what lies in the outboxes; where Redis does not answer, the last count stays.
+    async fn measure_outboxes(&self) {
+        let Some(redis) = &self.context.redis else { return };
+        let stores = Stores::of(&self.context);
+        for partition in 0..self.context.deployment.partitions {
+            match stores.survey(redis, partition, &[self.context.membership.node()]).await {
+                Ok((_, outboxes)) => {
+                    let entries: u64 = outboxes.iter().map(|(_, entries)| entries).sum();
+                    self.partitions.of(partition).outbox_entries.set(entries as f64);
+                }
+                Err(error) => tracing::debug!(partition, %error, "outboxes are not counted"),
+            }
+        }
+    }
+}
+
+fn flag(is_set: bool) -> f64 {
+    f64::from(u8::from(is_set))
+}
+
+fn owner_word(owner: &Owner) -> &'static str {
+    match owner {
+        Owner::None => "none",
+        Owner::Redis { .. } => "redis",
+        Owner::Database => "database",
+    }
+}
+
+fn state_word(state: PartitionState) -> &'static str {
+    match state {
+        PartitionState::Open => "open",
+        PartitionState::Recovering => "recovering",
+        PartitionState::Opening => "opening",
+        PartitionState::Held => "held",
+    }
+}

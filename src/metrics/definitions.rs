@@ -1,0 +1,243 @@
+//! The table of all metrics: name, kind, labels, help. Nothing is counted that does not stand here,
+//! and `docs/metrics.md` is compared with it.
+
+use metrics::{
+    Counter, Gauge, Histogram, Label, Unit, counter, describe_counter, describe_gauge,
+    describe_histogram, gauge, histogram,
+};
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Rises, and begins at 0 with the process.
+    Counter,
+    /// The latest value.
+    Gauge,
+    /// Samples counted up to each of these bounds.
+    Histogram(&'static [f64]),
+}
+
+impl Kind {
+    /// Its word in Prometheus's text format.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// Its name; the unit comes last.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it says.
+    pub help: &'static str,
+}
+
+/// Durations in seconds: from a call to a Redis beside us to the time limit of a request.
+const SECONDS: Kind = Kind::Histogram(&[
+    0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 20.0, 40.0,
+]);
+/// How many in one go: powers of two up to the largest flight.
+const SIZES: Kind =
+    Kind::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0]);
+/// Tries: as many as R6.2 allows, one by one.
+const TRIES: Kind = Kind::Histogram(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0]);
+const COUNTER: Kind = Kind::Counter;
+const GAUGE: Kind = Kind::Gauge;
+
+/// Makes a constant of each definition, and the list of them all.
+macro_rules! definitions {
+    ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+        $(
+            #[doc = $help]
+            pub(super) const $constant: Definition = Definition {
+                name: $name, kind: $kind, labels: &[$($label),*], help: $help,
+            };
+        )*
+        /// Every metric, in the order of the documentation.
+        pub const ALL: &[Definition] = &[$($constant),*];
+    };
+}
+
+definitions! {
+    ISSUED COUNTER "numerator_issued_total" ["series", "path"]
+        "Numbers issued, by series and path (redis, database).";
+    REPLAYED COUNTER "numerator_replayed_total" ["series"]
+        "Requests answered with an earlier number, by series.";
+    ANSWERS COUNTER "numerator_answers_total" ["outcome"]
+        "Requests for a number, by outcome: issued, replayed, refused (the request or its series \
+         does not allow it), unavailable (a retry is useful), failed (neither).";
+    ISSUE_SECONDS SECONDS "numerator_issue_seconds" []
+        "Time from a checked request to its number, issued or replayed.";
+    QUEUE_WAIT_SECONDS SECONDS "numerator_queue_wait_seconds" []
+        "Time that a request waits for its first flight or transaction.";
+    QUEUE_LENGTH GAUGE "numerator_queue_length" ["partition"]
+        "Requests that wait or are under way, by partition.";
+    QUEUE_MAX GAUGE "numerator_queue_max" []
+        "Requests that may wait for one partition (`allocator.queue_max`).";
+    FLIGHT_SECONDS SECONDS "numerator_flight_seconds" ["path"]
+        "Time of a flight to Redis, or of a transaction of the database path, by path.";
+    FLIGHT_REQUESTS SIZES "numerator_flight_requests" ["path"]
+        "Requests in a flight or transaction, by path.";
+    REQUEST_RETRIES TRIES "numerator_request_retries" []
+        "Flights and transactions that a request needed beyond the first to get its number.";
+    RETRIES COUNTER "numerator_retries_total" ["path", "reason"]
+        "Flights and transactions tried again, by path and reason (database: lock, conflict, \
+         connection; redis: unknown, not-executed).";
+    LOCK_WAIT_SECONDS SECONDS "numerator_lock_wait_seconds" []
+        "Time that a transaction of the database path waits for its locks, granted or not.";
+    LOCK_ACQUISITIONS COUNTER "numerator_lock_acquisitions_total" ["outcome"]
+        "Transactions of the database path by what became of their locks: granted, contended (set \
+         aside to wait beside the lane), timeout.";
+    RECORDS_SHED COUNTER "numerator_idempotency_records_shed_total" []
+        "Idempotency records that went before their window was over, for want of room.";
+    FENCED COUNTER "numerator_fenced_total" []
+        "Epochs that this node left because a script refused or showed something amiss.";
+    RECOVERIES COUNTER "numerator_recoveries_total" ["kind", "closing"]
+        "Recoveries of a partition led by this node, by kind (recovery, fallback, return) and by \
+         how the epoch closed (exact, ceiling).";
+    RECOVERY_SECONDS SECONDS "numerator_recovery_seconds" ["kind"]
+        "Time of a recovery led by this node, by kind.";
+    ADOPTED COUNTER "numerator_adopted_total" []
+        "Outbox entries of dead nodes journaled by this node.";
+    DUPLICATES COUNTER "numerator_duplicates_total" []
+        "Numbers that the ledger saw twice. Must stay 0.";
+    REJECTED COUNTER "numerator_rejected_total" []
+        "Records refused by the ledger and kept as rejected.";
+    LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
+        "Times that the ledger was held because it had gone back.";
+    GAPS COUNTER "numerator_gaps_total" ["reason"]
+        "Runs of values that this node entered into the gap register, by reason; one that is \
+         entered again after a lost transaction counts again.";
+    GAP_VALUES COUNTER "numerator_gap_values_total" ["reason"]
+        "Values in those runs, by reason.";
+    CEILING_RAISES COUNTER "numerator_ceiling_raises_total" []
+        "Ceilings raised.";
+    CEILING_WAITS COUNTER "numerator_ceiling_waits_total" []
+        "Requests that met a ceiling and had to wait until it was raised.";
+    CEILING_USED GAUGE "numerator_ceiling_used_ratio" ["partition"]
+        "Largest share of its last grant that a counter in use has taken, by partition; 0: no \
+         counter is in use.";
+    CEILING_ROOM GAUGE "numerator_ceiling_room_numbers" ["partition"]
+        "Numbers left below the ceiling of that counter; 0: none left, or no counter is in use.";
+    JOURNALED COUNTER "numerator_journaled_total" []
+        "Records of the Redis path committed to the journal.";
+    JOURNAL_LAG_RECORDS GAUGE "numerator_journal_lag_records" []
+        "Records handed out and not committed to the journal yet.";
+    JOURNAL_LAG_SECONDS GAUGE "numerator_journal_lag_seconds" []
+        "How long the oldest of them has waited.";
+    JOURNAL_QUEUE_MAX GAUGE "numerator_journal_queue_max" []
+        "Records that may wait for the journal (`journal.queue_max`); past it, requests are \
+         refused.";
+    JOURNAL_BATCH_SECONDS SECONDS "numerator_journal_batch_seconds" []
+        "Time to commit a batch of the journal, retries included.";
+    JOURNAL_BATCH_RECORDS SIZES "numerator_journal_batch_records" []
+        "Records in a batch of the journal.";
+    OUTBOX_ENTRIES GAUGE "numerator_outbox_entries" ["partition"]
+        "Entries in the outboxes of all nodes in Redis, by partition.";
+    LEDGER_UP GAUGE "numerator_ledger_up" []
+        "1 while the ledger answers this node's heartbeat.";
+    LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
+        "Time of a call to the ledger, by kind: heartbeat, append (journal), take (database path), \
+         seed, raise, replays, other.";
+    LEDGER_ERRORS COUNTER "numerator_ledger_errors_total" ["reason"]
+        "Calls that the ledger did not carry out, by reason: lock, conflict, connection, fenced, \
+         refused.";
+    LEDGER_CONNECTIONS GAUGE "numerator_ledger_connections" ["state"]
+        "Connections to the ledger, by state (used, idle).";
+    LEDGER_CONNECTIONS_MAX GAUGE "numerator_ledger_connections_max" []
+        "Connections to the ledger that may be open at once.";
+    REDIS_CONFIGURED GAUGE "numerator_redis_configured" []
+        "1 where `redis.url` is set.";
+    REDIS_UP GAUGE "numerator_redis_up" ["partition"]
+        "1 while scripts that write succeed in the partition's Redis, as this node sees it.";
+    REDIS_CALL_SECONDS SECONDS "numerator_redis_call_seconds" ["verb"]
+        "Time of a script call to Redis, by verb.";
+    REDIS_ERRORS COUNTER "numerator_redis_errors_total" ["reason"]
+        "Script calls without an answer that can be used, by reason: unknown, not-executed, \
+         broken, garbled.";
+    PARTITION_EPOCH GAUGE "numerator_partition_epoch" ["partition"]
+        "Epoch of the partition, as the ledger shows it; that of gapless series is the last \
+         partition.";
+    PARTITION_OWNER GAUGE "numerator_partition_owner" ["partition", "owner"]
+        "1 for the owner of the partition (redis, database, none).";
+    PARTITION_STATE GAUGE "numerator_partition_state" ["partition", "state"]
+        "1 for the state of the partition (open, recovering, opening, held).";
+    PARTITION_SERVING GAUGE "numerator_partition_serving" ["partition"]
+        "1 while this node can issue numbers of the partition.";
+    READY GAUGE "numerator_ready" []
+        "1 while this node can issue numbers, as `/readyz` says.";
+    NODES GAUGE "numerator_nodes" ["state"]
+        "Nodes that have not left, as this node sees them (alive, silent: its heartbeat stands \
+         still, and its outboxes wait to be adopted).";
+    COUNTER_USED GAUGE "numerator_counter_used_ratio" ["series", "serial", "key"]
+        "Share of its values that a counter has taken: the fullest ones from which this node took \
+         a number within a day.";
+    COUNTER_EXHAUSTION GAUGE "numerator_counter_exhaustion_seconds" ["series", "serial", "key"]
+        "Time until the counter is used up at its present rate; +Inf: it does not move.";
+    REQUESTS COUNTER "numerator_requests_total" ["route", "status"]
+        "HTTP requests answered, by route and status (499: the client left).";
+    REQUEST_SECONDS SECONDS "numerator_request_seconds" ["route"]
+        "Time to answer an HTTP request, by route.";
+    PROBLEMS COUNTER "numerator_problems_total" ["slug"]
+        "HTTP requests answered with a problem, by its slug.";
+    SERIAL_CHECKS COUNTER "numerator_serial_checks_total" ["outcome"]
+        "Checks of interface serials, by outcome (accepted, repeated).";
+    SERIAL_STEPS COUNTER "numerator_serial_steps_total" ["outcome"]
+        "Calls about steps of system serials, by outcome (begun, in-progress, already-processed, \
+         succeeded, failed, refused).";
+    BUILD_INFO GAUGE "numerator_build_info" ["version", "engine"]
+        "1; the version of the program and the engine of its ledger.";
+}
+
+impl Definition {
+    /// The unit, as the name says it.
+    fn unit(&self) -> Unit {
+        if self.name.ends_with("_seconds") { Unit::Seconds } else { Unit::Count }
+    }
+
+    /// Gives the recorder its help text.
+    pub(super) fn describe(&self) {
+        match self.kind {
+            Kind::Counter => describe_counter!(self.name, self.unit(), self.help),
+            Kind::Gauge => describe_gauge!(self.name, self.unit(), self.help),
+            Kind::Histogram(_) => describe_histogram!(self.name, self.unit(), self.help),
+        }
+    }
+
+    /// The handle for these values of its labels; it counts from 0 on at once.
+    pub(super) fn counter(&self, values: &[&str]) -> Counter {
+        assert_eq!(self.kind, Kind::Counter, "{}", self.name);
+        let handle = counter!(self.name, self.labelled(values));
+        handle.increment(0);
+        handle
+    }
+
+    /// The handle for these values of its labels; it stands at 0.
+    pub(super) fn gauge(&self, values: &[&str]) -> Gauge {
+        assert_eq!(self.kind, Kind::Gauge, "{}", self.name);
+        gauge!(self.name, self.labelled(values))
+    }
+
+    /// The handle for these values of its labels; it has no samples.
+    pub(super) fn histogram(&self, values: &[&str]) -> Histogram {
+        assert!(matches!(self.kind, Kind::Histogram(_)), "{}", self.name);
+        histogram!(self.name, self.labelled(values))
+    }
+
+    fn labelled(&self, values: &[&str]) -> Vec<Label> {
+        assert_eq!(self.labels.len(), values.len(), "labels of {}", self.name);
+        let pairs = self.labels.iter().zip(values);
+        pairs.map(|(name, value)| Label::new(*name, (*value).to_owned())).collect()
+    }
+}

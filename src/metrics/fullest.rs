@@ -1,0 +1,100 @@
+//! The fullest counters, as lines of Prometheus's text format.
+//!
+//! Their labels change as counters come and go, and a recorder never forgets a label: these few
+//! gauges are therefore kept here, and replaced as a whole.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use super::definitions::{COUNTER_EXHAUSTION, COUNTER_USED, Definition};
+
+/// How full a counter is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fullness {
+    /// Code of its series.
+    pub series: String,
+    /// Name of its serial.
+    pub serial: String,
+    /// The counter key's text.
+    pub key: String,
+    /// Share of its values that are taken.
+    pub used_ratio: f64,
+    /// Seconds until none is left, at its present rate; infinite where it does not move.
+    pub exhaustion_seconds: f64,
+}
+
+/// The fullest counters of now.
+#[derive(Debug, Default)]
+pub(super) struct Fullest(Mutex<Vec<Fullness>>);
+
+impl Fullest {
+    /// Replaces them all.
+    pub(super) fn replace(&self, counters: Vec<Fullness>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+    }
+
+    /// Appends their lines.
+    pub(super) fn render(&self, text: &mut String) {
+        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (definition, value) in [
+            (COUNTER_USED, (|counter| counter.used_ratio) as fn(&Fullness) -> f64),
+            (COUNTER_EXHAUSTION, |counter| counter.exhaustion_seconds),
+        ] {
+            head(text, &definition);
+            for counter in counters.iter() {
+                let values = [&counter.series, &counter.serial, &counter.key];
+                line(text, &definition, &values.map(String::as_str), value(counter));
+            }
+        }
+    }
+}
+
+fn head(text: &mut String, definition: &Definition) {
+    let Definition { name, kind, help, .. } = definition;
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind.word());
+}
+
+fn line(text: &mut String, definition: &Definition, values: &[&str], value: f64) {
+    let labels = definition.labels.iter().zip(values);
+    let labels: Vec<String> =
+        labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let value = if value.is_infinite() { "+Inf".to_owned() } else { value.to_string() };
+    let _ = writeln!(text, "{}{{{}}} {value}", definition.name, labels.join(","));
+}
+
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_a_line_with_its_labels_escaped() {
+        let fullest = Fullest::default();
+        let counter = Fullness {
+            series: "S".into(),
+            serial: "SEQ".into(),
+            key: "type=\"a\\b\"\nc".into(),
+            used_ratio: 0.5,
+            exhaustion_seconds: f64::INFINITY,
+        };
+        fullest.replace(vec![counter]);
+        let mut text = String::new();
+        fullest.render(&mut text);
+        let labels = r#"{series="S",serial="SEQ",key="type=\"a\\b\"\nc"}"#;
+        for line in [
+            "# TYPE numerator_counter_used_ratio gauge".to_owned(),
+            format!("numerator_counter_used_ratio{labels} 0.5"),
+            format!("numerator_counter_exhaustion_seconds{labels} +Inf"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing from\n{text}");
+        }
+        fullest.replace(Vec::new());
+        let mut text = String::new();
+        fullest.render(&mut text);
+        assert!(!text.contains("SEQ"), "what is full no more is forgotten");
+    }
+}

@@ -1,0 +1,289 @@
+//! Every metric once: its definition, its handles, its place in the text that Prometheus reads.
+//!
+//! Other rooms count through the handles of [`Metrics`] and never name a metric themselves. Handles
+//! are looked up once, and begin at 0: a panel without events shows a line, not a hole. Nothing on
+//! the way of a request allocates a label. Without a recorder (one-shot commands, tests) the
+//! handles do nothing.
+
+pub mod definitions;
+mod families;
+mod fullest;
+mod partitions;
+mod series;
+mod stores;
+
+pub use families::{ByPartition, Family};
+pub use fullest::Fullness;
+pub use partitions::{PartitionGauges, partition_gauges, redis_gauges};
+pub use series::SeriesMeter;
+pub use stores::{LedgerMeter, RedisMeter, count_gap};
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use metrics::{Counter, Gauge, Histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use definitions as defined;
+use definitions::{ALL, Kind};
+use families::Found;
+use fullest::Fullest;
+use series::SeriesMeters;
+use stores::GapMeter;
+
+/// How often [`PrometheusHandle::run_upkeep`] has to run: until then every sample is kept.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What becomes of a request for a number.
+const OUTCOMES: [&str; 5] = ["issued", "replayed", "refused", "unavailable", "failed"];
+/// Who takes numbers.
+const PATHS: [&str; 2] = ["redis", "database"];
+/// Why a transaction of the database path is tried again.
+const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
+/// Why a flight to Redis is flown again.
+const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
+/// What becomes of the locks of a transaction of the database path.
+const LOCK_OUTCOMES: [&str; 3] = ["granted", "contended", "timeout"];
+/// Kinds of recoveries.
+const RECOVERY_KINDS: [&str; 3] = ["recovery", "fallback", "return"];
+/// How epochs close.
+const CLOSINGS: [&str; 2] = ["exact", "ceiling"];
+/// What becomes of the check of an interface serial.
+const CHECK_OUTCOMES: [&str; 2] = ["accepted", "repeated"];
+/// What becomes of a call about a step.
+const STEP_OUTCOMES: [&str; 6] =
+    ["begun", "in-progress", "already-processed", "succeeded", "failed", "refused"];
+
+/// Handles of all metrics, looked up once. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics(Arc<Handles>);
+
+/// The handles.
+pub struct Handles {
+    /// Requests for a number, by outcome.
+    pub answers: Family<Counter>,
+    /// From a checked request to its number.
+    pub issue_seconds: Histogram,
+    /// How long a request waits for its first flight or transaction.
+    pub queue_wait_seconds: Histogram,
+    /// `allocator.queue_max`.
+    pub queue_max: Gauge,
+    /// How long a flight or transaction took, by path.
+    pub flight_seconds: Family<Histogram>,
+    /// How many requests it carried, by path.
+    pub flight_requests: Family<Histogram>,
+    /// Flights and transactions that a request needed beyond the first.
+    pub request_retries: Histogram,
+    /// Transactions of the database path tried again, by reason.
+    pub retries_database: Family<Counter>,
+    /// Flights flown again, by reason.
+    pub retries_redis: Family<Counter>,
+    /// Transactions of the database path by what became of their locks.
+    pub lock_acquisitions: Family<Counter>,
+    /// Idempotency records that went before their window was over.
+    pub records_shed: Counter,
+    /// Epochs left because a script refused or showed something amiss.
+    pub fenced: Counter,
+    recoveries: Family<Family<Counter>>,
+    recovery_seconds: Family<Histogram>,
+    /// Outbox entries of dead nodes that this node journaled.
+    pub adopted: Counter,
+    /// Numbers that came twice. Must stay 0.
+    pub duplicates: Counter,
+    /// Records that the ledger refused and that went to the table of rejected ones.
+    pub rejected: Counter,
+    /// How often the ledger was held because it had gone back.
+    pub ledger_went_back: Counter,
+    /// Ceilings raised.
+    pub ceiling_raises: Counter,
+    /// Requests that met a ceiling.
+    pub ceiling_waits: Counter,
+    /// Records committed to the journal behind the answers.
+    pub journaled: Counter,
+    /// Records handed out and not committed yet.
+    pub journal_lag_records: Gauge,
+    /// How long the oldest of them has waited.
+    pub journal_lag_seconds: Gauge,
+    /// `journal.queue_max`.
+    pub journal_queue_max: Gauge,
+    /// How long a batch of the journal took.
+    pub journal_batch_seconds: Histogram,
+    /// How many records it carried.
+    pub journal_batch_records: Histogram,
+    /// Whether the ledger answers the heartbeat.
+    pub ledger_up: Gauge,
+    /// Connections in use.
+    pub ledger_connections_used: Gauge,
+    /// Connections that nobody uses.
+    pub ledger_connections_idle: Gauge,
+    /// Connections that may be open.
+    pub ledger_connections_max: Gauge,
+    /// Whether Redis is configured.
+    pub redis_configured: Gauge,
+    /// Whether this node can issue.
+    pub ready: Gauge,
+    /// Nodes whose heartbeat moves.
+    pub nodes_alive: Gauge,
+    /// Nodes whose heartbeat stands still.
+    pub nodes_silent: Gauge,
+    /// Checks of interface serials, by outcome.
+    pub serial_checks: Family<Counter>,
+    /// Calls about steps, by outcome.
+    pub serial_steps: Family<Counter>,
+    series: SeriesMeters,
+    fullest: Fullest,
+    requests: Found<(&'static str, u16), Counter>,
+    request_seconds: Found<&'static str, Histogram>,
+}
+
+impl Metrics {
+    /// Looks every handle up. Install the recorder first: handles are bound to the one they met.
+    #[must_use]
+    pub fn new() -> Self {
+        // For their zeros only: the stores look their own up, and may not be configured.
+        let _ = (LedgerMeter::new(), RedisMeter::new(), GapMeter::new());
+        let counters = |definition: defined::Definition, values: &[&'static str]| {
+            Family::new(values.iter().copied(), |value| definition.counter(&[value]))
+        };
+        let by_path = |definition: defined::Definition| {
+            Family::new(PATHS, |path| definition.histogram(&[path]))
+        };
+        let retries = |path, reasons: &[&'static str]| {
+            Family::new(reasons.iter().copied(), |reason| defined::RETRIES.counter(&[path, reason]))
+        };
+        Metrics(Arc::new(Handles {
+            answers: counters(defined::ANSWERS, &OUTCOMES),
+            issue_seconds: defined::ISSUE_SECONDS.histogram(&[]),
+            queue_wait_seconds: defined::QUEUE_WAIT_SECONDS.histogram(&[]),
+            queue_max: defined::QUEUE_MAX.gauge(&[]),
+            flight_seconds: by_path(defined::FLIGHT_SECONDS),
+            flight_requests: by_path(defined::FLIGHT_REQUESTS),
+            request_retries: defined::REQUEST_RETRIES.histogram(&[]),
+            retries_database: retries("database", &DATABASE_RETRIES),
+            retries_redis: retries("redis", &REDIS_RETRIES),
+            lock_acquisitions: counters(defined::LOCK_ACQUISITIONS, &LOCK_OUTCOMES),
+            records_shed: defined::RECORDS_SHED.counter(&[]),
+            fenced: defined::FENCED.counter(&[]),
+            recoveries: Family::new(RECOVERY_KINDS, |kind| {
+                Family::new(CLOSINGS, |closing| defined::RECOVERIES.counter(&[kind, closing]))
+            }),
+            recovery_seconds: Family::new(RECOVERY_KINDS, |kind| {
+                defined::RECOVERY_SECONDS.histogram(&[kind])
+            }),
+            adopted: defined::ADOPTED.counter(&[]),
+            duplicates: defined::DUPLICATES.counter(&[]),
+            rejected: defined::REJECTED.counter(&[]),
+            ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
+            ceiling_raises: defined::CEILING_RAISES.counter(&[]),
+            ceiling_waits: defined::CEILING_WAITS.counter(&[]),
+            journaled: defined::JOURNALED.counter(&[]),
+            journal_lag_records: defined::JOURNAL_LAG_RECORDS.gauge(&[]),
+            journal_lag_seconds: defined::JOURNAL_LAG_SECONDS.gauge(&[]),
+            journal_queue_max: defined::JOURNAL_QUEUE_MAX.gauge(&[]),
+            journal_batch_seconds: defined::JOURNAL_BATCH_SECONDS.histogram(&[]),
+            journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
+            ledger_up: defined::LEDGER_UP.gauge(&[]),
+            ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
+            ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
+            ledger_connections_max: defined::LEDGER_CONNECTIONS_MAX.gauge(&[]),
+            redis_configured: defined::REDIS_CONFIGURED.gauge(&[]),
+            ready: defined::READY.gauge(&[]),
+            nodes_alive: defined::NODES.gauge(&["alive"]),
+            nodes_silent: defined::NODES.gauge(&["silent"]),
+            serial_checks: counters(defined::SERIAL_CHECKS, &CHECK_OUTCOMES),
+            serial_steps: counters(defined::SERIAL_STEPS, &STEP_OUTCOMES),
+            series: SeriesMeters::default(),
+            fullest: Fullest::default(),
+            requests: Found::default(),
+            request_seconds: Found::default(),
+        }))
+    }
+
+    /// The counters of a series, for whoever keeps them with it.
+    #[must_use]
+    pub fn series(&self, code: &str) -> Arc<SeriesMeter> {
+        self.series.of(code)
+    }
+
+    /// Counts a recovery led by this node.
+    pub fn count_recovery(&self, kind: &str, closing: &str, took: Duration) {
+        self.recoveries.of(kind).of(closing).increment(1);
+        self.recovery_seconds.of(kind).record(took);
+    }
+
+    /// Counts an answered HTTP request. `route` is the route's pattern, never the path itself: the
+    /// number of label values stays bounded.
+    pub fn count_request(&self, route: &'static str, status: u16, took: Duration) {
+        let code = || defined::REQUESTS.counter(&[route, &status.to_string()]);
+        self.requests.of((route, status), code).increment(1);
+        let seconds = || defined::REQUEST_SECONDS.histogram(&[route]);
+        self.request_seconds.of(route, seconds).record(took);
+    }
+
+    /// Counters of problems by their slug, for whoever knows the slugs.
+    #[must_use]
+    pub fn problems(slugs: impl IntoIterator<Item = &'static str>) -> Family<Counter> {
+        Family::new(slugs, |slug| defined::PROBLEMS.counter(&[slug]))
+    }
+
+    /// Says what runs here.
+    pub fn say_build(engine: &str) {
+        defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
+    }
+
+    /// Replaces the fullest counters.
+    pub fn replace_fullest(&self, counters: Vec<Fullness>) {
+        self.fullest.replace(counters);
+    }
+
+    /// All metrics in Prometheus's text format. Walks every series and drains samples: too long for
+    /// a worker of the runtime.
+    #[must_use]
+    pub fn render(&self, prometheus: &PrometheusHandle) -> String {
+        let mut text = prometheus.render();
+        self.fullest.render(&mut text);
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deref for Metrics {
+    type Target = Handles;
+
+    fn deref(&self) -> &Handles {
+        &self.0
+    }
+}
+
+/// Makes the process's recorder and describes every metric. Call once, before [`Metrics::new`].
+///
+/// # Errors
+/// When a recorder is installed already.
+pub fn install_recorder() -> Result<PrometheusHandle, BuildError> {
+    let handle = builder()?.install_recorder()?;
+    describe();
+    Ok(handle)
+}
+
+fn builder() -> Result<PrometheusBuilder, BuildError> {
+    // Without buckets, histograms would be exposed as summaries, which cannot be added up.
+    ALL.iter().try_fold(PrometheusBuilder::new(), |builder, definition| match definition.kind {
+        Kind::Histogram(bounds) => {
+            builder.set_buckets_for_metric(Matcher::Full(definition.name.into()), bounds)
+        }
+        _ => Ok(builder),
+    })
+}
+
+fn describe() {
+    ALL.iter().for_each(defined::Definition::describe);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Gauges by partition: as many as the deployment has, that of gapless series last.
+
+use metrics::Gauge;
+
+use super::definitions::{
+    CEILING_ROOM, CEILING_USED, OUTBOX_ENTRIES, PARTITION_EPOCH, PARTITION_OWNER,
+    PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH, REDIS_UP,
+};
+use super::families::{ByPartition, Family};
+
+/// Words for owners.
+const OWNERS: [&str; 3] = ["redis", "database", "none"];
+/// Words for states.
+const STATES: [&str; 4] = ["open", "recovering", "opening", "held"];
+
+/// The gauges of one partition.
+#[derive(Debug)]
+pub struct PartitionGauges {
+    /// Requests that wait or are under way.
+    pub queue_length: Gauge,
+    /// Largest share of a grant that a counter in use has taken.
+    pub ceiling_used: Gauge,
+    /// Numbers left below that counter's ceiling.
+    pub ceiling_room: Gauge,
+    /// Entries in all outboxes.
+    pub outbox_entries: Gauge,
+    /// The epoch.
+    pub epoch: Gauge,
+    /// Whether this node can issue.
+    pub serving: Gauge,
+    owner: Family<Gauge>,
+    state: Family<Gauge>,
+}
+
+impl PartitionGauges {
+    fn new(partition: &str) -> Self {
+        PartitionGauges {
+            queue_length: QUEUE_LENGTH.gauge(&[partition]),
+            ceiling_used: CEILING_USED.gauge(&[partition]),
+            ceiling_room: CEILING_ROOM.gauge(&[partition]),
+            outbox_entries: OUTBOX_ENTRIES.gauge(&[partition]),
+            epoch: PARTITION_EPOCH.gauge(&[partition]),
+            serving: PARTITION_SERVING.gauge(&[partition]),
+            owner: Family::new(OWNERS, |owner| PARTITION_OWNER.gauge(&[partition, owner])),
+            state: Family::new(STATES, |state| PARTITION_STATE.gauge(&[partition, state])),
+        }
+    }
+
+    /// Shows the standing of the partition in the ledger.
+    pub fn show(&self, epoch: u64, owner: &str, state: &str) {
+        self.epoch.set(epoch as f64);
+        self.owner.each(|word, gauge| gauge.set(f64::from(u8::from(word == owner))));
+        self.state.each(|word, gauge| gauge.set(f64::from(u8::from(word == state))));
+    }
+}
+
+/// Whether Redis takes scripts that write, of so many partitions that it may own.
+#[must_use]
+pub fn redis_gauges(partitions: u32) -> ByPartition<Gauge> {
+    ByPartition::new(partitions, |partition| REDIS_UP.gauge(&[partition]))
+}
+
+/// Gauges of so many partitions, that of gapless series included.
+#[must_use]
+pub fn partition_gauges(partitions: u32) -> ByPartition<PartitionGauges> {
+    ByPartition::new(partitions, PartitionGauges::new)
+}

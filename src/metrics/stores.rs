@@ -1,0 +1,133 @@
+//! What is counted at the stores themselves: calls to the ledger and to Redis.
+//!
+//! The rooms of the stores are opened before a service knows what it counts, and by commands that
+//! count nothing, so they look their handles up themselves.
+
+use std::time::Duration;
+
+use metrics::{Counter, Histogram};
+
+use super::definitions::{
+    GAP_VALUES, GAPS, LEDGER_CALL_SECONDS, LEDGER_ERRORS, LOCK_WAIT_SECONDS, REDIS_CALL_SECONDS,
+    REDIS_ERRORS,
+};
+use super::families::Family;
+
+/// Kinds of calls to the ledger.
+pub(super) const LEDGER_CALLS: [&str; 7] =
+    ["heartbeat", "append", "take", "seed", "raise", "replays", "other"];
+/// Why the ledger does not carry a call out.
+const LEDGER_REASONS: [&str; 5] = ["lock", "conflict", "connection", "fenced", "refused"];
+/// Why values will not be issued any more.
+const GAP_REASONS: [&str; 4] = ["discarded", "unaccounted", "collided", "before-import"];
+/// Verbs of scripts; those that only commands call share the last.
+const REDIS_VERBS: [&str; 11] = [
+    "issue",
+    "seed",
+    "raise",
+    "open",
+    "trim",
+    "bar",
+    "read_outbox",
+    "drop_outbox",
+    "settle",
+    "probe",
+    "other",
+];
+/// Why an answer of Redis cannot be used.
+const REDIS_REASONS: [&str; 4] = ["unknown", "not-executed", "broken", "garbled"];
+
+/// Calls to the ledger.
+#[derive(Debug)]
+pub struct LedgerMeter {
+    calls: Family<Histogram>,
+    errors: Family<Counter>,
+    lock_wait: Histogram,
+}
+
+impl LedgerMeter {
+    /// Looks the handles up.
+    #[must_use]
+    pub fn new() -> Self {
+        LedgerMeter {
+            calls: Family::new(LEDGER_CALLS, |call| LEDGER_CALL_SECONDS.histogram(&[call])),
+            errors: Family::new(LEDGER_REASONS, |reason| LEDGER_ERRORS.counter(&[reason])),
+            lock_wait: LOCK_WAIT_SECONDS.histogram(&[]),
+        }
+    }
+
+    /// Counts a call; `failure` says why it was not carried out.
+    pub fn count(&self, call: &str, took: Duration, failure: Option<&str>) {
+        self.calls.of(call).record(took);
+        if let Some(reason) = failure {
+            self.errors.of(reason).increment(1);
+        }
+    }
+
+    /// Counts the wait of a transaction for its locks, granted or not.
+    pub fn count_lock_wait(&self, waited: Duration) {
+        self.lock_wait.record(waited);
+    }
+}
+
+impl Default for LedgerMeter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Runs of values that went to the gap register.
+#[derive(Debug)]
+pub(super) struct GapMeter {
+    runs: Family<Counter>,
+    values: Family<Counter>,
+}
+
+impl GapMeter {
+    pub(super) fn new() -> Self {
+        GapMeter {
+            runs: Family::new(GAP_REASONS, |reason| GAPS.counter(&[reason])),
+            values: Family::new(GAP_REASONS, |reason| GAP_VALUES.counter(&[reason])),
+        }
+    }
+}
+
+/// Counts a run of so many values that goes to the gap register: rare enough to look the handles
+/// up each time.
+pub fn count_gap(reason: &'static str, values: u64) {
+    let meter = GapMeter::new();
+    meter.runs.of(reason).increment(1);
+    meter.values.of(reason).increment(values);
+}
+
+/// Script calls to Redis.
+#[derive(Debug)]
+pub struct RedisMeter {
+    calls: Family<Histogram>,
+    errors: Family<Counter>,
+}
+
+impl RedisMeter {
+    /// Looks the handles up.
+    #[must_use]
+    pub fn new() -> Self {
+        RedisMeter {
+            calls: Family::new(REDIS_VERBS, |verb| REDIS_CALL_SECONDS.histogram(&[verb])),
+            errors: Family::new(REDIS_REASONS, |reason| REDIS_ERRORS.counter(&[reason])),
+        }
+    }
+
+    /// Counts a call; `failure` says why its answer cannot be used.
+    pub fn count(&self, verb: &str, took: Duration, failure: Option<&str>) {
+        self.calls.of(verb).record(took);
+        if let Some(reason) = failure {
+            self.errors.of(reason).increment(1);
+        }
+    }
+}
+
+impl Default for RedisMeter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
