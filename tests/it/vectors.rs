@@ -28,9 +28,30 @@ fn files() -> Vec<Value> {
     paths.iter().map(read).collect()
 }
 
-/// Applies the example series and those of the vectors.
+/// Imports the tables that the files list, in their order.
+fn import(deployment: &Deployment, files: &[Value]) {
+    let imports = files.iter().filter_map(|file| file.get("imports")?.as_array()).flatten();
+    for import in imports {
+        let (table, of) = (import["table"].as_str().unwrap(), import["of"].as_str());
+        let header = if of.is_some() { "id,of_id,active" } else { "id,code,active" };
+        let fields = |row: &Value| -> Vec<String> {
+            row.as_array().unwrap().iter().map(|field| field.as_str().unwrap().into()).collect()
+        };
+        let rows = import["rows"].as_array().unwrap().iter().map(|row| fields(row).join(","));
+        let lines: Vec<String> = [header.to_owned()].into_iter().chain(rows).collect();
+        let file = deployment.path("rows.csv");
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        let file = file.display().to_string();
+        let mut command = vec!["reference", "import", &file, "--table", table, "--apply"];
+        command.extend(of.into_iter().flat_map(|of| ["--of", of]));
+        deployment.ok(&command);
+    }
+}
+
+/// Imports the tables, and applies the example series and those of the vectors.
 fn apply(deployment: &Deployment, files: &[Value]) {
     deployment.apply_examples();
+    import(deployment, files);
     let own = files.iter().filter_map(|file| file.get("series"));
     let own: Vec<&Value> = own.flat_map(|series| series.as_array().unwrap()).collect();
     let file = deployment.path("vectors.toml");
@@ -40,7 +61,17 @@ fn apply(deployment: &Deployment, files: &[Value]) {
 
 /// The request of a vector: where it goes, and its body.
 fn request(vector: &Value, index: usize) -> (String, Value) {
-    let fields = ["type", "project", "date", "phase", "context", "count"];
+    let fields = [
+        "type",
+        "type_id",
+        "project",
+        "project_id",
+        "date",
+        "phase",
+        "context",
+        "recipients",
+        "count",
+    ];
     let given = fields.iter().filter_map(|name| Some((*name, vector.get(name)?.clone())));
     let mut body: Map<String, Value> =
         given.map(|(name, value)| (name.to_owned(), value)).collect();

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::super::testing::{self, member};
 use super::super::*;
 
 /// A file: requests, and the series that they need beside the built-in ones.
@@ -16,6 +18,9 @@ use super::super::*;
 #[serde(deny_unknown_fields)]
 struct File {
     vectors: Vec<Vector>,
+    /// What is imported before the series are saved, in this order.
+    #[serde(default)]
+    imports: Vec<Import>,
     /// Whether every number of the file shows what its counter counts by.
     #[serde(default)]
     leads_back: bool,
@@ -23,6 +28,15 @@ struct File {
     series: Vec<SeriesDefinition>,
     #[serde(default)]
     expressions: Vec<Written>,
+}
+
+/// Rows of one table, `id, code, active`; or memberships of its rows, `id, of_id, active`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Import {
+    table: String,
+    of: Option<String>,
+    rows: Vec<[String; 3]>,
 }
 
 /// A series of the file as a rule expression.
@@ -39,13 +53,17 @@ struct Written {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vector {
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type")]
     type_code: String,
+    type_id: Option<String>,
     project: Option<String>,
+    project_id: Option<String>,
     date: Option<String>,
     phase: Option<String>,
     #[serde(default)]
     context: BTreeMap<String, String>,
+    #[serde(default)]
+    recipients: Vec<Recipient>,
     /// How many numbers are taken; `number` is the last of them.
     #[serde(default = "one")]
     count: u64,
@@ -68,11 +86,13 @@ impl Vector {
     pub(super) fn inputs(&self) -> Inputs {
         Inputs {
             type_code: self.type_code.clone(),
+            type_id: self.type_id.clone(),
             project: self.project.clone(),
+            project_id: self.project_id.clone(),
             date: self.date.clone(),
             phase: self.phase.clone(),
             context: self.context.clone(),
-            ..Inputs::default()
+            recipients: self.recipients.clone(),
         }
     }
 }
@@ -90,6 +110,28 @@ fn files() -> Vec<(String, File)> {
     let mut files: Vec<_> = entries.map(read).collect();
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     files
+}
+
+/// What the ledger has after all imports.
+fn reference(files: &[(String, File)]) -> Arc<ReferenceData> {
+    let mut rows: BTreeMap<(String, String), ReferenceRow> = BTreeMap::new();
+    let mut memberships = Vec::new();
+    for Import { table, of, rows: imported } in files.iter().flat_map(|(_, file)| &file.imports) {
+        for [id, other, active] in imported {
+            let active = active == "true";
+            if let Some(of) = of {
+                let group = (of.as_str(), other.as_str());
+                memberships.push(Membership { active, ..member((table, id), group) });
+                continue;
+            }
+            let row = testing::reference(table, id, other, active);
+            let before = rows.insert((table.clone(), id.clone()), row.clone());
+            let former = before.into_iter().flat_map(|row| [row.former_codes, vec![row.code]]);
+            let former_codes = former.flatten().collect();
+            rows.insert((table.clone(), id.clone()), ReferenceRow { former_codes, ..row });
+        }
+    }
+    Arc::new(ReferenceData::new(rows.into_values(), memberships))
 }
 
 /// Takes from counters that are kept in a map.
@@ -154,9 +196,12 @@ fn every_vector_comes_out_exactly_and_is_read_back() {
     let own = files.iter().flat_map(|(_, file)| file.series.clone());
     let definitions: Vec<SeriesDefinition> = builtin_series().into_iter().chain(own).collect();
     check_rules(&definitions).unwrap();
+    let reference = reference(&files);
     let compile = |definition: SeriesDefinition| {
         let code = definition.code.clone();
-        Series::compile(definition).unwrap_or_else(|error| panic!("{code}: {error}"))
+        let compiled = Series::compile(definition);
+        let series = compiled.unwrap_or_else(|error| panic!("{code}: {error}"));
+        series.with_reference(Arc::clone(&reference))
     };
     let series = definitions.into_iter().map(compile).collect();
     let mut counters = Counters::of(series);

@@ -334,13 +334,16 @@ fn what_is_proved_has_no_collision_whatever_is_renamed() {
 fn two_series_that_are_proved_share_no_number_whatever_is_renamed() {
     let tally = Tally::default();
     let world = (scope(), codes(), known(), any::<Members>());
-    let plans = (plan(), plan(), plan(), prop::bool::weighted(0.8), world);
-    let run = runner().run(&plans, |(one, mut two, three, alike, world)| {
+    let meet = (prop::bool::weighted(0.8), any::<prop::sample::Index>(), "[-1]?");
+    let plans = (plan(), plan(), plan(), meet, world);
+    let run = runner().run(&plans, |(one, mut two, three, (alike, at, more), world)| {
         let (scope, codes, known, members) = world;
         let data = known.data(&codes);
         let series = |code: &str, plan: &Plan| bound(&plan.series(code, &codes, &scope), &data);
-        // The texts of the first two meet.
+        // The texts of the first two meet, or nearly so.
         two.parts.clone_from(&one.parts);
+        let more = ["", "-", "1"].into_iter().find(|text| *text == more);
+        two.parts.insert(at.index(one.parts.len() + 1), more.unwrap_or_default());
         if alike {
             two.tables = one.tables;
         }
