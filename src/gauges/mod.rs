@@ -10,7 +10,7 @@ mod fullest;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocator::{Allocator, Context};
+use crate::allocator::{Allocator, Context, Room};
 use crate::ledger::{Owner, Partition, PartitionState};
 use crate::metrics::{
     ByPartition, Gauge, Metrics, PartitionGauges, partition_gauges, redis_gauges,
