@@ -10,6 +10,7 @@ pub(super) const SEARCH_TIME: Duration = Duration::from_secs(660);
 pub(super) enum Patience {
     /// A few statements.
     Call,
-    /// Statements that may search through all values of a counter.
+    /// Statements that may search through all values of a counter, and a change of series, which is
+    /// proved between its statements.
     Search,
 }

@@ -9,6 +9,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::definition::HIDDEN_SERIAL;
 use super::error::excerpt;
+use super::field::{at, check_chars, check_count, check_text, syntax};
 use super::mask::SERIALS_MAX;
 use super::period::FiscalYear;
 use super::reference::check_references;
@@ -18,7 +19,7 @@ use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
 use super::template_error::{FieldFlaw, TemplateError};
-use super::text::{flaw_of_literal, normalise};
+use super::text::normalise;
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
@@ -98,51 +99,6 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
         reference,
         served,
     })
-}
-
-/// A flaw of a field, as the result of any check.
-pub(super) fn at<T>(field: &str, flaw: FieldFlaw) -> Result<T, TemplateError> {
-    Err(TemplateError::at_field(field, flaw))
-}
-
-/// A value outside the syntax of its field.
-pub(super) fn syntax<T>(
-    field: &str,
-    value: &str,
-    expected: &'static str,
-) -> Result<T, TemplateError> {
-    at(field, FieldFlaw::Syntax { value: excerpt(value), expected })
-}
-
-/// An upper bound: nothing in a definition is unbounded.
-fn check_count(
-    field: &str,
-    found: usize,
-    most: usize,
-    what: &'static str,
-) -> Result<(), TemplateError> {
-    if found > most {
-        return at(field, FieldFlaw::TooMany { found, most, what });
-    }
-    Ok(())
-}
-
-/// Length, at least one character.
-fn check_chars(field: &str, text: &str, most: usize) -> Result<(), TemplateError> {
-    if text.is_empty() {
-        return at(field, FieldFlaw::Empty { what: "character" });
-    }
-    check_count(field, text.chars().count(), most, "characters")
-}
-
-/// Text that a number may show, or that is compared with what a number shows.
-fn check_text(field: &str, text: &str, most: usize) -> Result<(), TemplateError> {
-    check_chars(field, text, most)?;
-    if flaw_of_literal(text).is_some() || text.trim() != text {
-        let expected = "printable text in Unicode normal form C, no blanks at the ends";
-        return syntax(field, text, expected);
-    }
-    Ok(())
 }
 
 /// Code, names, description and prefix.

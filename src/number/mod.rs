@@ -13,6 +13,7 @@ mod draft;
 mod error;
 mod exchange;
 mod expression;
+mod field;
 mod figure;
 mod key;
 mod lexer;

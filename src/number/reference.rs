@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use thiserror::Error;
 
 use super::SeriesDefinition;
-use super::compile::{at, syntax};
 use super::draft::ABSENT;
 use super::error::excerpt;
+use super::field::{at, syntax};
 use super::served::ORIGINATORS;
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::normalise;

@@ -22,6 +22,7 @@ mod restored;
 mod seed;
 mod series;
 mod setup;
+mod succession;
 mod take;
 mod versions;
 
@@ -117,18 +118,18 @@ impl Ledger for Engine {
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => series::save(&store, changes, Saving::Save))
+        search!(self, store => series::save(&store, changes, Saving::Save))
     }
 
     async fn try_series(
         &self,
         changes: &[SeriesChange],
     ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => series::save(&store, changes, Saving::DryRun))
+        search!(self, store => series::save(&store, changes, Saving::DryRun))
     }
 
     async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
-        call!(self, store => series::set_activity(&store, change))
+        search!(self, store => series::set_activity(&store, change))
     }
 
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {

@@ -96,16 +96,23 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
     .bind(i32::from(row.active))
     .execute(&mut *conn)
     .await?;
-    // A row that takes a former code back has it already.
-    sqlx::query(
+    // A row that takes a former code back has it already. The plan saw to it that no other row has:
+    // numbers are proved to differ because a code keeps its row, so the table is asked once more.
+    let written = sqlx::query(
         "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3) \
-         on conflict do nothing",
+         on conflict (table_name, code) do update set reference_id = excluded.reference_id \
+         where reference_code.reference_id = excluded.reference_id",
     )
     .bind(&row.table)
     .bind(&row.code)
     .bind(&row.id)
     .execute(conn)
     .await?;
+    if written.rows_affected() == 0 {
+        let ReferenceRow { table, id, code, .. } = row;
+        let why = format!("code {code:?} of {table} belongs to another id than {id} for ever");
+        return Err(LedgerError::Refused(why));
+    }
     Ok(())
 }
 

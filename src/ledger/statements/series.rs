@@ -5,8 +5,9 @@
 use serde_json::json;
 
 use super::proving::{Proved, Question};
+use super::succession::must_take_over_nothing;
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, Store, Transaction, chronology, commit, reference};
+use super::{Conn, Store, Transaction, chronology, commit};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
 use crate::ledger::{
     ActivityChange, Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion,
@@ -324,30 +325,6 @@ async fn must_repeat_nothing(
             version: earlier.version,
             why,
         })?;
-    }
-    Ok(())
-}
-
-/// Refuses a series that would begin anew with numbers that another one has issued and shows no
-/// longer, being deactivated or changed. What two active series could both show is another check's.
-async fn must_take_over_nothing(
-    conn: &mut Conn,
-    version: &SeriesVersion,
-) -> Result<(), LedgerError> {
-    let others = versions::of_used_others(conn, version.series_id).await?;
-    if others.is_empty() {
-        return Ok(());
-    }
-    let reference = reference::read(conn).await?;
-    for other in others {
-        if number::takes_over(&other.definition, &version.definition, &reference) {
-            let refusal = SeriesRefusal::TakesOver {
-                code: version.definition.code.clone(),
-                other: other.definition.code,
-                version: other.version,
-            };
-            return Err(refusal.into());
-        }
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Which requests of one uniqueness scope two series may both be asked (R2.9). Where there are none,
-//! it does no harm that the two can show one text.
+//! Which requests of one uniqueness scope two series may both be asked (R2.9). Where there are
+//! none, it does no harm that the two can show one text.
 //!
 //! Looks at lists and ranks, not at requests. Of tables it builds on one thing alone: a code that
 //! has a row keeps it for ever. A code without a row may become that of any, and a request may be

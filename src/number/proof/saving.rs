@@ -36,8 +36,9 @@ pub enum ProofError {
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them, with the reference data of now. Each series answers for itself: one that accepts an ambiguity may be saved beside
-/// another, but that one is refused when it is saved again, unless it accepts it too.
+/// among them, with the reference data of now. Each series answers for itself: one that accepts an
+/// ambiguity may be saved beside another, but that one is refused when it is saved again, unless it
+/// accepts it too.
 ///
 /// # Errors
 /// See [`ProofError`].

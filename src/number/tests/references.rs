@@ -130,6 +130,38 @@ fn none_is_0_in_text_and_counter() {
 }
 
 #[test]
+fn an_originator_is_one_whatever_a_series_calls_it() {
+    let any = with(rows(), |_| ());
+    let named = with(rows(), |definition| {
+        let originator = definition.variables.remove("ORIGINATOR").unwrap();
+        definition.variables.insert("ORG_CODE".into(), originator);
+        definition.template = definition.template.replace("ORIGINATOR", "ORG_CODE");
+        definition.serials[0].counter[1] = "ORG_CODE".into();
+        definition.serves.projects = vec!["LCBP3-C2".into()];
+    });
+    // By code or by id, the project that follows from it is that of the second series.
+    for originator in [("ORIGINATOR", "คคง."), ("originator_id", "22"), ("org_id", "22")] {
+        let request = inputs("T", "", "2025-12-02", &[originator, ("RECIPIENT", "สคฉ.3")]);
+        assert_eq!(choose([&any, &named], &request), Ok(1), "{originator:?}");
+    }
+}
+
+#[test]
+fn a_project_that_follows_from_a_default_is_one_that_the_series_serves() {
+    let series = with(rows(), |definition| {
+        let mut originator = definition.variables["ORIGINATOR"].clone();
+        definition.variables.insert("ORG_CODE".into(), originator.clone());
+        (originator.required, originator.default) = (false, Some("คคง.".into()));
+        definition.variables.insert("ORIGINATOR".into(), originator);
+        definition.serves.projects = vec!["LCBP3".into()];
+    });
+    let request = inputs("T", "", "2025-12-02", &[("ORG_CODE", "คคง."), ("RECIPIENT", "สคฉ.3")]);
+    let refused = draft(&series, &request).unwrap_err();
+    assert_eq!((refused.slug(), &*refused.field()), ("invalid-field", "project"));
+    assert!(refused.to_string().contains("LCBP3-C2, not served; name it"), "{refused}");
+}
+
+#[test]
 fn a_renamed_code_goes_on_with_its_counter_and_its_former_code_still_means_it() {
     let mut renamed = rows();
     let at = renamed.iter().position(|row| row.code == "คคง.").unwrap();

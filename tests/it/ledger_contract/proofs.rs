@@ -4,6 +4,7 @@ use numerator::ledger::{ActivityChange, LedgerError, SeriesRefusal};
 use numerator::number::{Ambiguity, Reset};
 use serde_json::json;
 
+use super::references::{of_rows, row};
 use super::setup::change;
 use super::world::{NOW_US, World};
 
@@ -78,4 +79,24 @@ pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) 
     yearly.definition.template = "{YEAR}-{SEQ:3}".into();
     ledger.apply_series(&[yearly]).await.unwrap();
     assert_eq!(accepted().await.len(), 1);
+}
+
+pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world: World) {
+    let ledger = &world.ledger;
+    let of = |code: &str| {
+        let mut change = change(code, "{SEQ:3}");
+        change.definition.references.type_code = Some("types".into());
+        change.definition.unique_within = vec!["type".into()];
+        change
+    };
+    let both = [of("T"), of("U")];
+    let error = ambiguity(ledger.apply_series(&both).await).to_string();
+    assert!(error.contains("the codes T, U: import these first"), "{error}");
+    let rows = [row("1", "T", true), row("2", "U", true)];
+    ledger.apply_reference(&of_rows("types", &rows)).await.unwrap();
+    ledger.apply_series(&both).await.unwrap();
+    // One that takes any other type of the table meets neither of them, whatever is renamed.
+    let mut default = of("V");
+    default.definition.serves.default = true;
+    ledger.apply_series(&[default]).await.unwrap();
 }

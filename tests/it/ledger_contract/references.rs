@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::world::{NOW_US, World, seed};
 
-fn row(id: &str, code: &str, active: bool) -> ReferenceRow {
+pub(super) fn row(id: &str, code: &str, active: bool) -> ReferenceRow {
     let (table, name) = (String::new(), format!("name of {id}"));
     let (id, code) = (id.to_owned(), code.to_owned());
     ReferenceRow { table, id, code, name, active, former_codes: Vec::new() }
 }
 
-fn of_rows(table: &str, rows: &[ReferenceRow]) -> ReferenceChange {
+pub(super) fn of_rows(table: &str, rows: &[ReferenceRow]) -> ReferenceChange {
     let (table, rows) = (table.to_owned(), rows.to_vec());
     let (changed_by, reason) = ("me".to_owned(), "because".to_owned());
     let memberships = Vec::new();
@@ -154,7 +154,7 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
     let change = |table: Option<&str>, name: &str| {
         let mut definition: SeriesDefinition = serde_json::from_value(json!({
             "code": "A", "name": name, "serves": {"types": ["A"]}, "template": "{SEQ:3}",
-            "serials": [{"counter": ["project"]}],
+            "serials": [{"counter": ["project"]}], "unique_within": ["project"],
         }))
         .unwrap();
         definition.references.project = table.map(str::to_owned);

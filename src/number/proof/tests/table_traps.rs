@@ -1,6 +1,7 @@
 //! Traps of series that refer to tables: what a renaming or a new row would make collide.
 
 use std::path::Path;
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use super::super::super::testing::{definition, reference};
@@ -59,7 +60,7 @@ fn a_code_of_a_table_may_be_any_text() {
     });
     assert_eq!(proved(&[plain(&listed)], &Arc::default()), Ok(()));
     for data in [Arc::default(), types(&[("1", &["T"]), ("2", &["U"])])] {
-        assert!(refusal(&[listed.clone()], &data).contains("{CORR_TYPE}"));
+        assert!(refusal(from_ref(&listed), &data).contains("{CORR_TYPE}"));
     }
     let project = tabled("a", |definition| {
         definition.template = "{PROJECT}{A}-{SEQ:3}".into();
@@ -79,7 +80,7 @@ fn a_project_of_the_scope_may_be_shown_by_another_code_tomorrow() {
     });
     assert_eq!(proved(&[plain(&alone)], &Arc::default()), Ok(()));
     // `P-1` and `2`; then the project is `P`, and `1-2`.
-    refusal(&[alone.clone()], &Arc::default());
+    refusal(from_ref(&alone), &Arc::default());
     let mut bounded = alone;
     bounded.variables.get_mut("A").expect("declared").excluded = Some("-".into());
     assert_eq!(proved(&[bounded], &Arc::default()), Ok(()), "read from the right");
@@ -92,7 +93,7 @@ fn a_project_of_the_scope_may_be_shown_by_another_code_tomorrow() {
         })
     };
     let two = [series("a", "{PROJECT}-{SEQ:3}", "T"), series("b", "{PROJECT}X-{SEQ:3}", "U")];
-    assert_eq!(proved(&two.each_ref().map(|one| plain(one)), &Arc::default()), Ok(()));
+    assert_eq!(proved(&two.each_ref().map(plain), &Arc::default()), Ok(()));
     // `PX` in the one; renamed to `P`, and `PX` in the other.
     refusal(&two, &types(&[("1", &["T"]), ("2", &["U"])]));
 }
@@ -104,7 +105,7 @@ fn a_default_takes_types_that_it_does_not_list() {
         definition.serials[0].counter = strings(&["type"]);
     });
     assert_eq!(proved(&[plain(&default)], &Arc::default()), Ok(()), "one type");
-    let error = refusal(&[default.clone()], &Arc::default());
+    let error = refusal(from_ref(&default), &Arc::default());
     assert!(error.contains("type \"T\"") && error.contains("type \"TYPE-1\""), "{error}");
     assert!(error.contains("serial SEQ counts by type, which the number does not show"), "{error}");
     let mut scoped = default;
