@@ -1,5 +1,5 @@
-//! The files of `deploy/` and the program agree: settings, paths, waits. `scripts/check-deploy` asks
-//! the programs that read these files.
+//! The files of `deploy/` and the program agree: settings, paths, waits. The programs that read the
+//! files are asked by `scripts/check-deploy`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
