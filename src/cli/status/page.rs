@@ -32,7 +32,7 @@ enum Mood {
 
 impl Line {
     /// A page of one sentence: nothing else is known.
-    pub(super) fn trouble(text: String) -> Self {
+    pub(super) fn trouble(text: &str) -> Self {
         Line { text: text.replace('\n', " "), mood: Mood::Bad }
     }
 

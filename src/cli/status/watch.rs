@@ -47,7 +47,7 @@ pub(super) async fn watch(
         let lines = tokio::select! {
             looked = look => match looked? {
                 Ok(status) => status.lines(),
-                Err(error) => vec![Line::trouble(format!("{error:#}"))],
+                Err(error) => vec![Line::trouble(&format!("{error:#}"))],
             },
             _ = &mut end => return Ok(()),
         };
