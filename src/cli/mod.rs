@@ -16,6 +16,7 @@ mod output;
 pub mod parse;
 mod periods;
 pub mod preview;
+pub mod ready;
 pub mod reconcile;
 pub mod reference;
 mod restored;
@@ -57,6 +58,8 @@ pub struct Cli {
 pub enum Command {
     /// Answer requests over HTTP until SIGTERM or SIGINT
     Serve,
+    /// Ask the service at `http.listen` whether numbers can be issued
+    Ready,
     /// Take a number and print it
     Next(next::NextArgs),
     /// Print the number that would come next; takes nothing
@@ -119,6 +122,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
     match command {
         Command::Serve => serve::run(&settings.load()?).await,
+        Command::Ready => ready::run(&settings.prepare("warn")?).await,
         Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
         Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,

@@ -3,6 +3,9 @@
 
 mod answer;
 mod page;
+mod watch;
+
+use std::io::{IsTerminal as _, stdout};
 
 use clap::Args;
 
@@ -26,45 +29,73 @@ pub struct StatusArgs {
     /// How many counters with the least room below their ceiling to list
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub ceilings: u32,
+    /// Show the page again and again until Ctrl-C, every 2s where no period is given
+    #[arg(
+        long,
+        value_name = "PERIOD",
+        num_args = 0..=1,
+        default_missing_value = "2s",
+        value_parser = watch::period,
+        conflicts_with = "json"
+    )]
+    pub watch: Option<DurationText>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Prints the status.
+/// Prints the status, once or until Ctrl-C.
 ///
 /// # Errors
-/// A ledger that cannot be reached.
+/// A ledger that cannot be reached; while it is watched, only at the beginning.
 pub async fn run(settings: &Settings, args: &StatusArgs) -> anyhow::Result<()> {
     let stores = open_stores(settings).await?;
+    let outcome = match args.watch {
+        Some(period) => watch::watch(settings, &stores, args, period.0).await,
+        None => gather(settings, &stores, args).await.and_then(|status| tell(&status, args)),
+    };
+    stores.close().await;
+    outcome
+}
+
+/// Prints it once.
+fn tell(status: &StatusAnswer, args: &StatusArgs) -> anyhow::Result<()> {
+    if args.json {
+        print_json(status)?;
+    } else {
+        let with_colours = watch::with_colours(stdout().is_terminal());
+        print(status.lines().iter().map(|line| line.show(with_colours)))?;
+    }
+    Ok(())
+}
+
+/// Looks at everything once.
+async fn gather(
+    settings: &Settings,
+    stores: &Stores,
+    args: &StatusArgs,
+) -> anyhow::Result<StatusAnswer> {
     let patience = args.patience.map_or(settings.allocator.node_ttl, |patience| patience.0);
     let nodes = observe(&stores.ledger, patience).await?;
     let identities: Vec<NodeId> = nodes.iter().map(|seen| seen.node.node_id).collect();
     let mut partitions = Vec::new();
     let mut trouble = None;
     for row in stores.ledger.partitions().await? {
-        let redis = ask_redis(&stores, &row, &identities, &mut trouble).await;
+        let redis = ask_redis(stores, &row, &identities, &mut trouble).await;
         partitions.push(PartitionAnswer::of(row, redis));
     }
     let checkups = match &stores.redis {
         Some(redis) => redis.check_up().await,
         None => Vec::new(),
     };
-    let status = StatusAnswer {
+    Ok(StatusAnswer {
         engine: stores.ledger.engine(),
         redis_servers: checkups.into_iter().map(ServerAnswer::of).collect(),
         partitions,
         nodes: nodes.into_iter().map(NodeAnswer::of).collect(),
-        ceilings: tightest(&stores, args.ceilings).await?,
+        ceilings: tightest(stores, args.ceilings).await?,
         totals: stores.ledger.totals().await?,
-    };
-    stores.close().await;
-    if args.json {
-        print_json(&status)?;
-    } else {
-        print(status.lines())?;
-    }
-    Ok(())
+    })
 }
 
 async fn tightest(stores: &Stores, limit: u32) -> anyhow::Result<Vec<CeilingAnswer>> {

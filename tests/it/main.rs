@@ -4,6 +4,7 @@
 mod api;
 mod commands;
 mod configs;
+mod deploy;
 mod deployment;
 mod documents;
 mod faults;

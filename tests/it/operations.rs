@@ -6,6 +6,7 @@ mod fallbacks;
 mod gaps;
 mod looks;
 mod reconciles;
+mod watching;
 
 use harness::load::Running;
 use harness::service::Service;

@@ -1,106 +1,261 @@
-//! What `status` found, for people: tables, and sentences for what needs attention.
+//! What `status` found, for people: one sentence first, tables, and sentences for what needs
+//! attention. Rows that say the same of neighbouring partitions are one.
 
 use std::collections::BTreeMap;
 
+use comfy_table::Table;
+
 use super::super::words;
-use super::answer::{RedisAnswer, StatusAnswer};
+use super::answer::{NodeAnswer, PartitionAnswer, RedisAnswer, StatusAnswer};
 use crate::ledger::Totals;
 
+/// One line of the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    text: String,
+    mood: Mood,
+}
+
+/// How a line is shown where colours are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mood {
+    Plain,
+    /// The head of a table.
+    Head,
+    /// All is well.
+    Good,
+    /// Somebody should look.
+    Warning,
+    /// Numbers are not issued, or nobody knows.
+    Bad,
+}
+
+impl Line {
+    /// A page of one sentence: nothing else is known.
+    pub(super) fn trouble(text: &str) -> Self {
+        Line { text: text.replace('\n', " "), mood: Mood::Bad }
+    }
+
+    /// The line as it is printed.
+    pub(super) fn show(&self, with_colours: bool) -> String {
+        let code = match self.mood {
+            Mood::Plain => "",
+            Mood::Head => "1",
+            Mood::Good => "32",
+            Mood::Warning => "33",
+            Mood::Bad => "31",
+        };
+        if with_colours && !code.is_empty() {
+            format!("\u{1b}[{code}m{}\u{1b}[0m", self.text)
+        } else {
+            self.text.clone()
+        }
+    }
+}
+
+/// A table in the making, with the mood of each row.
+struct Rows {
+    table: Table,
+    moods: Vec<Mood>,
+}
+
+impl Rows {
+    fn new<const N: usize>(header: [&str; N]) -> Self {
+        Rows { table: words::table(header), moods: vec![Mood::Head] }
+    }
+
+    fn add<const N: usize>(&mut self, mood: Mood, row: [String; N]) {
+        // A cause may hold anything, and a row is one line.
+        self.table.add_row(row.map(|cell| cell.replace(['\n', '\r'], " ")));
+        self.moods.push(mood);
+    }
+
+    fn lines(self) -> impl Iterator<Item = Line> {
+        let text = self.table.to_string();
+        let rows: Vec<String> = text.lines().map(|row| row.trim_end().to_owned()).collect();
+        rows.into_iter().zip(self.moods).map(|(text, mood)| Line { text, mood })
+    }
+}
+
 impl StatusAnswer {
-    /// The same for people.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// The page.
+    pub(super) fn lines(&self) -> Vec<Line> {
         let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
+        let mood = if collisions > 0 { Mood::Bad } else { Mood::Plain };
+        let text = format!(
+            "journal {journal}  revisions {revisions}  gaps {gaps}  collisions {collisions}  \
+             rejected {rejected}"
+        );
         let mut lines = vec![
-            format!("ledger {}", self.engine),
-            format!(
-                "journal {journal}  revisions {revisions}  gaps {gaps}  collisions {collisions}  \
-                 rejected {rejected}"
-            ),
+            self.verdict(),
+            Line { text: format!("ledger {}", self.engine), mood: Mood::Plain },
+            Line { text, mood },
         ];
-        let header =
-            ["partition", "epoch", "state", "owner", "wanted", "closed before", "redis", "cause"];
-        let mut partitions = words::table(header);
-        for row in &self.partitions {
-            partitions.add_row([
-                row.partition.to_string(),
-                row.epoch.to_string(),
-                row.state.into(),
-                row.owner.into(),
-                row.wanted.into(),
-                row.last_closing.unwrap_or("-").into(),
-                row.redis.as_ref().map_or("-", RedisAnswer::word).into(),
-                row.cause.clone(),
-            ]);
-        }
-        lines.push(partitions.to_string());
+        lines.extend(self.partition_rows().lines());
         lines.extend(self.troubles());
-        let mut nodes = words::table(["node", "label", "version", "beat", "state", "outboxes"]);
-        let outboxes = self.outboxes();
-        for row in &self.nodes {
-            nodes.add_row([
-                row.node_id.clone(),
-                row.label.clone(),
-                row.version.clone(),
-                row.beat.to_string(),
-                if row.alive { "alive" } else { "silent" }.into(),
-                outboxes.get(row.node_id.as_str()).cloned().unwrap_or_default(),
-            ]);
-        }
-        lines.push(nodes.to_string());
+        lines.extend(self.node_rows().lines());
         if !self.ceilings.is_empty() {
-            let mut ceilings = words::table(["counter", "key", "taken", "ceiling", "room"]);
-            for row in &self.ceilings {
-                ceilings.add_row([
-                    row.counter_id.to_string(),
-                    row.counter_key.clone(),
-                    row.taken.to_string(),
-                    row.ceiling.to_string(),
-                    row.room.to_string(),
-                ]);
-            }
-            lines.push(ceilings.to_string());
+            lines.extend(self.ceiling_rows().lines());
         }
         lines
     }
 
+    /// The whole in a sentence.
+    fn verdict(&self) -> Line {
+        let count = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
+        let silent = self.nodes.iter().filter(|node| !node.alive).count();
+        let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
+        let found = [
+            (Mood::Bad, count(Mood::Bad), "partitions that issue nothing"),
+            (Mood::Warning, count(Mood::Warning), "partitions that are not as they should be"),
+            (Mood::Warning, silent, "silent nodes"),
+            (Mood::Warning, hazards, "hazards of redis"),
+        ];
+        let found = found.into_iter().filter(|(_, count, _)| *count > 0);
+        let mood = found.clone().map(|(mood, ..)| mood).max().unwrap_or(Mood::Good);
+        let parts: Vec<_> = found.map(|(_, count, what)| format!("{count} {what}")).collect();
+        let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
+        Line { text, mood }
+    }
+
+    fn mood(&self, row: &PartitionAnswer) -> Mood {
+        // The last partition, of gapless series, belongs to the database for good.
+        let is_gapless = self.partitions.last().is_some_and(|last| last.partition == row.partition);
+        let should_be_redis = row.redis.is_some() && row.wanted == "auto" && !is_gapless;
+        match row.state {
+            "held" => Mood::Bad,
+            // Nobody has asked it for a number yet.
+            "recovering" if row.owner == "none" && row.epoch == 0 => Mood::Plain,
+            "open" if row.redis.as_ref().is_some_and(|redis| redis.trouble.is_some()) => {
+                Mood::Warning
+            }
+            "open" if should_be_redis && row.owner != "redis" => Mood::Warning,
+            "open" => Mood::Plain,
+            _ => Mood::Warning,
+        }
+    }
+
+    fn partition_rows(&self) -> Rows {
+        let mut rows = Rows::new([
+            "partition",
+            "epoch",
+            "state",
+            "owner",
+            "wanted",
+            "closed before",
+            "redis",
+            "cause",
+        ]);
+        for alike in self
+            .partitions
+            .chunk_by(|one, next| cells(one) == cells(next) && self.mood(one) == self.mood(next))
+        {
+            let (first, last) = (&alike[0], &alike[alike.len() - 1]);
+            let name = match alike.len() {
+                1 => first.partition.to_string(),
+                _ => format!("{} to {}", first.partition, last.partition),
+            };
+            let [epoch, state, owner, wanted, closing, redis, cause] = cells(first);
+            let row = [name, epoch, state, owner, wanted, closing, redis, cause];
+            rows.add(self.mood(first), row);
+        }
+        rows
+    }
+
+    fn node_rows(&self) -> Rows {
+        let mut rows =
+            Rows::new(["node", "label", "version", "beat", "state", "outboxes", "oldest"]);
+        let outboxes = self.outboxes();
+        for NodeAnswer { node_id, label, version, beat, alive, .. } in &self.nodes {
+            let (entries, lag_ms) = outboxes.get(node_id.as_str()).cloned().unwrap_or_default();
+            rows.add(
+                if *alive { Mood::Plain } else { Mood::Warning },
+                [
+                    node_id.clone(),
+                    label.clone(),
+                    version.clone(),
+                    beat.to_string(),
+                    if *alive { "alive" } else { "silent" }.into(),
+                    entries,
+                    lag_ms.map_or(String::new(), |ms| format!("{ms} ms")),
+                ],
+            );
+        }
+        rows
+    }
+
+    fn ceiling_rows(&self) -> Rows {
+        let mut rows = Rows::new(["counter", "key", "taken", "ceiling", "room"]);
+        for row in &self.ceilings {
+            let [counter, taken, ceiling] = [row.counter_id, row.taken, row.ceiling];
+            rows.add(
+                Mood::Plain,
+                [
+                    counter.to_string(),
+                    row.counter_key.clone(),
+                    taken.to_string(),
+                    ceiling.to_string(),
+                    row.room.to_string(),
+                ],
+            );
+        }
+        rows
+    }
+
     /// What Redis is in trouble with, each sentence once, with its partitions; and how its servers
     /// are set up, where that is dangerous.
-    fn troubles(&self) -> Vec<String> {
+    fn troubles(&self) -> Vec<Line> {
         let mut troubles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for row in &self.partitions {
             if let Some(trouble) = row.redis.as_ref().and_then(|redis| redis.trouble.as_deref()) {
                 troubles.entry(trouble).or_default().push(row.partition.to_string());
             }
         }
-        let line = |(trouble, partitions): (&str, Vec<String>)| {
-            format!("partitions {}: {trouble}", partitions.join(", "))
+        let line = |(trouble, partitions): (&str, Vec<String>)| Line {
+            text: format!("partitions {}: {trouble}", partitions.join(", ")),
+            mood: Mood::Warning,
         };
-        let mut lines: Vec<String> = troubles.into_iter().map(line).collect();
+        let mut lines: Vec<Line> = troubles.into_iter().map(line).collect();
         for server in &self.redis_servers {
             let name = &server.server;
-            lines.extend(
-                server.hazards.iter().map(|hazard| {
-                    format!("redis {name}: {}; cure: {}", hazard.meaning, hazard.cure)
-                }),
-            );
-            let unchecked = server.unchecked.iter();
-            lines.extend(unchecked.map(|why| format!("redis {name}: not checked: {why}")));
+            lines.extend(server.hazards.iter().map(|hazard| Line {
+                text: format!("redis {name}: {}; cure: {}", hazard.meaning, hazard.cure),
+                mood: Mood::Warning,
+            }));
+            lines.extend(server.unchecked.iter().map(|why| Line {
+                text: format!("redis {name}: not checked: {why}"),
+                mood: Mood::Plain,
+            }));
         }
         lines
     }
 
-    /// Per node what lies in its outboxes: entries and partition.
-    fn outboxes(&self) -> BTreeMap<&str, String> {
-        let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    /// Per node what lies in its outboxes: entries and partition, and the age of the oldest.
+    fn outboxes(&self) -> BTreeMap<&str, (String, Option<u64>)> {
+        let mut found: BTreeMap<&str, (String, Option<u64>)> = BTreeMap::new();
         for row in &self.partitions {
             for outbox in row.redis.iter().flat_map(|redis| &redis.outboxes) {
-                let text = texts.entry(&outbox.node_id).or_default();
+                let (text, lag_ms) = found.entry(&outbox.node_id).or_default();
                 let gap = if text.is_empty() { "" } else { ", " };
                 text.push_str(&format!("{gap}{} in {}", outbox.entries, row.partition));
+                *lag_ms = (*lag_ms).max(outbox.lag_ms);
             }
         }
-        texts
+        found
     }
+}
+
+/// What the page tells of a partition besides its number.
+fn cells(row: &PartitionAnswer) -> [String; 7] {
+    [
+        row.epoch.to_string(),
+        row.state.into(),
+        row.owner.into(),
+        row.wanted.into(),
+        row.last_closing.unwrap_or("-").into(),
+        row.redis.as_ref().map_or("-", RedisAnswer::word).into(),
+        row.cause.clone(),
+    ]
 }
 
 impl RedisAnswer {
@@ -111,5 +266,66 @@ impl RedisAnswer {
             None if self.trouble.is_some() => "unknown",
             None => "-",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(partition: u32, state: &'static str, owner: &'static str) -> PartitionAnswer {
+        PartitionAnswer {
+            partition,
+            epoch: 1,
+            state,
+            owner,
+            incarnation: None,
+            wanted: "auto",
+            last_closing: Some("exact"),
+            last_ceiling_epoch: 0,
+            cause: "first\nuse".into(),
+            changed_at: String::new(),
+            redis: Some(RedisAnswer { agrees: None, trouble: None, outboxes: Vec::new() }),
+        }
+    }
+
+    fn status(partitions: Vec<PartitionAnswer>) -> StatusAnswer {
+        StatusAnswer {
+            engine: "sqlite",
+            redis_servers: Vec::new(),
+            partitions,
+            nodes: Vec::new(),
+            ceilings: Vec::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    #[test]
+    fn partitions_that_are_alike_are_one_row_and_a_cause_is_one_line() {
+        let alike = ["redis", "redis", "redis", "database"];
+        let partitions = (0..).zip(alike).map(|(number, owner)| partition(number, "open", owner));
+        let lines = status(partitions.collect()).lines();
+        let shown: Vec<String> = lines.iter().map(|line| line.show(false)).collect();
+        assert_eq!(shown[0], "all is well");
+        assert!(shown[4].trim_start().starts_with("0 to 2 "), "{shown:#?}");
+        assert!(shown[4].ends_with("first use"), "{shown:#?}");
+        assert!(shown[5].trim_start().starts_with("3 "), "{shown:#?}");
+        assert_eq!(shown.len(), 7, "{shown:#?}");
+    }
+
+    #[test]
+    fn the_first_line_and_the_row_tell_what_needs_attention() {
+        let rows = vec![
+            partition(0, "open", "database"),
+            partition(1, "held", "redis"),
+            partition(2, "open", "database"),
+        ];
+        let lines = status(rows).lines();
+        let text = "1 partitions that issue nothing, 1 partitions that are not as they should be";
+        assert_eq!((&*lines[0].text, lines[0].mood), (text, Mood::Bad));
+        let moods: Vec<Mood> = lines[4..7].iter().map(|line| line.mood).collect();
+        assert_eq!(moods, [Mood::Warning, Mood::Bad, Mood::Plain]);
+        assert_eq!(lines[0].show(true), format!("\u{1b}[31m{text}\u{1b}[0m"));
+        assert_eq!(lines[0].show(false), text);
     }
 }

@@ -118,7 +118,8 @@ async fn verify_under_load_is_clean_and_a_redis_that_is_gone_is_only_told() {
         assert_eq!(report["redis"]["counters"], 1, "{report}");
     }
     for load in loads {
-        assert_eq!(load.finish().await.failures.len(), 0);
+        let seen = load.finish().await;
+        assert_eq!(seen.failures.len(), 0, "{:?}", seen.failures);
     }
     assert!(one.terminate() && other.terminate());
     redis.kill();

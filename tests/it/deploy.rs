@@ -1,0 +1,148 @@
+//! The files of `deploy/` and the program agree: settings, paths, waits. The programs that read the
+//! files are asked by `scripts/check-deploy`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser as _;
+use numerator::cli::Cli;
+use numerator::config::{LogFormat, Settings, Sources};
+
+use crate::deployment::Deployment;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The value behind the first line that begins so, without quotes.
+fn value<'a>(text: &'a str, key: &str) -> &'a str {
+    let line =
+        text.lines().find_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix(key));
+    line.unwrap_or_else(|| panic!("no {key}")).trim().trim_matches('\'')
+}
+
+/// The settings that a YAML file gives as environment variables.
+fn environment(yaml: &str) -> Vec<(String, String)> {
+    let variable = |line: &str| {
+        let (name, value) = line.trim().split_once(": ")?;
+        name.starts_with("NUMERATOR__")
+            .then(|| (name.to_owned(), value.trim_matches('\'').to_owned()))
+    };
+    yaml.lines().filter_map(variable).collect()
+}
+
+/// How long a process may take to drain and leave.
+fn farewell(settings: &Settings) -> Duration {
+    settings.allocator.time_limit + settings.allocator.stop_max
+}
+
+#[test]
+fn the_settings_of_the_manifests_are_accepted_and_their_pods_may_end_in_peace() {
+    let map = text("kubernetes/configmap.yaml");
+    let (_, file) = map.split_once("numerator.toml: |\n").unwrap();
+    let unindented: String = file.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("numerator.toml");
+    std::fs::write(&path, unindented).unwrap();
+    let environment = environment(&text("kubernetes/secret.example.yaml"));
+    assert_eq!(environment.len(), 2, "{environment:?}");
+    let sources = Sources { file: Some(path), environment, flags: vec![] };
+    let settings = Settings::load(&sources).unwrap();
+    assert!(settings.redis.is_some() && settings.log.format == LogFormat::Json);
+    let deployment = text("kubernetes/deployment.yaml");
+    assert!(deployment.contains(&format!("containerPort: {}", settings.http_listen.port())));
+    let grace: u64 = value(&deployment, "terminationGracePeriodSeconds:").parse().unwrap();
+    let pause: u64 = value(&deployment, "seconds:").parse().unwrap();
+    assert!(Duration::from_secs(grace - pause) > farewell(&settings));
+}
+
+#[test]
+fn the_settings_of_the_composition_are_accepted_and_all_example_series_are_saved() {
+    let compose = text("compose.yaml");
+    let mut environment = environment(&compose);
+    let example = value(&text("env.example"), "NUMERATOR_TOKENS=")
+        .replace("\"\"", &format!("\"{}\"", "0".repeat(64)));
+    for (_, value) in &mut environment {
+        if value.starts_with("${NUMERATOR_TOKENS") {
+            example.clone_into(value);
+        }
+    }
+    assert_eq!(environment.len(), 5, "{environment:?}");
+    let settings = Settings::load(&Sources { environment, ..Sources::default() })
+        .expect("settings of compose");
+    let (_, service) = compose.split_once("  numerator:\n").unwrap();
+    let grace: u64 = value(service, "stop_grace_period:").trim_end_matches('s').parse().unwrap();
+    assert!(Duration::from_secs(grace) > farewell(&settings));
+    let examples = folder().join("../examples/series");
+    for file in examples.read_dir().unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(compose.contains(&format!("/usr/local/share/numerator/series/{name}\n")), "{name}");
+    }
+}
+
+#[test]
+fn every_command_line_of_the_files_is_one() {
+    let unit = text("numerator.service");
+    let mut lines: Vec<Vec<&str>> = vec![value(&unit, "ExecStart=").split(' ').collect()];
+    let image = text("Dockerfile");
+    let (_, health) = image.split_once("CMD [").unwrap();
+    let words = health.split(']').next().unwrap().split(", ").map(|word| word.trim_matches('"'));
+    lines.push(words.collect());
+    lines.push(vec!["numerator", "serve"]);
+    let deployment = text("kubernetes/deployment.yaml");
+    let args = value(&deployment, "args: [").trim_end_matches(']');
+    lines.push(
+        ["numerator"].into_iter().chain(args.split(", ").map(|a| a.trim_matches('"'))).collect(),
+    );
+    for line in lines {
+        Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+    }
+    let settings = Settings::load(&Sources {
+        flags: vec![("data.dir".into(), "/x".into())],
+        ..Sources::default()
+    });
+    let wait = value(&unit, "TimeoutStopSec=").trim_end_matches('s').parse().unwrap();
+    assert!(Duration::from_secs(wait) > farewell(&settings.unwrap()));
+}
+
+#[test]
+fn the_monitor_finds_the_service_by_its_labels_and_port() {
+    let (monitor, service) =
+        (text("kubernetes/servicemonitor.yaml"), text("kubernetes/service.yaml"));
+    let port = value(&monitor, "port:");
+    assert_eq!(value(&service, "name: http"), "", "{service}");
+    assert_eq!(port, "http");
+    let label = value(&monitor, "jobLabel:");
+    assert_eq!(value(&service, &format!("{label}:")), "numerator", "the job that alert rules know");
+    assert_eq!(value(&text("prometheus.yaml"), "job_name:"), "numerator");
+    let (_, selector) = monitor.split_once("selector:").unwrap();
+    assert_eq!(value(selector, &format!("{label}:")), "numerator");
+}
+
+#[tokio::test]
+async fn a_service_answers_where_it_is_probed_and_ready_says_whether_it_issues() {
+    let deployment = Deployment::embedded();
+    let service = deployment.serve();
+    let manifest = text("kubernetes/deployment.yaml") + &text("kubernetes/servicemonitor.yaml");
+    let paths = manifest.lines().filter_map(|line| line.trim().strip_prefix("path: "));
+    let paths: Vec<&str> = paths.collect();
+    assert_eq!(paths.len(), 4);
+    for path in paths {
+        let answer = reqwest::get(format!("{}{path}", service.url)).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+    let address = service.url.trim_start_matches("http://").to_owned();
+    let ready = |address: &str| deployment.run(&["--listen", address, "ready"]);
+    let output = ready(&address);
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"ready\":true"), "{output:?}");
+    assert!(service.terminate());
+    let output = ready(&address);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("does not answer"), "{error}");
+}
