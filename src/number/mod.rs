@@ -51,7 +51,9 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use mask::Mask;
-pub use proof::{Accepted, Ambiguity, CollidingRequest, ProofError, prove, prove_saved};
+pub use proof::{
+    Accepted, Ambiguity, CollidingRequest, EarlierVersion, ProofError, prove, prove_saved,
+};
 pub use range::{Range, TakenRange, first_values};
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};

@@ -1,10 +1,10 @@
 //! The ambiguity proof at the saving of series (R2.7): made between two transactions, since a
 //! search would leave one idle; a change is saved if what would be active then is what was proved.
 
-use super::Conn;
 use super::records::insert_event;
+use super::{Conn, versions};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number::{self, Accepted, ProofError, SeriesDefinition};
+use crate::number::{self, Accepted, EarlierVersion, ProofError, SeriesDefinition};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub(super) struct Question {
     definitions: Vec<SeriesDefinition>,
     /// Codes of those that are new among them.
     new: Vec<String>,
+    /// Versions before of those that are new, as far as numbers may have been issued under them.
+    earlier: Vec<EarlierVersion>,
 }
 
 /// A question that was answered with yes.
@@ -24,18 +26,30 @@ pub(super) struct Proved {
 
 impl Question {
     /// The question that a change asks; none where nothing becomes active by it.
-    pub(super) fn of(active: &[SeriesVersion], saved: &[SeriesVersion]) -> Option<Self> {
-        let new = saved.iter().filter(|version| version.is_new && version.active);
-        let new: Vec<String> = new.map(|version| version.definition.code.clone()).collect();
+    pub(super) async fn of(
+        conn: &mut Conn,
+        active: &[SeriesVersion],
+        saved: &[SeriesVersion],
+    ) -> Result<Option<Self>, LedgerError> {
+        let (mut new, mut earlier) = (Vec::new(), Vec::new());
+        for after in saved.iter().filter(|version| version.is_new && version.active) {
+            new.push(after.definition.code.clone());
+            let mut before = versions::of_used(conn, after.series_id).await?;
+            before.retain(|before| before.version < after.version);
+            earlier.extend(before.into_iter().map(|before| {
+                let SeriesVersion { version, definition, .. } = before;
+                EarlierVersion { version, definition }
+            }));
+        }
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
-        (!new.is_empty()).then_some(Question { definitions, new })
+        Ok((!new.is_empty()).then_some(Question { definitions, new, earlier }))
     }
 
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
             let new = |series: &SeriesDefinition| self.new.contains(&series.code);
-            let accepted = number::prove_saved(&self.definitions, new);
+            let accepted = number::prove_saved(&self.definitions, new, &self.earlier);
             accepted.map(|accepted| Proved { question: self, accepted })
         });
         proving.await.expect("the proof does not panic").map_err(|error| match error {

@@ -153,7 +153,7 @@ async fn settle(
         note(&mut tx, version).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = Question::of(&all, &saved) {
+    if let Some(question) = Question::of(&mut tx, &all, &saved).await? {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             tx.rollback().await?;
             return Ok(Attempt::Unproved(question));

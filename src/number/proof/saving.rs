@@ -3,7 +3,8 @@
 
 use thiserror::Error;
 
-use super::super::{Series, SeriesDefinition, TemplateError};
+use super::super::{Policy, Series, SeriesDefinition, TemplateError};
+use super::earlier::beside_earlier;
 use super::{Ambiguity, prove};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -15,6 +16,15 @@ pub struct Accepted {
     pub reason: String,
     /// What was accepted.
     pub ambiguity: Ambiguity,
+}
+
+/// An earlier version of a series, under which numbers may have been issued.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlierVersion {
+    /// Which one.
+    pub version: u32,
+    /// The series as it was; its code says which.
+    pub definition: SeriesDefinition,
 }
 
 /// Why series cannot be saved together.
@@ -34,26 +44,26 @@ pub enum ProofError {
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them. Each series answers for itself: one that accepts an ambiguity may be saved beside
-/// another, but that one is refused when it is saved again, unless it accepts it too.
+/// among them, and against the `earlier` versions of itself. Each series answers for itself: one
+/// that accepts an ambiguity may be saved beside another, but that one is refused when it is saved
+/// again, unless it accepts it too.
 ///
 /// # Errors
 /// See [`ProofError`].
 pub fn prove_saved(
     active: &[SeriesDefinition],
     saved: impl Fn(&SeriesDefinition) -> bool,
+    earlier: &[EarlierVersion],
 ) -> Result<Vec<Accepted>, ProofError> {
-    let compile = |definition: &SeriesDefinition| {
-        Series::compile(definition.clone()).map_err(|error| ProofError::Series {
-            code: definition.code.clone(),
-            error: Box::new(error),
-        })
-    };
     let all = active.iter().map(compile).collect::<Result<Vec<Series>, _>>()?;
     let all: Vec<&Series> = all.iter().collect();
     let mut accepted = Vec::new();
     for subject in all.iter().filter(|series| saved(series.definition())) {
-        let Err(ambiguity) = prove(subject, &all) else { continue };
+        let proved = match prove(subject, &all) {
+            Ok(()) => prove_beside(subject, earlier)?,
+            ambiguous => ambiguous,
+        };
+        let Err(ambiguity) = proved else { continue };
         let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
         let Some(reason) = ambiguity_accepted.clone() else {
             return Err(ProofError::Ambiguity(Box::new(ambiguity)));
@@ -61,4 +71,45 @@ pub fn prove_saved(
         accepted.push(Accepted { code: code.clone(), reason, ambiguity });
     }
     Ok(accepted)
+}
+
+/// Proves a series against those of the earlier versions that are its own. One with the same
+/// numbers is proved with the series itself.
+fn prove_beside(
+    subject: &Series,
+    earlier: &[EarlierVersion],
+) -> Result<Result<(), Ambiguity>, ProofError> {
+    let definition = subject.definition();
+    let mut proved = vec![numbers(definition)];
+    for EarlierVersion { version, definition: before } in earlier {
+        let of_before = numbers(before);
+        if before.code != definition.code || proved.contains(&of_before) {
+            continue;
+        }
+        if let Err(ambiguity) = beside_earlier(&compile(before)?, *version, subject) {
+            return Ok(Err(ambiguity));
+        }
+        proved.push(of_before);
+    }
+    Ok(Ok(()))
+}
+
+/// A definition without what says nothing of its numbers.
+fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
+    SeriesDefinition {
+        name: String::new(),
+        description: String::new(),
+        policy: Policy::default(),
+        chronology: false,
+        closed_before: None,
+        ambiguity_accepted: None,
+        ..definition.clone()
+    }
+}
+
+fn compile(definition: &SeriesDefinition) -> Result<Series, ProofError> {
+    Series::compile(definition.clone()).map_err(|error| ProofError::Series {
+        code: definition.code.clone(),
+        error: Box::new(error),
+    })
 }
