@@ -10,7 +10,7 @@ use super::output::{print, print_json};
 use super::session::open_stores;
 use super::words;
 use crate::config::{DurationText, Settings};
-use crate::ledger::{Counter, Owner, Partition, Sight, Totals};
+use crate::ledger::{Counter, HeldNumber, Owner, Partition, Sight, Totals};
 use crate::node::NodeId;
 use crate::reconciler::{Observed, Stores, observe, oldest};
 
@@ -95,6 +95,8 @@ struct NodeAnswer {
     /// Whether it was seen to rise.
     alive: bool,
     started_at: String,
+    /// What its ids of `{SNOWFLAKE}` show; none where it has drawn no id yet.
+    node_number: Option<u16>,
     /// Partitions in which it may have left an outbox.
     partitions: Vec<u32>,
     /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
@@ -136,8 +138,10 @@ impl PartitionAnswer {
 }
 
 impl NodeAnswer {
-    fn of(Observed { node, is_beating }: Observed) -> Self {
+    fn of(Observed { node, is_beating }: Observed, held: &[HeldNumber]) -> Self {
+        let held = held.iter().find(|held| held.holder == node.node_id);
         NodeAnswer {
+            node_number: held.map(|held| held.node_number),
             node_id: node.node_id.to_string(),
             label: node.label,
             version: node.version,
@@ -178,10 +182,11 @@ pub async fn run(settings: &Settings, args: &StatusArgs) -> anyhow::Result<()> {
         let redis = ask_redis(&stores, &row, &identities, &mut trouble).await;
         partitions.push(PartitionAnswer::of(row, redis));
     }
+    let held = stores.ledger.held_snowflakes().await?;
     let status = StatusAnswer {
         engine: stores.ledger.engine(),
         partitions,
-        nodes: nodes.into_iter().map(NodeAnswer::of).collect(),
+        nodes: nodes.into_iter().map(|seen| NodeAnswer::of(seen, &held)).collect(),
         ceilings: tightest(&stores, args.ceilings).await?,
         totals: stores.ledger.totals().await?,
     };
@@ -276,7 +281,8 @@ impl StatusAnswer {
         }
         lines.push(partitions.to_string());
         lines.extend(self.troubles());
-        let mut nodes = words::table(["node", "label", "version", "beat", "state", "outboxes"]);
+        let header = ["node", "label", "version", "beat", "state", "number", "outboxes"];
+        let mut nodes = words::table(header);
         let outboxes = self.outboxes();
         for row in &self.nodes {
             nodes.add_row([
@@ -285,6 +291,7 @@ impl StatusAnswer {
                 row.version.clone(),
                 row.beat.to_string(),
                 if row.alive { "alive" } else { "silent" }.into(),
+                row.node_number.map_or_else(|| "-".into(), |number| number.to_string()),
                 outboxes.get(row.node_id.as_str()).cloned().unwrap_or_default(),
             ]);
         }

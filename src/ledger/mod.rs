@@ -25,7 +25,7 @@ pub use error::LedgerError;
 pub use imports::Imports;
 pub use rows::*;
 pub use serials::SerialLedger;
-pub use snowflakes::{SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
 use std::sync::Arc;
