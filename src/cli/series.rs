@@ -166,12 +166,13 @@ pub(super) fn print_saved(saved: Vec<SeriesVersion>, json: bool) -> anyhow::Resu
 fn check(args: &CheckArgs) -> anyhow::Result<()> {
     let definitions = read_files(&args.files)?;
     number::check_rules(&definitions)?;
-    let accepted = number::prove_saved(&definitions, &Arc::default(), |_| true).map_err(
-        |error| match error {
-            ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
-            other @ ProofError::Series { .. } => other.into(),
-        },
-    )?;
+    let accepted =
+        number::prove_saved(&definitions, &Arc::default(), |_| true, &[]).map_err(|error| {
+            match error {
+                ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+                other @ ProofError::Series { .. } => other.into(),
+            }
+        })?;
     print(definitions.iter().map(|definition| {
         let code = &definition.code;
         match accepted.iter().find(|accepted| accepted.code == *code) {

@@ -84,6 +84,7 @@ async fn gather(
         let redis = ask_redis(stores, &row, &identities, &mut trouble).await;
         partitions.push(PartitionAnswer::of(row, redis));
     }
+    let held = stores.ledger.held_snowflakes().await?;
     let checkups = match &stores.redis {
         Some(redis) => redis.check_up().await,
         None => Vec::new(),
@@ -92,7 +93,7 @@ async fn gather(
         engine: stores.ledger.engine(),
         redis_servers: checkups.into_iter().map(ServerAnswer::of).collect(),
         partitions,
-        nodes: nodes.into_iter().map(NodeAnswer::of).collect(),
+        nodes: nodes.into_iter().map(|seen| NodeAnswer::of(seen, &held)).collect(),
         ceilings: tightest(stores, args.ceilings).await?,
         totals: stores.ledger.totals().await?,
     })

@@ -31,7 +31,7 @@ pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use serials::SerialLedger;
-pub use snowflakes::{SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -23,6 +23,17 @@ pub struct SnowflakeLease {
     pub until_ms: i64,
 }
 
+/// A node number that a node holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldNumber {
+    /// The number, below `NODE_NUMBERS`.
+    pub node_number: u16,
+    /// Who holds it.
+    pub holder: NodeId,
+    /// The first millisecond that the holder may not use, of UTC since 1970.
+    pub until_ms: i64,
+}
+
 /// Leases of node numbers (F23). What a call returns is committed; after an unknown outcome the
 /// ledger may show a later `until_ms` than the holder knows, never an earlier one.
 #[async_trait]
@@ -44,6 +55,10 @@ pub trait SnowflakeLedger: Send + Sync + 'static {
         lease: &SnowflakeLease,
         until_ms: i64,
     ) -> Result<Option<SnowflakeLease>, LedgerError>;
+
+    /// The node numbers that nodes hold now, by number: those whose node has neither left nor was
+    /// adopted.
+    async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError>;
 
     /// Ends a lease at `until_ms`, the first millisecond that was not used: the next holder need
     /// not wait for what nobody used. Does nothing where the holder does not have it any more.

@@ -57,7 +57,9 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use mask::Mask;
-pub use proof::{Accepted, Ambiguity, CollidingRequest, ProofError, prove, prove_saved};
+pub use proof::{
+    Accepted, Ambiguity, CollidingRequest, EarlierVersion, ProofError, prove, prove_saved,
+};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use thiserror::Error;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::excerpt;
-use super::{Series, SeriesDefinition, TemplateError};
+use super::{Expression, ExpressionError, Series, SeriesDefinition, TemplateError};
 
 /// Largest series file, in bytes.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
@@ -56,6 +57,16 @@ pub enum SeriesFileError {
         /// What is wrong and the remedy.
         error: Box<TemplateError>,
     },
+    /// A rule expression that cannot be used.
+    #[error("{place}: series {code}: expression: {error}")]
+    Expression {
+        /// Where it begins.
+        place: FilePlace,
+        /// Code of the series.
+        code: String,
+        /// What is wrong and the remedy.
+        error: Box<ExpressionError>,
+    },
     /// Two series of one code.
     #[error("{place}: series {code} stands in this file twice; rename or remove one")]
     Repeated {
@@ -73,7 +84,8 @@ struct SeriesFile {
     series: Vec<SeriesDefinition>,
 }
 
-/// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does.
+/// Reads a series file: one or several `[[series]]`, each checked as `Series::compile` does. Where
+/// an `expression` stands for template and serials, the definition is what it says (R2.2).
 ///
 /// # Errors
 /// The first mistake, with line, column and reason.
@@ -85,18 +97,28 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
         place: place(text, error.span().unwrap_or_default().start),
         reason: error.message().trim().replace('\n', "; "),
     };
-    let file: SeriesFile = toml::from_str(text).map_err(|error| syntax(&error))?;
-    // Read once more as a tree, which remembers where each value stands.
-    let tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
-    let tree = tree.get_ref();
+    // The tree remembers where each value stands.
+    let mut tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    let found = tree.get_ref().clone();
+    let expressions = take_expressions(tree.get_mut())
+        .map_err(|(at, reason)| SeriesFileError::Syntax { place: place(text, at), reason })?;
+    let file = SeriesFile::deserialize(toml::Deserializer::from(tree));
+    let mut file = file.map_err(|error| syntax(&error))?;
+    let tree = &found;
     if file.series.is_empty() {
         let reason = "there is no series; write one under [[series]]".into();
         return Err(SeriesFileError::Syntax { place: place(text, 0), reason });
     }
     let mut seen = BTreeMap::new();
-    for (index, definition) in file.series.iter().enumerate() {
+    for (index, definition) in file.series.iter_mut().enumerate() {
         let code = definition.code.clone();
-        if seen.insert(&definition.code, index).is_some() {
+        if let Some((at, expression)) = expressions.get(&index) {
+            express(definition, expression).map_err(|error| {
+                let (place, code) = (place(text, *at), excerpt(&code));
+                SeriesFileError::Expression { place, code, error: Box::new(error) }
+            })?;
+        }
+        if seen.insert(code.clone(), index).is_some() {
             let place = place(text, locate(tree, index, "code").start);
             return Err(SeriesFileError::Repeated { place, code });
         }
@@ -108,6 +130,54 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
         }
     }
     Ok(file.series)
+}
+
+/// Takes the rule expressions out of the tables of series, with where they begin; each leaves an
+/// empty template behind. An error says where.
+fn take_expressions(
+    tree: &mut DeTable<'_>,
+) -> Result<BTreeMap<usize, (usize, String)>, (usize, String)> {
+    let mut expressions = BTreeMap::new();
+    let Some(DeValue::Array(all)) = tree.get_mut("series").map(Spanned::get_mut) else {
+        return Ok(expressions);
+    };
+    for (index, series) in all.iter_mut().enumerate() {
+        let DeValue::Table(series) = series.get_mut() else { continue };
+        let Some(expression) = series.get_mut("expression") else { continue };
+        let span = expression.span();
+        let DeValue::String(text) = std::mem::replace(expression.get_mut(), DeValue::Boolean(true))
+        else {
+            return Err((span.start, "`expression` is a string that holds JSON".into()));
+        };
+        for other in ["template", "serials"] {
+            if let Some(value) = series.get(other) {
+                let reason = format!("`expression` says the {other}; write one of the two");
+                return Err((value.span().start, reason));
+            }
+        }
+        series.remove("expression");
+        let (key, none) = (Spanned::new(span.clone(), "template".into()), String::new());
+        series.insert(key, Spanned::new(span.clone(), DeValue::String(none.into())));
+        expressions.insert(index, (span.start, text.into_owned()));
+    }
+    Ok(expressions)
+}
+
+/// Makes a definition what its rule expression says. Variables that it declares beside it narrow
+/// those of the expression: these alone would take any value.
+fn express(definition: &mut SeriesDefinition, expression: &str) -> Result<(), ExpressionError> {
+    let narrowed = std::mem::take(&mut definition.variables);
+    let mut said = Expression::parse(expression)?.define(definition.clone())?;
+    for (name, declared) in narrowed {
+        let of_expression = said.variables.get(&name);
+        let label = of_expression.and_then(|variable| variable.label.clone());
+        let mut declared = declared;
+        declared.label = declared.label.or(label);
+        declared.required |= of_expression.is_some() && declared.default.is_none();
+        said.variables.insert(name, declared);
+    }
+    *definition = said;
+    Ok(())
 }
 
 /// The series that ship with the service (R10): an empty embedded ledger loads them.

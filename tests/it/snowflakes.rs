@@ -84,6 +84,11 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
         }
     }
     assert_eq!((ids.len(), node_numbers.len()), (5_000, 2));
+    let status = deployment.ok(&["status", "--json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    let told = status["nodes"].as_array().unwrap().iter().map(|node| &node["node_number"]);
+    let told: BTreeSet<u64> = told.filter_map(Value::as_u64).collect();
+    assert_eq!(told, node_numbers.into_iter().map(u64::from).collect(), "{status}");
     let first = ids.first().unwrap();
     let route = format!("{}/api/v1/document-numbering/numbers/ID-{first}", nodes[0].url);
     let told: Value = reqwest::get(route).await.unwrap().json().await.unwrap();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::words;
 use crate::counter::{Checkup, Hazard};
-use crate::ledger::{Counter, Owner, Partition, Sight, Totals};
+use crate::ledger::{Counter, HeldNumber, Owner, Partition, Sight, Totals};
 use crate::reconciler::Observed;
 
 /// What the stores show.
@@ -95,6 +95,8 @@ pub(super) struct NodeAnswer {
     /// Whether it was seen to rise.
     pub(super) alive: bool,
     pub(super) started_at: String,
+    /// What its ids of `{SNOWFLAKE}` show; none where it has drawn no id yet.
+    pub(super) node_number: Option<u16>,
     /// Partitions in which it may have left an outbox.
     pub(super) partitions: Vec<u32>,
     /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
@@ -136,8 +138,10 @@ impl PartitionAnswer {
 }
 
 impl NodeAnswer {
-    pub(super) fn of(Observed { node, is_beating }: Observed) -> Self {
+    pub(super) fn of(Observed { node, is_beating }: Observed, held: &[HeldNumber]) -> Self {
+        let held = held.iter().find(|held| held.holder == node.node_id);
         NodeAnswer {
+            node_number: held.map(|held| held.node_number),
             node_id: node.node_id.to_string(),
             label: node.label,
             version: node.version,

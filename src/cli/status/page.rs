@@ -163,10 +163,11 @@ impl StatusAnswer {
     }
 
     fn node_rows(&self) -> Rows {
-        let mut rows =
-            Rows::new(["node", "label", "version", "beat", "state", "outboxes", "oldest"]);
+        let mut rows = Rows::new([
+            "node", "label", "version", "beat", "state", "number", "outboxes", "oldest",
+        ]);
         let outboxes = self.outboxes();
-        for NodeAnswer { node_id, label, version, beat, alive, .. } in &self.nodes {
+        for NodeAnswer { node_id, label, version, beat, alive, node_number, .. } in &self.nodes {
             let (entries, lag_ms) = outboxes.get(node_id.as_str()).cloned().unwrap_or_default();
             rows.add(
                 if *alive { Mood::Plain } else { Mood::Warning },
@@ -176,6 +177,7 @@ impl StatusAnswer {
                     version.clone(),
                     beat.to_string(),
                     if *alive { "alive" } else { "silent" }.into(),
+                    node_number.map_or_else(|| "-".into(), |number| number.to_string()),
                     entries,
                     lag_ms.map_or(String::new(), |ms| format!("{ms} ms")),
                 ],

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::records::insert_event;
-use super::{Conn, reference};
+use super::{Conn, reference, versions};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number::{self, Accepted, ProofError, ReferenceData, SeriesDefinition};
+use crate::number::{self, Accepted, EarlierVersion, ProofError, ReferenceData, SeriesDefinition};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Question {
     definitions: Vec<SeriesDefinition>,
     /// Codes of those that are new among them.
     new: Vec<String>,
+    /// Versions before of those that are new, as far as numbers may have been issued under them.
+    earlier: Vec<EarlierVersion>,
     /// The tables that they refer to. A proof holds for whatever becomes of these.
     reference: Arc<ReferenceData>,
 }
@@ -28,12 +30,25 @@ pub(super) struct Proved {
 
 impl Question {
     /// The question that a change asks; none where nothing becomes active by it.
-    pub(super) fn of(active: &[SeriesVersion], saved: &[SeriesVersion]) -> Option<Self> {
-        let new = saved.iter().filter(|version| version.is_new && version.active);
-        let new: Vec<String> = new.map(|version| version.definition.code.clone()).collect();
+    pub(super) async fn of(
+        conn: &mut Conn,
+        active: &[SeriesVersion],
+        saved: &[SeriesVersion],
+    ) -> Result<Option<Self>, LedgerError> {
+        let (mut new, mut earlier) = (Vec::new(), Vec::new());
+        for after in saved.iter().filter(|version| version.is_new && version.active) {
+            new.push(after.definition.code.clone());
+            let mut before = versions::of_used(conn, after.series_id).await?;
+            before.retain(|before| before.version < after.version);
+            earlier.extend(before.into_iter().map(|before| {
+                let SeriesVersion { version, definition, .. } = before;
+                EarlierVersion { version, definition }
+            }));
+        }
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         let reference = Arc::default();
-        (!new.is_empty()).then_some(Question { definitions, new, reference })
+        let question = Question { definitions, new, earlier, reference };
+        Ok((!question.new.is_empty()).then_some(question))
     }
 
     /// The same question with the reference data of now.
@@ -46,7 +61,8 @@ impl Question {
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
             let new = |series: &SeriesDefinition| self.new.contains(&series.code);
-            let accepted = number::prove_saved(&self.definitions, &self.reference, new);
+            let (of, tables) = (&self.definitions, &self.reference);
+            let accepted = number::prove_saved(of, tables, new, &self.earlier);
             accepted.map(|accepted| Proved { question: self, accepted })
         });
         proving.await.expect("the proof does not panic").map_err(|error| match error {

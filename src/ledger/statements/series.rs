@@ -154,7 +154,7 @@ async fn settle(
         note(&mut tx, version).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = Question::of(&all, &saved) {
+    if let Some(question) = Question::of(&mut tx, &all, &saved).await? {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;

@@ -6,10 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::Row as _;
 
-use super::{Conn, Engine, Store, bytes, commit, metered};
-use crate::ledger::columns::unreadable;
+use super::{Conn, Engine, Row, Store, bytes, commit, metered};
+use crate::ledger::columns::{read_node, unreadable};
 use crate::ledger::patience::Patience;
-use crate::ledger::{LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+use crate::ledger::{
+    HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger,
+};
 use crate::node::NodeId;
 
 #[async_trait]
@@ -31,6 +33,11 @@ impl SnowflakeLedger for Engine {
         call!(self, store => extend(&store, lease, until_ms))
     }
 
+    async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
+        let store = self.store();
+        self.within(&store, Patience::Call, held(&store)).await
+    }
+
     async fn return_snowflakes(
         &self,
         lease: &SnowflakeLease,
@@ -38,6 +45,31 @@ impl SnowflakeLedger for Engine {
     ) -> Result<(), LedgerError> {
         call!(self, store => give_back(&store, lease, until_ms))
     }
+}
+
+/// See [`SnowflakeLedger::held_snowflakes`].
+async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
+    let rows = sqlx::query(
+        "select l.node_number, l.holder, l.until_ms from snowflake_lease l \
+         join node n on n.node_id = l.holder \
+         where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    let held = |row: &Row| {
+        Ok(HeldNumber {
+            node_number: number_of(row)?,
+            holder: read_node(row.try_get("holder")?, "snowflake_lease.holder")?,
+            until_ms: row.try_get("until_ms")?,
+        })
+    };
+    rows.iter().map(held).collect()
+}
+
+fn number_of(row: &Row) -> Result<u16, LedgerError> {
+    let number: i32 = row.try_get("node_number")?;
+    u16::try_from(number)
+        .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))
 }
 
 /// See [`SnowflakeLedger::lease_snowflakes`].
@@ -62,18 +94,16 @@ async fn take(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = free else { return Ok(None) };
-    let number: i32 = row.try_get("node_number")?;
+    let node_number = number_of(&row)?;
     let from_ms = now_ms.max(row.try_get("until_ms")?);
     let until_ms = from_ms.saturating_add(millis(lease));
     sqlx::query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
-        .bind(number)
+        .bind(i32::from(node_number))
         .bind(bytes(&node))
         .bind(until_ms)
         .execute(&mut *tx)
         .await?;
     commit(tx).await?;
-    let node_number = u16::try_from(number)
-        .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))?;
     Ok(Some(SnowflakeLease { node_number, holder: node, from_ms, until_ms }))
 }
 

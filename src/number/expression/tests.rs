@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::super::testing::{definition, inputs, series};
 use super::super::{
     Inputs, Overflow, Reset, RuleFormatError, RuleFormats, SerialDefinition, Series,
-    SeriesDefinition, VariableDefinition,
+    SeriesDefinition, Serves, VariableDefinition, read_series,
 };
 use super::*;
 
@@ -298,5 +298,61 @@ proptest! {
             Err(RuleFormatError::Ambiguous) => {}
             Err(other) => prop_assert!(false, "{}: {other}", draft.rule_format()),
         }
+    }
+}
+
+/// A series file whose series says its numbers by an expression.
+fn file(expression: &str, rest: &str) -> String {
+    format!(
+        "[[series]]\ncode = \"HT\"\nname = \"合同\"\ntimezone = \"Asia/Shanghai\"\n\
+         serves = {{ types = [\"HT\"] }}\nexpression = '''\n{expression}'''\n{rest}"
+    )
+}
+
+/// A variable with a label of its own.
+const LABELLED: &str = r#"[
+  {"key": "const", "value": "HT"},
+  {"key": "time", "value": "yyyyMMdd"},
+  {"key": "variable", "label": "部门", "value": "单位"},
+  {"key": "serial", "value": "1(6)"}
+]"#;
+
+#[test]
+fn a_series_file_may_hold_an_expression_and_is_what_it_says() {
+    let read = read_series(&file(LABELLED, "")).expect("sound").remove(0);
+    let said = Expression::parse(LABELLED).expect("sound");
+    let head = SeriesDefinition {
+        code: "HT".into(),
+        name: "合同".into(),
+        timezone: Some("Asia/Shanghai".into()),
+        serves: Serves { types: vec!["HT".into()], ..Serves::default() },
+        ..SeriesDefinition::default()
+    };
+    assert_eq!(read, said.define(head).expect("sound"));
+    assert_eq!(read.template, "HT{DATE:yyyyMMdd}{单位}{SEQ:6}");
+    let series = Series::compile(read.clone()).expect("compiles");
+    assert_eq!(Expression::of(&series), Ok(said), "and the way back");
+    assert_eq!(read.variables["单位"].width, None, "alone it takes any value");
+    let narrow = "[series.variables.\"单位\"]\nalphabet = \"A-Z\"\nwidth = 4\n";
+    let narrowed = read_series(&file(LABELLED, narrow)).expect("sound").remove(0);
+    let variable = &narrowed.variables["单位"];
+    assert_eq!((variable.required, variable.width), (true, Some(4)));
+    assert_eq!(variable.label.as_deref(), Some("部门"));
+    assert_eq!(narrowed.serials, read.serials);
+}
+
+#[test]
+fn an_expression_in_a_series_file_is_refused_with_its_place() {
+    for (text, expected) in [
+        (file("[]", ""), "line 6, column 14: series HT: expression: write an array of 1 to 64"),
+        (file("{", ""), "line 6, column 14: series HT: expression: line 1, column"),
+        (file(r#"[{"key": "const", "value": "A"}]"#, ""), "no element is a serial"),
+        (file(LABELLED, "template = \"{SEQ}\""), "`expression` says the template; write one"),
+        (file(LABELLED, "[[series.serials]]\n"), "`expression` says the serials; write one"),
+        (file(LABELLED, "[series.variables.\"单位\"]\nwidth = 0"), "variables.单位"),
+        ("[[series]]\nexpression = 1\n".into(), "line 2, column 14: `expression` is a string"),
+    ] {
+        let error = read_series(&text).expect_err(&text).to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }

@@ -7,12 +7,13 @@ use super::super::series::Dimension;
 use super::super::ties::TYPE;
 use super::super::{Inputs, Series, choose};
 use super::ambiguity::{Ambiguity, CollidingRequest};
+use super::comparison::Comparison;
 use super::language::{Shows, head, shows};
 use super::meeting::{Meetings, are_apart, is_shared, meetings};
 use super::product::Walk;
+use super::told;
 use super::witness::{Asked, dimension_of, name_of};
 use super::world::World;
-use super::{Comparison, told};
 
 /// Most codes that a refusal lists.
 const LISTED_MAX: usize = 12;
@@ -34,7 +35,8 @@ pub(super) fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), 
     let comparison = Comparison {
         series: [a, b],
         types: [&types_a, &types_b],
-        marks: &[],
+        places: &[],
+        marks: [&[], &[]],
         marked: 0,
         wanted: 0,
         same: &same,

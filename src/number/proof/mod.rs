@@ -14,6 +14,8 @@ mod ambiguity;
 mod automaton;
 mod between;
 mod charset;
+mod comparison;
+mod earlier;
 mod language;
 mod meeting;
 mod moments;
@@ -25,19 +27,16 @@ mod witness;
 mod world;
 
 pub use ambiguity::{Ambiguity, CollidingRequest};
-pub use saving::{Accepted, ProofError, prove_saved};
+pub use saving::{Accepted, EarlierVersion, ProofError, prove_saved};
 
-use automaton::{Automaton, Sets, automaton};
 use between::between;
-use language::{Reach, Shows, language, shows};
-use product::{Chance, PAIRS_MAX, Product, Runs, Search, Walk};
+use comparison::Comparison;
+use language::{Shows, shows};
+use product::Walk;
 use witness::{Asked, PHASE, collision, name_of, scope_names, settle, values, varies};
 
 use super::series::Dimension;
 use super::{Reset, Series};
-
-/// Walks through a product of examples before it is given up.
-const WALKS_MAX: usize = 400;
 
 /// Proves that no number of a series can have the text of another of its uniqueness scope: neither
 /// of its own nor of the other active series. `active` may hold the series itself; it is told by
@@ -98,7 +97,8 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
     let comparison = Comparison {
         series: [series, series],
         types: [types, types],
-        marks: &marks,
+        places: &(0..series.parts.len()).map(Some).collect::<Vec<_>>(),
+        marks: [&marks, &marks],
         marked: serials.clone().filter(open).fold(0, |marks, serial| marks | bit(serial)),
         wanted: serials.clone().fold(0, |marks, serial| marks | bit(serial)),
         same: &same,
@@ -212,78 +212,4 @@ fn misreading(series: &Series, walk: &Walk) -> String {
         name(*a.min(b)),
         name(*a.max(b)),
     )
-}
-
-/// What is compared: one series with itself, or two.
-struct Comparison<'a> {
-    series: [&'a Series; 2],
-    types: [&'a [String]; 2],
-    marks: &'a [u8],
-    marked: u8,
-    wanted: u8,
-    same: &'a [Option<usize>],
-}
-
-impl Comparison<'_> {
-    /// Searches everything; where that is not empty, looks for a text that `found` can show to be a
-    /// collision.
-    fn decide(&self, mut found: impl FnMut(&Walk) -> Option<Ambiguity>) -> Result<(), Ambiguity> {
-        let mut sets = Sets::default();
-        let mut chance = Chance::new();
-        let everything = self.automata(Reach::Everything, &mut sets);
-        let runs = self.runs(&everything);
-        let product = match runs.search(&mut sets) {
-            Search::Never => return Ok(()),
-            Search::TooLarge => {
-                return Err(self.unproven(&format!("more than {PAIRS_MAX} states")));
-            }
-            Search::Perhaps(product) => product,
-        };
-        let likely = self.automata(Reach::Likely, &mut sets);
-        let likely = self.runs(&likely);
-        if let Search::Perhaps(product) = likely.search(&mut sets)
-            && let Some(ambiguity) = examples(&product, &likely, &mut sets, &mut chance, &mut found)
-        {
-            return Err(ambiguity);
-        }
-        let ambiguity = examples(&product, &runs, &mut sets, &mut chance, &mut found);
-        Err(ambiguity.unwrap_or_else(|| {
-            self.unproven(&format!("two readings seem possible, none of {WALKS_MAX} was"))
-        }))
-    }
-
-    fn automata(&self, reach: Reach, sets: &mut Sets) -> [Automaton; 2] {
-        [0, 1].map(|side| {
-            let (series, types) = (self.series[side], self.types[side]);
-            let languages = series.parts.iter().map(|part| language(series, part, types, reach));
-            automaton(&languages.collect::<Vec<_>>(), sets)
-        })
-    }
-
-    fn runs<'r>(&'r self, [first, second]: &'r [Automaton; 2]) -> Runs<'r> {
-        let Comparison { marks, marked, wanted, same, .. } = *self;
-        Runs { first, second, marks, marked, wanted, same }
-    }
-
-    fn unproven(&self, reason: &str) -> Ambiguity {
-        let [a, b] = self.series.map(|series| series.definition.code.as_str());
-        let subject =
-            if a == b { format!("series {a}") } else { format!("series {a} beside series {b}") };
-        let explanation = format!(
-            "{reason}; separate parts of variable width by a sign that they exclude, or give them \
-             a fixed width"
-        );
-        Ambiguity::Unproven { subject, explanation }
-    }
-}
-
-/// Walks until one text is a collision.
-fn examples(
-    product: &Product,
-    runs: &Runs<'_>,
-    sets: &mut Sets,
-    chance: &mut Chance,
-    found: &mut impl FnMut(&Walk) -> Option<Ambiguity>,
-) -> Option<Ambiguity> {
-    (0..WALKS_MAX).find_map(|_| product.walk(runs, sets, chance).as_ref().and_then(&mut *found))
 }

@@ -23,8 +23,10 @@ pub(super) struct Runs<'a> {
     pub(super) first: &'a Automaton,
     /// The automaton of the second run.
     pub(super) second: &'a Automaton,
-    /// What is marked where the runs are at different places, by the part of either.
-    pub(super) marks: &'a [u8],
+    /// For each part of the first, the part of the second that is the same place.
+    pub(super) places: &'a [Option<usize>],
+    /// What is marked where the runs are at different places, by the parts of each.
+    pub(super) marks: [&'a [u8]; 2],
     /// Marks that stand from the beginning.
     pub(super) marked: u8,
     /// The marks with which an end counts.
@@ -138,11 +140,12 @@ impl Runs<'_> {
     /// The pair with the marks of its places.
     fn arrive(&self, a: StateId, b: StateId, marks: u8) -> Pair {
         let (at_a, at_b) = (&self.first.states[a as usize], &self.second.states[b as usize]);
-        let mark = |part: usize| self.marks.get(part).copied().unwrap_or(0);
-        if (at_a.part, at_a.offset) == (at_b.part, at_b.offset) {
+        let mark = |run: usize, part: usize| self.marks[run].get(part).copied().unwrap_or(0);
+        let place = self.places.get(at_a.part).copied().flatten();
+        if (place, at_a.offset) == (Some(at_b.part), at_b.offset) {
             return (a, b, marks);
         }
-        (a, b, marks | mark(at_a.part) | mark(at_b.part))
+        (a, b, marks | mark(0, at_a.part) | mark(1, at_b.part))
     }
 }
 

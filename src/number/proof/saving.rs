@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::super::{ReferenceData, Series, SeriesDefinition, TemplateError};
+use super::super::{Policy, ReferenceData, Series, SeriesDefinition, TemplateError};
+use super::earlier::beside_earlier;
 use super::{Ambiguity, prove};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -17,6 +18,15 @@ pub struct Accepted {
     pub reason: String,
     /// What was accepted.
     pub ambiguity: Ambiguity,
+}
+
+/// An earlier version of a series, under which numbers may have been issued.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlierVersion {
+    /// Which one.
+    pub version: u32,
+    /// The series as it was; its code says which.
+    pub definition: SeriesDefinition,
 }
 
 /// Why series cannot be saved together.
@@ -36,9 +46,9 @@ pub enum ProofError {
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them, with the reference data of now. Each series answers for itself: one that accepts an
-/// ambiguity may be saved beside another, but that one is refused when it is saved again, unless it
-/// accepts it too.
+/// among them, and against the `earlier` versions of itself, with the reference data of now. Each
+/// series answers for itself: one that accepts an ambiguity may be saved beside another, but that
+/// one is refused when it is saved again, unless it accepts it too.
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -46,19 +56,18 @@ pub fn prove_saved(
     active: &[SeriesDefinition],
     reference: &Arc<ReferenceData>,
     saved: impl Fn(&SeriesDefinition) -> bool,
+    earlier: &[EarlierVersion],
 ) -> Result<Vec<Accepted>, ProofError> {
-    let compile = |definition: &SeriesDefinition| {
-        let compiled = Series::compile(definition.clone()).map_err(|error| ProofError::Series {
-            code: definition.code.clone(),
-            error: Box::new(error),
-        });
-        compiled.map(|series| series.with_reference(Arc::clone(reference)))
-    };
+    let compile = |definition: &SeriesDefinition| compile(definition, reference);
     let all = active.iter().map(compile).collect::<Result<Vec<Series>, _>>()?;
     let all: Vec<&Series> = all.iter().collect();
     let mut accepted = Vec::new();
     for subject in all.iter().filter(|series| saved(series.definition())) {
-        let Err(ambiguity) = prove(subject, &all) else { continue };
+        let proved = match prove(subject, &all) {
+            Ok(()) => prove_beside(subject, reference, earlier)?,
+            ambiguous => ambiguous,
+        };
+        let Err(ambiguity) = proved else { continue };
         let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
         let Some(reason) = ambiguity_accepted.clone() else {
             return Err(ProofError::Ambiguity(Box::new(ambiguity)));
@@ -66,4 +75,50 @@ pub fn prove_saved(
         accepted.push(Accepted { code: code.clone(), reason, ambiguity });
     }
     Ok(accepted)
+}
+
+/// Proves a series against those of the earlier versions that are its own. One with the same
+/// numbers is proved with the series itself.
+fn prove_beside(
+    subject: &Series,
+    reference: &Arc<ReferenceData>,
+    earlier: &[EarlierVersion],
+) -> Result<Result<(), Ambiguity>, ProofError> {
+    let definition = subject.definition();
+    let mut proved = vec![numbers(definition)];
+    for EarlierVersion { version, definition: before } in earlier {
+        let of_before = numbers(before);
+        if before.code != definition.code || proved.contains(&of_before) {
+            continue;
+        }
+        if let Err(ambiguity) = beside_earlier(&compile(before, reference)?, *version, subject) {
+            return Ok(Err(ambiguity));
+        }
+        proved.push(of_before);
+    }
+    Ok(Ok(()))
+}
+
+/// A definition without what says nothing of its numbers.
+fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
+    SeriesDefinition {
+        name: String::new(),
+        description: String::new(),
+        policy: Policy::default(),
+        chronology: false,
+        closed_before: None,
+        ambiguity_accepted: None,
+        ..definition.clone()
+    }
+}
+
+fn compile(
+    definition: &SeriesDefinition,
+    reference: &Arc<ReferenceData>,
+) -> Result<Series, ProofError> {
+    let compiled = Series::compile(definition.clone()).map_err(|error| ProofError::Series {
+        code: definition.code.clone(),
+        error: Box::new(error),
+    });
+    compiled.map(|series| series.with_reference(Arc::clone(reference)))
 }

@@ -4,3 +4,4 @@ mod brute_force;
 mod table_traps;
 mod tables;
 mod traps;
+mod versions;

@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 
 use super::super::draft::ABSENT;
 use super::super::series::Dimension;
-use super::super::{Inputs, Series};
+use super::super::{Inputs, Serial, Series};
 use super::ambiguity::CollidingRequest;
 use super::charset::CharSet;
 use super::language::{Shows, serial_value, shows};
@@ -256,8 +256,17 @@ pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)
     let (of_a, of_b) = (draft(a.series, &inputs_a)?, draft(b.series, &inputs_b)?);
     let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
     let one_series = a.series.definition.code == b.series.definition.code;
-    let taken =
-        |index: usize| of_a.keys[index] == of_b.keys[index] && a.values[index] == b.values[index];
-    let shared = one_series && (0..a.values.len()).any(taken);
+    let is_earlier = one_series && !std::ptr::eq(a.series, b.series);
+    // A counter gives no value twice, and a later version none below what an earlier one took.
+    let never = |(index, serial): (usize, &Serial)| {
+        let mut others = b.series.serials.iter();
+        let other = others.position(|other| other.name == serial.name);
+        other.is_some_and(|other| {
+            let (before, after) = (a.values[index], b.values[other]);
+            of_a.keys[index] == of_b.keys[other]
+                && (before == after || is_earlier && before > after)
+        })
+    };
+    let shared = one_series && a.series.serials.iter().enumerate().any(never);
     (text == other && of_a.scope == of_b.scope && !shared).then_some((text, of_a.scope))
 }

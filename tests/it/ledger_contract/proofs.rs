@@ -1,12 +1,14 @@
 //! The ambiguity proof where series are saved (R2.7).
 
-use numerator::ledger::{ActivityChange, LedgerError, SeriesRefusal};
+use numerator::ledger::{
+    ActivityChange, At, LedgerError, Owner, PartitionState, Seed, SeriesRefusal,
+};
 use numerator::number::{Ambiguity, Reset};
 use serde_json::json;
 
 use super::references::{of_rows, row};
 use super::setup::change;
-use super::world::{NOW_US, World};
+use super::world::{NOW_US, World, seed};
 
 /// What is said of a series that is not proved.
 fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
@@ -99,4 +101,44 @@ pub(super) async fn series_on_tables_are_proved_with_what_the_tables_have(world:
     let mut default = of("V");
     default.definition.serves.default = true;
     ledger.apply_series(&[default]).await.unwrap();
+}
+
+/// Goal: a series in use is never changed so that it gives a text that an earlier version gave to
+/// another value, while its counters go on. Method: parts change places, before and
+/// after a counter is there; the pair names the version, and what is accepted is on record.
+pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(world: World) {
+    let ledger = &world.ledger;
+    let version = |template: &str| {
+        let mut change = change("A", template);
+        let site = serde_json::json!({ "required": true, "alphabet": "0-9", "width": 2 });
+        change.definition.variables =
+            [("SITE".to_owned(), serde_json::from_value(site).unwrap())].into();
+        change.definition.serials[0].counter.push("SITE".into());
+        change
+    };
+    let first = ledger.apply_series(&[version("{SITE}-{SEQ:2}")]).await.unwrap().remove(0);
+    // Nothing is out yet: it may become whatever it likes, and come back.
+    for template in ["{SEQ:2}-{SITE}", "{SITE}-{SEQ:2}"] {
+        ledger.apply_series(&[version(template)]).await.unwrap();
+    }
+    let at = At { partition: first.partition, epoch: world.partition().await.epoch };
+    let seed = Seed { series_id: first.series_id, version: 3, ..seed("type=A;SITE=01") };
+    let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
+    let at = At { epoch: bump, ..at };
+    ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
+    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    let turned = || vec![version("{SEQ:2}-{SITE}")];
+    for result in [ledger.try_series(&turned()).await, ledger.apply_series(&turned()).await] {
+        let error = ambiguity(result).to_string();
+        assert!(error.contains("version 3") && error.contains("would both get"), "{error}");
+    }
+    let longer = ledger.apply_series(&[version("{SITE}-{SEQ:3}")]).await.unwrap().remove(0);
+    let mut accepted = turned();
+    accepted[0].definition.ambiguity_accepted = Some("Both books are closed by now.".into());
+    ledger.apply_series(&accepted).await.unwrap();
+    let mut events = ledger.events(20).await.unwrap();
+    events.retain(|event| event.kind == "ambiguity-accepted");
+    assert_eq!(events.len(), 1, "{events:?}");
+    let back = ambiguity(ledger.apply_series(&[version("{SITE}-{SEQ:2}")]).await).to_string();
+    assert!(back.contains(&format!("version {}", longer.version + 1)), "{back}");
 }

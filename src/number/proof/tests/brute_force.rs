@@ -25,20 +25,22 @@ const UNPROVEN_ONE_IN: usize = 20;
 
 /// What is chosen at random for a series.
 #[derive(Clone, Debug)]
-struct Plan {
-    parts: Vec<&'static str>,
-    variables: [(&'static str, bool, usize); 2],
-    types: &'static [&'static str],
-    projects: &'static [&'static str],
-    scope: Vec<&'static str>,
-    counters: Vec<(Vec<&'static str>, Reset)>,
-    start: u64,
-    step: u64,
-    style: Style,
-    overflow: Overflow,
+pub(super) struct Plan {
+    pub(super) parts: Vec<&'static str>,
+    pub(super) variables: [(&'static str, bool, usize); 2],
+    pub(super) types: &'static [&'static str],
+    pub(super) projects: &'static [&'static str],
+    pub(super) scope: Vec<&'static str>,
+    pub(super) counters: Vec<(Vec<&'static str>, Reset)>,
+    pub(super) start: u64,
+    pub(super) step: u64,
+    pub(super) style: Style,
+    pub(super) overflow: Overflow,
+    /// Whether check characters stand at the end, where they can read what stands before.
+    pub(super) checked: bool,
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let part = prop::sample::select(vec![
         "-",
         "1",
@@ -82,10 +84,11 @@ fn plan() -> impl Strategy<Value = Plan> {
         prop::sample::select(vec![Style::Digits, Style::Digits, Style::Letters]),
         prop::sample::select(vec![Overflow::Refuse, Overflow::Widen]),
     );
-    let rest = (lists, projects, dimension(), counters, numbers, figures);
+    let rest = (lists, projects, dimension(), counters, numbers, figures, any::<bool>());
     (parts, [variable.clone(), variable], rest).prop_map(
         |((parts, serials, at), variables, rest)| {
-            let (types, projects, scope, counters, (start, step), (style, overflow)) = rest;
+            let (types, projects, scope, counters, numbers, figures, checked) = rest;
+            let ((start, step), (style, overflow)) = (numbers, figures);
             let (mut parts, mut counters) = (parts, counters);
             for (serial, at) in std::iter::zip(&serials, at) {
                 parts.insert(at.index(parts.len() + 1), serial);
@@ -102,13 +105,14 @@ fn plan() -> impl Strategy<Value = Plan> {
                 step,
                 style,
                 overflow,
+                checked,
             }
         },
     )
 }
 
 impl Plan {
-    fn series(&self, code: &str) -> Series {
+    pub(super) fn series(&self, code: &str) -> Series {
         let strings = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut definition = definition();
         definition.code = code.into();
@@ -135,6 +139,13 @@ impl Plan {
             SerialDefinition { start, step, style, overflow, max, counter, reset, ..serial(name) }
         });
         definition.serials = serials.collect();
+        if self.checked {
+            let template = format!("{}{{CHECK:mod97-10}}", definition.template);
+            let checked = SeriesDefinition { template, ..definition.clone() };
+            if let Ok(series) = Series::compile(checked) {
+                return series;
+            }
+        }
         Series::compile(definition).unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 
@@ -178,13 +189,13 @@ impl Plan {
 }
 
 /// A number's scope and text.
-type Shown = (String, String);
+pub(super) type Shown = (String, String);
 
 /// What it took: counter and value of each serial.
-type Taken = Vec<(CounterKey, u64)>;
+pub(super) type Taken = Vec<(CounterKey, u64)>;
 
 /// Every number of a series.
-fn numbers(plan: &Plan, series: &Series) -> Vec<(Inputs, Shown, Taken)> {
+pub(super) fn numbers(plan: &Plan, series: &Series) -> Vec<(Inputs, Shown, Taken)> {
     let values = |serial: &Serial| -> Vec<u64> {
         (serial.start..=serial.max).step_by(usize::try_from(serial.step).expect("small")).collect()
     };
@@ -221,16 +232,16 @@ fn collides(ambiguity: &Ambiguity, series: &[&Series]) -> bool {
     render(first).into_iter().zip(render(second)).all(|(a, b)| a != b)
 }
 
-fn runner() -> TestRunner {
+pub(super) fn runner(cases: u32) -> TestRunner {
     let source_file = Some(file!());
-    TestRunner::new(ProptestConfig { source_file, ..ProptestConfig::with_cases(CASES) })
+    TestRunner::new(ProptestConfig { source_file, ..ProptestConfig::with_cases(cases) })
 }
 
 #[test]
 fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
     let (proved, refused, unproven) = (Cell::new(0), Cell::new(0), Cell::new(0_usize));
     let count = |cell: &Cell<usize>| cell.set(cell.get() + 1);
-    let run = runner().run(&plan(), |plan| {
+    let run = runner(CASES).run(&plan(), |plan| {
         let series = plan.series("random");
         match prove(&series, &[]) {
             Err(Ambiguity::Unproven { .. }) => {
@@ -265,7 +276,7 @@ fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
 
 #[test]
 fn what_is_proved_is_read_back_or_has_readings_that_do_no_harm() {
-    let run = runner().run(&(plan(), any::<prop::sample::Index>()), |(plan, at)| {
+    let run = runner(CASES).run(&(plan(), any::<prop::sample::Index>()), |(plan, at)| {
         let series = plan.series("random");
         if prove(&series, &[]).is_err() {
             return Ok(());
@@ -287,7 +298,7 @@ fn what_is_proved_is_read_back_or_has_readings_that_do_no_harm() {
 #[test]
 fn two_series_that_are_proved_share_no_number() {
     let unproven = Cell::new(0_usize);
-    let run = runner().run(&(plan(), plan()), |(one, mut two)| {
+    let run = runner(CASES).run(&(plan(), plan()), |(one, mut two)| {
         two.scope.clone_from(&one.scope);
         let (a, b) = (one.series("a"), two.series("b"));
         let both = [&a, &b];

@@ -1,0 +1,227 @@
+//! An earlier version of a series beside the one that is to follow it (R2.7, R4.3): numbers that
+//! may be out, and numbers to come.
+//!
+//! Serials that both versions take from the same counters go on: no value of such a counter is
+//! taken twice. So a common text is harmless where both versions read it alike, and it tells the
+//! counter and the value of one of these serials.
+
+use super::super::pattern::DateField;
+use super::super::series::Dimension;
+use super::super::template::Part;
+use super::super::{Reset, Series, Style};
+use super::ambiguity::Ambiguity;
+use super::comparison::Comparison;
+use super::language::{Shows, head, shows};
+use super::product::Walk;
+use super::witness::{Asked, name_of, scope_names, values, varies};
+use super::{moments, told};
+
+/// Proves that a version can give no text that an earlier one gave to another value.
+///
+/// # Errors
+/// [`Ambiguity`]; the first request is the earlier version's.
+pub(super) fn beside_earlier(
+    earlier: &Series,
+    version: u32,
+    next: &Series,
+) -> Result<(), Ambiguity> {
+    if !std::iter::zip(head(earlier).chars(), head(next).chars()).all(|(x, y)| x == y) {
+        return Ok(());
+    }
+    let pair = Versions { both: [earlier, next], one_scope: same_scope(earlier, next) };
+    let [mut types, mut next_types] =
+        pair.both.map(|series| series.definition.serves.types.clone());
+    // With a table, further types come without a new version.
+    let listed = pair.both.iter().all(|series| series.table_of(Dimension::Type).is_none());
+    if listed && pair.one_scope && next.scope.contains(&Dimension::Type) {
+        types.retain(|name| next_types.contains(name));
+        next_types.clone_from(&types);
+        if types.is_empty() {
+            return Ok(());
+        }
+    }
+    let (places, serials) = (pair.places(), pair.serials());
+    // One id of a table may be shown by two codes, before and after it was renamed.
+    let is_code = |dimension| pair.is_scope(0, dimension) && earlier.table_of(dimension).is_none();
+    let scoped = |(index, place): (usize, &Option<usize>)| {
+        place.filter(|_| matches!(shows(&earlier.parts[index]), Shows::Dimension(d) if is_code(d)))
+    };
+    let same: Vec<Option<usize>> = places.iter().enumerate().map(scoped).collect();
+    let marks = [0, 1].map(|side| pair.marks(side, &serials));
+    let comparison = Comparison {
+        series: pair.both,
+        types: [&types, &next_types],
+        places: &places,
+        marks: [&marks[0], &marks[1]],
+        marked: bits(&serials, |serial| !serial.is_told),
+        wanted: bits(&serials, |_| true),
+        same: &same,
+    };
+    let found = |walk: &Walk| {
+        let first = Asked::read(earlier, &walk.text, &walk.first)?;
+        let second = Asked::read(next, &walk.text, &walk.second)?;
+        told(first, second, || {
+            format!(
+                "the first is a number of version {version}, which may be out already: begin the \
+                 template with other text (a new `prefix`, for example), or show what that version \
+                 shows"
+            )
+        })
+    };
+    comparison.decide(found).map_err(|ambiguity| match ambiguity {
+        Ambiguity::Unproven { subject, explanation } => {
+            let subject = format!("{subject}, beside its own version {version},");
+            Ambiguity::Unproven { subject, explanation }
+        }
+        collision @ Ambiguity::Collision { .. } => collision,
+    })
+}
+
+/// Whether the same names, of the same tables, make the scopes of both.
+fn same_scope(earlier: &Series, next: &Series) -> bool {
+    let tables = |series: &Series| {
+        let mut tables: Vec<_> = series.scope.iter().map(|d| table(series, *d)).collect();
+        tables.sort_unstable();
+        tables
+    };
+    scope_names(earlier) == scope_names(next) && tables(earlier) == tables(next)
+}
+
+/// A dimension and the table whose ids it counts by; none: it counts by what is sent.
+fn table(series: &Series, dimension: Dimension) -> (String, Option<String>) {
+    let table = series.table_of(dimension).map(ToString::to_string);
+    (name_of(series, dimension).to_owned(), table)
+}
+
+/// A serial whose counters go on from the one version to the other, or the id where both show one:
+/// no two numbers share an id.
+struct Serial {
+    /// The place of the serial in each version; none: the id.
+    at: Option<[usize; 2]>,
+    /// Whether what is read alike tells counter and value.
+    is_told: bool,
+    /// The fields of the date that tell its period in each version.
+    keys: [Vec<DateField>; 2],
+}
+
+/// A mark for each serial of which something holds.
+fn bits(serials: &[Serial], holds: impl Fn(&Serial) -> bool) -> u8 {
+    let marks = serials.iter().enumerate().map(|(index, serial)| u8::from(holds(serial)) << index);
+    marks.fold(0, |marks, mark| marks | mark)
+}
+
+/// What a part shows, by the names that both versions give it.
+#[derive(PartialEq, Eq)]
+enum Named<'s> {
+    Serial(&'s str, Style),
+    Dimension(&'s str),
+    Phase,
+    Id,
+    Date(DateField),
+}
+
+/// An earlier version, and the next.
+struct Versions<'s> {
+    both: [&'s Series; 2],
+    one_scope: bool,
+}
+
+impl<'s> Versions<'s> {
+    fn named(&self, side: usize, part: &Part) -> Option<Named<'s>> {
+        let series = self.both[side];
+        Some(match (shows(part), part) {
+            (Shows::Serial(serial), Part::Serial { figure, .. }) => {
+                Named::Serial(&series.serials[serial].name, figure.style)
+            }
+            (Shows::Dimension(dimension), _) => Named::Dimension(name_of(series, dimension)),
+            (Shows::Phase, _) => Named::Phase,
+            (Shows::Id, _) => Named::Id,
+            (Shows::Date(field), _) => Named::Date(field),
+            (Shows::Nothing | Shows::Serial(_), _) => return None,
+        })
+    }
+
+    /// For each part of the earlier version the one of the next that shows the same, each once.
+    fn places(&self) -> Vec<Option<usize>> {
+        let mut free: Vec<bool> = vec![true; self.both[1].parts.len()];
+        let place = |part: &Part| {
+            let name = self.named(0, part)?;
+            let mut others = self.both[1].parts.iter().enumerate();
+            let (place, _) = others.find(|(index, other)| {
+                free[*index] && self.named(1, other).as_ref() == Some(&name)
+            })?;
+            free[place] = false;
+            Some(place)
+        };
+        self.both[0].parts.iter().map(place).collect()
+    }
+
+    /// The serials that both versions take from the same counters.
+    fn serials(&self) -> Vec<Serial> {
+        let [earlier, next] = self.both;
+        let has_id = |series: &Series| series.parts.iter().any(|part| shows(part) == Shows::Id);
+        if has_id(earlier) && has_id(next) {
+            return vec![Serial { at: None, is_told: true, keys: [Vec::new(), Vec::new()] }];
+        }
+        let counts_alike = |one: usize, other: usize| {
+            let of = |series: &'s Series, at: usize| {
+                let rule = &series.counters[at];
+                let tables = rule.dimensions.iter().map(|d| table(series, *d));
+                (series.serials[at].name.as_str(), rule.reset, tables.collect::<Vec<_>>())
+            };
+            of(earlier, one) == of(next, other)
+        };
+        let pairs = (0..earlier.serials.len())
+            .flat_map(|one| (0..next.serials.len()).map(move |other| [one, other]));
+        pairs.filter(|at| counts_alike(at[0], at[1])).map(|at| self.serial(at)).collect()
+    }
+
+    fn serial(&self, at: [usize; 2]) -> Serial {
+        let [earlier, next] = self.both;
+        let rules = [&earlier.counters[at[0]], &next.counters[at[1]]];
+        let is_shown = |name: &Named<'_>| {
+            let shown = |side: usize| {
+                let mut parts = self.both[side].parts.iter();
+                parts.any(|part| self.named(side, part).as_ref() == Some(name))
+            };
+            shown(0) && shown(1)
+        };
+        let is_told = |(one, other): (&Dimension, &Dimension)| {
+            let sets = [values(earlier, *one), values(next, *other)];
+            self.is_scope(0, *one)
+                || is_shown(&Named::Dimension(name_of(earlier, *one)))
+                || (!varies(earlier, *one) && !varies(next, *other) && sets[0] == sets[1])
+        };
+        let dimensions = std::iter::zip(&rules[0].dimensions, &rules[1].dimensions).all(is_told);
+        let phase = rules[0].reset != Reset::Phase || is_shown(&Named::Phase);
+        let years = rules[0].reset != Reset::FiscalYear || earlier.fiscal == next.fiscal;
+        let keys = [0, 1].map(|side| moments::keys(self.both[side], at[side]));
+        let period = keys.iter().all(Option::is_some) && years;
+        let keys = keys.map(Option::unwrap_or_default);
+        Serial { at: Some(at), is_told: dimensions && phase && period, keys }
+    }
+
+    /// Whether both numbers have the same value of a dimension anyway.
+    fn is_scope(&self, side: usize, dimension: Dimension) -> bool {
+        self.one_scope && self.both[side].scope.contains(&dimension)
+    }
+
+    /// What each part of a version tells about the serials.
+    fn marks(&self, side: usize, serials: &[Serial]) -> Vec<u8> {
+        let series = self.both[side];
+        let tells = |part, serial: &Serial| {
+            let Some(at) = serial.at else { return shows(part) == Shows::Id };
+            let rule = &series.counters[at[side]];
+            match shows(part) {
+                Shows::Nothing | Shows::Id => false,
+                Shows::Serial(shown) => shown == at[side],
+                Shows::Dimension(dimension) => {
+                    !self.is_scope(side, dimension) && rule.dimensions.contains(&dimension)
+                }
+                Shows::Phase => rule.reset == Reset::Phase,
+                Shows::Date(field) => serial.keys[side].contains(&field),
+            }
+        };
+        series.parts.iter().map(|part| bits(serials, |serial| tells(part, serial))).collect()
+    }
+}
