@@ -61,11 +61,14 @@ fn plan() -> impl Strategy<Value = Plan> {
     let parts = (prop::collection::vec(part, 0..4), figure, any::<prop::sample::Index>());
     let counter = prop::sample::subsequence(vec!["project", "type", "ORIGINATOR", "B"], 0..=3);
     // Mostly codes that are known early.
-    let indexes = prop_oneof![3 => Just(vec![0, 3]), 2 => Just(vec![0, 1, 3, 4]), 1 => Just((0..6).collect())];
+    let indexes = prop_oneof![
+        3 => Just(vec![0, 3]),
+        2 => Just(vec![0, 1, 3, 4]),
+        1 => Just((0..6).collect()),
+    ];
     let list = |least: usize| {
-        indexes
-            .clone()
-            .prop_flat_map(move |indexes: Vec<usize>| prop::sample::subsequence(indexes, least..=2))
+        let some = move |indexes: Vec<usize>| prop::sample::subsequence(indexes, least..=2);
+        indexes.clone().prop_flat_map(some)
     };
     let few = || prop_oneof![2 => Just(Vec::new()), 1 => list(1)];
     let tables = prop_oneof![3 => Just([true; 3]), 2 => any::<[bool; 3]>()];
