@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod load;
 pub mod postgres;
 pub mod process;
+pub mod prometheus;
 pub mod proxy;
 pub mod redis;
 pub mod sentinel;

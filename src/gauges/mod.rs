@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::allocator::{Allocator, Context, Room};
 use crate::ledger::{Owner, Partition, PartitionState};
 use crate::metrics::{
-    ByPartition, Gauge, Metrics, PartitionGauges, partition_gauges, redis_gauges,
+    ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
 };
 use crate::reconciler::Stores;
 use crate::task::{Task, Ticks};
@@ -48,7 +48,7 @@ impl Gauges {
     #[must_use]
     pub fn new(context: &Arc<Context>, allocator: &Allocator, settings: GaugeSettings) -> Self {
         let (metrics, bounds) = (&context.metrics, &context.settings);
-        Metrics::say_build(context.ledger.engine());
+        metrics.say_build(context.ledger.engine());
         metrics.redis_configured.set(flag(context.redis.is_some()));
         metrics.queue_max.set(bounds.queue_max as f64);
         metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
@@ -104,7 +104,7 @@ impl Gauges {
     }
 
     /// The fullest counters of those in use.
-    fn fullest(&self) -> Vec<crate::metrics::Fullness> {
+    fn fullest(&self) -> Vec<Fullness> {
         let counters = self.context.journal.counters_in_use();
         fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
     }

@@ -30,7 +30,6 @@ use definitions::{ALL, Kind};
 use families::Found;
 use fullest::Fullest;
 use series::SeriesMeters;
-use stores::GapMeter;
 
 /// How often [`PrometheusHandle::run_upkeep`] has to run: until then every sample is kept.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -142,7 +141,8 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         // For their zeros only: the stores look their own up, and may not be configured.
-        let _ = (LedgerMeter::new(), RedisMeter::new(), GapMeter::new());
+        let _ = (LedgerMeter::new(), RedisMeter::new());
+        stores::start_counting_gaps();
         let counters = |definition: defined::Definition, values: &[&'static str]| {
             Family::new(values.iter().copied(), |value| definition.counter(&[value]))
         };
@@ -228,7 +228,7 @@ impl Metrics {
     }
 
     /// Says what runs here.
-    pub fn say_build(engine: &str) {
+    pub fn say_build(&self, engine: &str) {
         defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
     }
 

@@ -76,28 +76,20 @@ impl Default for LedgerMeter {
     }
 }
 
-/// Runs of values that went to the gap register.
-#[derive(Debug)]
-pub(super) struct GapMeter {
-    runs: Family<Counter>,
-    values: Family<Counter>,
-}
-
-impl GapMeter {
-    pub(super) fn new() -> Self {
-        GapMeter {
-            runs: Family::new(GAP_REASONS, |reason| GAPS.counter(&[reason])),
-            values: Family::new(GAP_REASONS, |reason| GAP_VALUES.counter(&[reason])),
-        }
-    }
+/// Has runs of values that go to the gap register counted from 0 on.
+pub(super) fn start_counting_gaps() {
+    GAP_REASONS.iter().for_each(|reason| count_gaps(reason, 0, 0));
 }
 
 /// Counts a run of so many values that goes to the gap register: rare enough to look the handles
 /// up each time.
-pub fn count_gap(reason: &'static str, values: u64) {
-    let meter = GapMeter::new();
-    meter.runs.of(reason).increment(1);
-    meter.values.of(reason).increment(values);
+pub fn count_gap(reason: &str, values: u64) {
+    count_gaps(reason, 1, values);
+}
+
+fn count_gaps(reason: &str, runs: u64, values: u64) {
+    GAPS.counter(&[reason]).increment(runs);
+    GAP_VALUES.counter(&[reason]).increment(values);
 }
 
 /// Script calls to Redis.

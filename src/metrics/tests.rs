@@ -16,7 +16,7 @@ fn text(work: impl FnOnce(&Metrics)) -> String {
         let metrics = Metrics::new();
         let _gauges = (partition_gauges(2), redis_gauges(1));
         let _problems = Metrics::problems(["internal"]);
-        Metrics::say_build("sqlite");
+        metrics.say_build("sqlite");
         work(&metrics);
         metrics.render(&handle)
     })

@@ -20,6 +20,7 @@ mod machine;
 mod nodes;
 mod operations;
 mod policies;
+mod prometheus;
 mod redis_client;
 mod redis_faults;
 mod reference_data;

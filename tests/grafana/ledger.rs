@@ -1,0 +1,180 @@
+//! The ledger, the journal behind the answers, and the ceilings that bridge its absence.
+
+use super::model::{Dashboard, Panel, Row};
+use super::promql::{gauge, increase, mean, of, quantile, rate};
+
+pub(super) fn dashboard() -> Dashboard {
+    Dashboard {
+        uid: "numerator-ledger",
+        title: "numerator: ledger and journal",
+        description: "Whether numbers get into the ledger, and how long issuing lasts without it.",
+        rows: vec![journal(), ledger(), ceilings()],
+    }
+}
+
+fn journal() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Journal lag, time",
+            "s",
+            vec![(of("numerator_journal_lag_seconds"), "{{instance}}")],
+            "How long the oldest record that is not committed has waited.",
+        )
+        .above(&[(30.0, "red")])
+        .see("the-journal-lags"),
+        Panel::lines(
+            "Journal lag, records",
+            "short",
+            vec![
+                (of("numerator_journal_lag_records"), "{{instance}}"),
+                (gauge("min", "", "numerator_journal_queue_max"), "bound"),
+            ],
+            "Records handed out and not committed. At the bound, requests are refused.",
+        )
+        .see("the-journal-lags"),
+        Panel::lines(
+            "Records committed",
+            "wps",
+            vec![
+                (rate("", "numerator_journaled_total"), "journaled"),
+                (rate("", "numerator_adopted_total"), "adopted from silent nodes"),
+            ],
+            "Records of the Redis path that reach the journal: behind the answers, or from the \
+             outboxes of nodes that fell silent.",
+        ),
+        Panel::lines(
+            "Journal batches",
+            "s",
+            vec![
+                (quantile("0.50", "numerator_journal_batch_seconds", "le"), "p50"),
+                (quantile("0.95", "numerator_journal_batch_seconds", "le"), "p95"),
+            ],
+            "Time to commit a batch, retries included.",
+        )
+        .see("the-journal-lags"),
+        Panel::lines(
+            "Records per batch",
+            "short",
+            vec![(mean("", "numerator_journal_batch_records"), "mean")],
+            "How much the journal writes at once: the more waits, the more.",
+        ),
+        Panel::lines(
+            "Outbox entries",
+            "short",
+            vec![(
+                gauge("max", "partition", "numerator_outbox_entries"),
+                "partition {{partition}}",
+            )],
+            "Entries in the outboxes of all nodes: what Redis holds and the journal may not.",
+        )
+        .see("a-process-is-missing"),
+        Panel::lines(
+            "Rejected records",
+            "short",
+            vec![(gauge("sum", "instance", "numerator_rejected_total"), "{{instance}}")],
+            "Records that the ledger refused for their content, since each process started.",
+        )
+        .above(&[(1.0, "red")])
+        .see("a-rejected-record"),
+        Panel::lines(
+            "Values that became gaps",
+            "short",
+            vec![(
+                increase("reason", "numerator_gap_values_total", "$__rate_interval"),
+                "{{reason}}",
+            )],
+            "Values that went to the gap register, by reason. Unaccounted: one of them may have \
+             been handed out and its record lost.",
+        )
+        .see("closed-at-the-ceiling"),
+        Panel::lines(
+            "Gaps registered",
+            "short",
+            vec![(increase("reason", "numerator_gaps_total", "$__rate_interval"), "{{reason}}")],
+            "Runs of such values that went to the gap register, by reason.",
+        ),
+    ];
+    Row { title: "Journal", panels }
+}
+
+fn ledger() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Ledger calls, p95 by kind",
+            "s",
+            vec![(quantile("0.95", "numerator_ledger_call_seconds", "le, call"), "{{call}}")],
+            "Time of a call to the ledger.",
+        )
+        .above(&[(1.0, "orange")])
+        .see("ledger-unavailable"),
+        Panel::lines(
+            "Ledger calls per second",
+            "ops",
+            vec![(rate("call", "numerator_ledger_call_seconds_count"), "{{call}}")],
+            "Calls to the ledger, by kind.",
+        ),
+        Panel::lines(
+            "Ledger errors",
+            "ops",
+            vec![(rate("reason", "numerator_ledger_errors_total"), "{{reason}}")],
+            "Calls that the ledger did not carry out, by reason. Fenced ones belong to recoveries.",
+        )
+        .see("ledger-unavailable"),
+        Panel::lines(
+            "Connections",
+            "short",
+            vec![
+                (gauge("sum", "state", "numerator_ledger_connections"), "{{state}}"),
+                (gauge("sum", "", "numerator_ledger_connections_max"), "bound"),
+            ],
+            "Connections to the ledger, used and idle, and how many there may be.",
+        )
+        .see("long-waits"),
+        Panel::lines(
+            "Ledger went back",
+            "short",
+            vec![(gauge("sum", "instance", "numerator_ledger_went_back_total"), "{{instance}}")],
+            "Times that the ledger was held because it showed less than it had confirmed.",
+        )
+        .above(&[(1.0, "red")])
+        .see("a-held-partition"),
+    ];
+    Row { title: "Ledger", panels }
+}
+
+fn ceilings() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Room below ceilings used",
+            "percentunit",
+            vec![(
+                gauge("max", "partition", "numerator_ceiling_used_ratio"),
+                "partition {{partition}}",
+            )],
+            "Largest share of its last grant that a counter in use has taken. The ledger raises \
+             ceilings when half is used; while it is away, this says how far issuing gets.",
+        )
+        .above(&[(0.8, "orange")])
+        .see("ceiling-room-is-low"),
+        Panel::lines(
+            "Numbers left below the ceiling",
+            "short",
+            vec![(
+                gauge("min", "partition", "numerator_ceiling_room_numbers"),
+                "partition {{partition}}",
+            )],
+            "Numbers that the counter with the least room has left; 0 also where none is in use.",
+        )
+        .see("ceiling-room-is-low"),
+        Panel::lines(
+            "Ceilings raised",
+            "ops",
+            vec![
+                (rate("", "numerator_ceiling_raises_total"), "raised"),
+                (rate("", "numerator_ceiling_waits_total"), "requests that waited"),
+            ],
+            "Ceilings raised per second, and requests that met one and had to wait.",
+        ),
+    ];
+    Row { title: "Ceilings", panels }
+}
