@@ -144,6 +144,29 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
 }
 
 #[test]
+fn a_project_that_follows_from_memberships_is_not_what_a_rule_without_them_reads() {
+    let of = |code: &str, projects: &[&str], membership: bool| {
+        tabled(code, |definition| {
+            definition.serves.projects = strings(projects);
+            definition.unique_within = strings(&["project"]);
+            definition.references.membership = membership;
+            let originator = VariableDefinition {
+                required: true,
+                reference: Some("organizations".into()),
+                ..VariableDefinition::default()
+            };
+            definition.variables.insert("ORIGINATOR".into(), originator);
+        })
+    };
+    let rows = [reference("projects", "1", "P", true), reference("types", "1", "T", true)];
+    let data = data(rows.into());
+    let any = of("a", &[], true);
+    assert_eq!(proved(&[any.clone(), of("b", &["P"], true)], &data), Ok(()));
+    // Without a project the rule for P does not fit, and the other series finds P by itself.
+    refusal(&[any, of("b", &["P"], false)], &data);
+}
+
+#[test]
 fn one_scope_by_codes_and_by_ids_is_compared_as_one() {
     let of = |code: &str, template: &str, project: Option<&str>| {
         tabled(code, |definition| {
