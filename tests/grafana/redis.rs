@@ -137,6 +137,13 @@ fn calls() -> Row {
             "Script calls without an answer that can be used, by reason.",
         )
         .see("redis-unavailable"),
+        Panel::lines(
+            "Idempotency records shed",
+            "ops",
+            vec![(rate("instance", "numerator_idempotency_records_shed_total"), "{{instance}}")],
+            "Records that went before their window for want of room (idempotency.records_max): \
+             new keys are looked up in the journal.",
+        ),
     ];
     Row { title: "Calls", panels }
 }

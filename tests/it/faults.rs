@@ -60,10 +60,10 @@ async fn service_is_killed(deployment: &Deployment) {
         assert!(tokio::time::Instant::now() < deadline, "not adopted: {}", service.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    assert!(service.terminate());
     assert_all_journaled(&ledger, &seen).await;
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}; {journaled_before} rows before the restart");
-    assert!(service.terminate());
 }
 
 #[tokio::test]
@@ -100,9 +100,10 @@ async fn faults_service_and_redis_die_together_a_retry_still_finds_its_number() 
         assert_eq!((status, body["document_number"].as_str()), (200, Some(number.as_str())));
     }
     seen.assert_no_duplicate();
-    assert_all_journaled(&open(&deployment).await, &seen).await;
+    // Waits for what is still on its way into the journal.
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
+    assert_all_journaled(&open(&deployment).await, &seen).await;
 }
 
 /// Ruins Redis while the load runs; what holds afterwards.
@@ -367,6 +368,6 @@ async fn faults_another_ledgers_redis_answers_for_a_while_and_nothing_is_held_fo
     load.reach(load.asked() + 500).await;
     let seen = load.finish().await;
     seen.assert_no_duplicate();
-    assert_all_journaled(&ledger, &seen).await;
     assert!(service.terminate());
+    assert_all_journaled(&ledger, &seen).await;
 }
