@@ -58,6 +58,13 @@ fn journal() -> Row {
             vec![(mean("", "numerator_journal_batch_records"), "mean")],
             "How much the journal writes at once: the more waits, the more.",
         ),
+    ];
+    Row { title: "Journal", panels: panels.into_iter().chain(left_behind()).collect() }
+}
+
+/// What is not in the journal, and may never be.
+fn left_behind() -> Vec<Panel> {
+    vec![
         Panel::lines(
             "Outbox entries",
             "short",
@@ -93,8 +100,7 @@ fn journal() -> Row {
             vec![(increase("reason", "numerator_gaps_total", "$__rate_interval"), "{{reason}}")],
             "Runs of such values that went to the gap register, by reason.",
         ),
-    ];
-    Row { title: "Journal", panels }
+    ]
 }
 
 fn ledger() -> Row {
