@@ -20,21 +20,23 @@ local function remember(owner_key, list_key, records, noted, now_ms, window_ms, 
   local element = {decimal(before + 1), decimal(last), decimal(now_ms), cjson.encode(names)}
   redis.call('RPUSH', list_key, table.concat(element, ' '))
 
-  -- One element comes with each flight; with some more of them gone the list gets shorter.
-  local shed = 0
-  for _ = 1, 4 do
+  -- Twice as many may go as came, so that it gets below a bound that was lowered, by and by.
+  local shed, gone = 0, 0
+  while gone < 2 * #names + 2 do
     local oldest = redis.call('LINDEX', list_key, 0)
+    if not oldest then break end
     local first, upto, at_ms, list = string.match(oldest, '^(%d+) (%d+) (%d+) (.*)$')
     local is_read, keys = pcall(cjson.decode, list)
-    local is_over = not is_read or tonumber(at_ms) + tonumber(window_ms) <= now_ms
-    if not is_over and last - tonumber(first) < most then break end
+    local left_ms = is_read and tonumber(at_ms) + tonumber(window_ms) - now_ms or 0
+    if left_ms > 0 and last - tonumber(first) < most then break end
     redis.call('LPOP', list_key)
+    gone = gone + (is_read and tonumber(upto) - tonumber(first) + 1 or 1)
     -- What is older than the window goes by itself.
-    if not is_over then
-      pcall(function() redis.call('UNLINK', unpack(keys)) end)
+    if left_ms > 0 then
+      pcall(forget, keys, left_ms)
       shed = shed + tonumber(upto) - tonumber(first) + 1
+      now_ms = math.max(now_ms, tonumber(at_ms))
     end
-    if redis.call('LLEN', list_key) == 0 then break end
   end
   if shed > 0 then
     -- From now on a missing record is no news: it may be one of those (F1).

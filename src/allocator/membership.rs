@@ -7,6 +7,7 @@
 //! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
@@ -29,6 +30,8 @@ pub struct Membership {
     news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
+    /// Whether the ledger answered the last heartbeat.
+    ledger_answers: AtomicBool,
     /// Why the ledger must be held, until it is.
     went_back: Mutex<Option<String>>,
 }
@@ -49,6 +52,7 @@ impl Membership {
             node: Mutex::new(node),
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
+            ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
         }))
     }
@@ -82,6 +86,12 @@ impl Membership {
             *current = node;
         }
         Ok(())
+    }
+
+    /// Whether the ledger answered the last heartbeat.
+    #[must_use]
+    pub fn ledger_answers(&self) -> bool {
+        self.ledger_answers.load(Ordering::Relaxed)
     }
 
     /// Starts the heartbeat. A service says what it sees of Redis with each beat; a one-shot
@@ -119,6 +129,7 @@ impl Membership {
         let beat = self.ledger.heartbeat(node, sight).await;
         let is_answered =
             !matches!(beat, Err(LedgerError::Unreachable { .. } | LedgerError::LockTimeout { .. }));
+        self.ledger_answers.store(is_answered, Ordering::Relaxed);
         context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
         match beat {
             Ok(partitions) => self.publish(context, partitions),

@@ -267,7 +267,8 @@ impl LaneHandle {
     fn view(&self, context: &Context) -> LaneView {
         let queue_length = context.settings.queue_max - self.places.available_permits();
         let status = self.status.lock().expect("no holder of this lock panics");
-        status.view(queue_length, context.journal.has_room())
+        let ledger_answers = context.membership.ledger_answers();
+        status.view(queue_length, context.journal.has_room(), ledger_answers)
     }
 
     /// What a request that ran out of time is told: the trouble, where one is known.

@@ -28,15 +28,19 @@ struct Seen {
     is_asked: bool,
     /// The data set that last answered, and since when it has done so without a failure.
     healthy: Option<(String, Instant)>,
+    /// When a probe last succeeded.
+    answered_at: Option<Instant>,
     /// Since when every script has failed.
     failing_since: Option<Instant>,
 }
 
 impl Seen {
-    /// A silent server has failed since it was asked, not since the wait was over.
+    /// A silent server has failed since it was asked, not since the wait was over; but not since
+    /// before it last answered.
     fn fail(&mut self, asked_at: Instant) {
         self.healthy = None;
-        self.failing_since.get_or_insert(asked_at);
+        let since = self.answered_at.map_or(asked_at, |answered_at| answered_at.max(asked_at));
+        self.failing_since.get_or_insert(since);
     }
 }
 
@@ -114,6 +118,7 @@ impl Sights {
             seen.is_asked = false;
             let Some(incarnation) = incarnation else { return seen.fail(asked_at) };
             seen.failing_since = None;
+            seen.answered_at = Some(Instant::now());
             if seen.healthy.as_ref().is_none_or(|(known, _)| *known != incarnation) {
                 seen.healthy = Some((incarnation, Instant::now()));
             }

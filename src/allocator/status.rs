@@ -20,12 +20,24 @@ pub(super) struct LaneStatus {
 
 impl LaneStatus {
     /// What others may know.
-    pub(super) fn view(&self, queue_length: usize, journal_has_room: bool) -> LaneView {
+    pub(super) fn view(
+        &self,
+        queue_length: usize,
+        journal_has_room: bool,
+        ledger_answers: bool,
+    ) -> LaneView {
         // A flight whose records find no room in the journal's queue does not leave.
         let is_full = self.standing == "redis" && !journal_has_room;
+        // A lane on the database path hears of the ledger with requests only, and a balancer sends
+        // none to a process that is not ready: there the heartbeat tells.
+        let trouble = match (self.standing, self.trouble) {
+            ("database", None) if !ledger_answers => Some(Unavailable::Ledger),
+            ("database", Some(Unavailable::Ledger | Unavailable::Lock)) if ledger_answers => None,
+            (_, trouble) => trouble,
+        };
         LaneView {
             standing: self.standing,
-            trouble: self.trouble.or(is_full.then_some(Unavailable::OutboxFull)),
+            trouble: trouble.or(is_full.then_some(Unavailable::OutboxFull)),
             queue_length,
             least_room: self.least_room.and_then(LeastRoom::current),
         }

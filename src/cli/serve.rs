@@ -34,7 +34,9 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
             let mut ticks = tokio::time::interval(metrics::UPKEEP_INTERVAL);
             loop {
                 ticks.tick().await;
-                prometheus.run_upkeep();
+                // It sorts every sample since the last time: too long for a worker of the runtime.
+                let prometheus = prometheus.clone();
+                let _ = tokio::task::spawn_blocking(move || prometheus.run_upkeep()).await;
             }
         }
     });

@@ -3,26 +3,16 @@
 //! Bounds are there so that no setting can make the service unbounded or useless by a slip; they
 //! are wider than any sensible value.
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSettings};
 use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, SNOWFLAKE_LEASE_MAX};
-
-/// A setting that is refused.
-pub(super) struct Wrong {
-    pub(super) setting: &'static str,
-    pub(super) reason: String,
-}
-
-/// A value within its bounds, or the setting to blame.
-type Checked<T> = Result<T, Wrong>;
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
@@ -248,7 +238,10 @@ fn idempotency(layer: &Layer) -> Checked<(Duration, u64)> {
     let longest = DurationText(DAY * 400);
     let window = wait("idempotency.window", asked.window, secs(1)..=longest)?;
     let bounds = RECORDS_MAX_MIN..=1_000_000_000;
-    Ok((window, within("idempotency.records_max", asked.records_max, bounds)?))
+    let records_max = within("idempotency.records_max", asked.records_max, bounds)?;
+    // What went is looked up in the journal: it must be there by then.
+    let unjournaled = u64::try_from(layer.journal.queue_max).unwrap_or(u64::MAX);
+    Ok((window, records_max.max(unjournaled.saturating_mul(10))))
 }
 
 /// Where spans go. TLS and what collectors ask for beyond it are the business of one nearby.
@@ -368,39 +361,4 @@ fn gauges(metrics: &layer::Metrics) -> Checked<GaugeSettings> {
         counters_max: within("metrics.counters_max", metrics.counters_max, 0..=1_000)?,
         period: wait("metrics.period", metrics.period, millis(100)..=secs(600))?,
     })
-}
-
-/// Refuses a setting.
-fn wrong<T>(setting: &'static str, reason: String) -> Checked<T> {
-    Err(Wrong { setting, reason })
-}
-
-/// Accepts a value within its bounds, both included.
-fn within<T: PartialOrd + Display>(
-    setting: &'static str,
-    value: T,
-    bounds: RangeInclusive<T>,
-) -> Checked<T> {
-    if bounds.contains(&value) {
-        return Ok(value);
-    }
-    let (least, most) = bounds.into_inner();
-    wrong(setting, format!("{value} is out of bounds; write {least} to {most}"))
-}
-
-/// Accepts a duration within its bounds, both included.
-fn wait(
-    setting: &'static str,
-    value: DurationText,
-    bounds: RangeInclusive<DurationText>,
-) -> Checked<Duration> {
-    within(setting, value, bounds).map(|value| value.0)
-}
-
-fn millis(ms: u64) -> DurationText {
-    DurationText(Duration::from_millis(ms))
-}
-
-fn secs(s: u64) -> DurationText {
-    DurationText(Duration::from_secs(s))
 }

@@ -4,6 +4,7 @@
 //! Owns the reading of settings and nothing else: it starts nothing and connects to nothing. A
 //! wrong setting is an error that names it, never a silent default.
 
+mod bounds;
 mod checks;
 mod duration;
 mod layer;

@@ -22,7 +22,7 @@ macro_rules! script {
 
 static ISSUE: LazyLock<Script> = script!(
     "issue", "integer", "decimal", "server", "owned", "guard", "counter", "take", "recall",
-    "repeated", "landed", "remember"
+    "repeated", "landed", "forget", "remember"
 );
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
 static RAISE: LazyLock<Script> =

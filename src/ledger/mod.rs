@@ -19,6 +19,7 @@ mod reference_ledger;
 mod reference_plan;
 mod rows;
 mod serials;
+mod settings;
 mod snowflakes;
 mod sqlite;
 mod witness;
@@ -31,6 +32,7 @@ pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use serials::SerialLedger;
+pub use settings::LedgerSettings;
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
@@ -354,28 +356,6 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<dyn Ledger>;
-
-/// Bounds of a ledger's connections and waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LedgerSettings {
-    /// `database.connections_max`: connections held at once.
-    pub connections_max: u32,
-    /// `database.lock_timeout`: longest wait for one lock (R6.2).
-    pub lock_timeout: Duration,
-    /// `database.call_limit`: a call without an answer for so long is given up, and with it the
-    /// connections of its time. PostgreSQL only: there is no network before a file.
-    pub call_limit: Duration,
-}
-
-impl Default for LedgerSettings {
-    fn default() -> Self {
-        LedgerSettings {
-            connections_max: 8,
-            lock_timeout: Duration::from_secs(10),
-            call_limit: Duration::from_secs(15),
-        }
-    }
-}
 
 /// Opens the ledger that `url` names and brings its schema up to date: `sqlite:<path>` (folder and
 /// file are created) or `postgres://…`.

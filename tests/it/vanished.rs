@@ -81,3 +81,24 @@ async fn vanished_connections_leave_no_duplicate_on_the_database_path() {
     assert!(clean, "{report}");
     assert_eq!(report["totals"]["gaps"], 0, "{report}");
 }
+
+#[tokio::test]
+async fn readiness_follows_a_ledger_that_takes_the_numbers_without_a_request() {
+    let mut postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("ready"), None);
+    let service = deployment.serve();
+    let client = reqwest::Client::new();
+    let becomes = async |wanted: u16| {
+        let started = Instant::now();
+        let url = format!("{}/readyz", service.url);
+        while client.get(&url).send().await.unwrap().status() != wanted {
+            assert!(started.elapsed() < Duration::from_secs(30), "not {wanted}: {}", service.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    becomes(200).await;
+    postgres.kill();
+    becomes(503).await;
+    postgres.restart();
+    becomes(200).await;
+}

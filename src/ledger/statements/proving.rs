@@ -17,6 +17,9 @@ pub(super) struct Question {
     new: Vec<String>,
     /// Versions before of those that are new, as far as numbers may have been issued under them.
     earlier: Vec<EarlierVersion>,
+    /// Whether all of them are proved: a rule that is gone keeps no request from the others any
+    /// more.
+    all_anew: bool,
     /// The tables that they refer to. A proof holds for whatever becomes of these.
     reference: Arc<ReferenceData>,
 }
@@ -29,11 +32,13 @@ pub(super) struct Proved {
 }
 
 impl Question {
-    /// The question that a change asks; none where nothing becomes active by it.
+    /// The question that a change asks; none where nothing becomes active by it. `frees`: a series
+    /// leaves requests to others that it took before.
     pub(super) async fn of(
         conn: &mut Conn,
         active: &[SeriesVersion],
         saved: &[SeriesVersion],
+        frees: bool,
     ) -> Result<Option<Self>, LedgerError> {
         let (mut new, mut earlier) = (Vec::new(), Vec::new());
         for after in saved.iter().filter(|version| version.is_new && version.active) {
@@ -47,8 +52,8 @@ impl Question {
         }
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         let reference = Arc::default();
-        let question = Question { definitions, new, earlier, reference };
-        Ok((!question.new.is_empty()).then_some(question))
+        let question = Question { definitions, new, earlier, all_anew: frees, reference };
+        Ok((frees || !question.new.is_empty()).then_some(question))
     }
 
     /// The same question with the reference data of now.
@@ -60,10 +65,13 @@ impl Question {
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
-            let new = |series: &SeriesDefinition| self.new.contains(&series.code);
+            let new = |code: &String| self.new.contains(code);
+            let asked = |series: &SeriesDefinition| self.all_anew || new(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
-            let accepted = number::prove_saved(of, tables, new, &self.earlier);
-            accepted.map(|accepted| Proved { question: self, accepted })
+            let mut accepted = number::prove_saved(of, tables, asked, &self.earlier)?;
+            // What others accept is on record since they were saved.
+            accepted.retain(|accepted| new(&accepted.code));
+            Ok(Proved { question: self, accepted })
         });
         proving.await.expect("the proof does not panic").map_err(|error| match error {
             ProofError::Ambiguity(ambiguity) => SeriesRefusal::Ambiguous(ambiguity).into(),
@@ -75,8 +83,9 @@ impl Question {
 impl Proved {
     /// Whether this is the question that was answered, be the tables what they may by now.
     pub(super) fn answers(&self, question: &Question) -> bool {
-        let Question { definitions, new, .. } = &self.question;
+        let Question { definitions, new, earlier, all_anew, reference: _ } = &self.question;
         (definitions, new) == (&question.definitions, &question.new)
+            && (earlier, all_anew) == (&question.earlier, &question.all_anew)
     }
 
     /// Writes what was accepted into the ledger's events (R5.2).

@@ -28,6 +28,8 @@ struct Saved {
     version: SeriesVersion,
     /// Whether the series may show numbers that it did not show before.
     shows_anew: bool,
+    /// Whether it may leave requests to others that it took before.
+    frees: bool,
 }
 
 /// How often a change is proved anew because other series were saved meanwhile.
@@ -117,7 +119,7 @@ async fn try_activity(
         ..before
     };
     put_in_force(&mut tx, &after).await?;
-    let saved = Saved { shows_anew: change.active, version: after };
+    let saved = Saved { shows_anew: change.active, frees: !change.active, version: after };
     settle(tx, vec![saved], Saving::Save, proved).await
 }
 
@@ -147,14 +149,15 @@ async fn settle(
     all.retain(|version| version.active);
     number::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
-    for Saved { version, shows_anew } in saved.iter().filter(|saved| saved.version.is_new) {
+    let frees = saved.iter().any(|saved| saved.frees);
+    for Saved { version, shows_anew, .. } in saved.iter().filter(|saved| saved.version.is_new) {
         if version.active && *shows_anew {
             must_take_over_nothing(&mut tx, version).await?;
         }
         note(&mut tx, version).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = Question::of(&mut tx, &all, &saved).await? {
+    if let Some(question) = Question::of(&mut tx, &all, &saved, frees).await? {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;
@@ -203,7 +206,7 @@ async fn save_one(
     if let Some(before) = &before {
         must_be_expected(before, change)?;
         if before.definition == *definition {
-            return Ok(Saved { version: before.clone(), shows_anew: false });
+            return Ok(Saved { version: before.clone(), shows_anew: false, frees: false });
         }
     }
     let mut after = SeriesVersion {
@@ -219,6 +222,8 @@ async fn save_one(
     };
     let shows_anew =
         before.as_ref().is_none_or(|before| text_differs(&before.definition, definition));
+    let frees =
+        before.as_ref().is_some_and(|b| b.active && rules_differ(&b.definition, definition));
     match before {
         None => create(conn, &mut after).await?,
         Some(before) => {
@@ -236,7 +241,13 @@ async fn save_one(
             put_in_force(conn, &after).await?;
         }
     }
-    Ok(Saved { version: after, shows_anew })
+    Ok(Saved { version: after, shows_anew, frees })
+}
+
+/// Whether a change decides over which requests a series takes, with what they are read by.
+fn rules_differ(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
+    (&before.serves, &before.references, &before.variables)
+        != (&after.serves, &after.references, &after.variables)
 }
 
 /// Whether a change decides over the text of numbers, or over who is given them.

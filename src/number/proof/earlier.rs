@@ -113,7 +113,8 @@ fn bits(serials: &[Serial], holds: impl Fn(&Serial) -> bool) -> u8 {
 /// What a part shows, by the names that both versions give it.
 #[derive(PartialEq, Eq)]
 enum Named<'s> {
-    Serial(&'s str, Style),
+    /// Letters are read by their width: `AA` is 1 of two, and 27 of as many as it takes.
+    Serial(&'s str, Style, Option<usize>),
     Dimension(&'s str),
     Phase,
     Id,
@@ -131,7 +132,8 @@ impl<'s> Versions<'s> {
         let series = self.both[side];
         Some(match (shows(part), part) {
             (Shows::Serial(serial), Part::Serial { figure, .. }) => {
-                Named::Serial(&series.serials[serial].name, figure.style)
+                let width = (figure.style == Style::Letters).then_some(figure.width);
+                Named::Serial(&series.serials[serial].name, figure.style, width)
             }
             (Shows::Dimension(dimension), _) => Named::Dimension(name_of(series, dimension)),
             (Shows::Phase, _) => Named::Phase,

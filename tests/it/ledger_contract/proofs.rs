@@ -54,6 +54,28 @@ pub(super) async fn a_series_is_proved_again_when_it_is_activated(world: World) 
     assert!(ledger.set_activity(&activity(true)).await.unwrap().active);
 }
 
+/// Goal: a series that took requests from another is not taken away from before it without a proof
+/// of what is left. Method: a default that a rule keeps from ever serving beside its like.
+pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
+    let ledger = &world.ledger;
+    let mut default = change("A", "{SEQ:4}");
+    default.definition.serves.default = true;
+    default.definition.serves.types = vec!["T".into()];
+    let mut rule = change("C", "C{SEQ:4}");
+    rule.definition.serves.types = vec!["T".into()];
+    let saved = ledger.apply_series(&[default, rule.clone(), change("B", "{SEQ:4}")]).await;
+    let rule_id = saved.unwrap()[1].series_id;
+    let activity = |series_id, active| {
+        let (saved_by, reason) = ("me".to_owned(), "moved".to_owned());
+        ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us: NOW_US }
+    };
+    ambiguity(ledger.set_activity(&activity(rule_id, false)).await);
+    rule.definition.serves.types = vec!["V".into()];
+    ambiguity(ledger.apply_series(&[rule]).await);
+    ledger.apply_series(&[change("B", "B{SEQ:4}")]).await.unwrap();
+    assert!(!ledger.set_activity(&activity(rule_id, false)).await.unwrap().active);
+}
+
 pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) {
     let ledger = &world.ledger;
     let reason = "The year is on the letterhead; agreed with audit.";

@@ -208,6 +208,23 @@ async fn past_their_bound_the_oldest_records_go_and_missing_ones_are_asked_for_a
 }
 
 #[tokio::test]
+async fn a_record_that_was_written_anew_outlives_the_flight_that_first_named_it() {
+    let mut bench = seeded().await;
+    bench.limits.records_max = 2;
+    let half_ms = i64::try_from(WINDOW_MS).unwrap() / 2;
+    let asked = |document: &str, digest: &str| IssueRequest {
+        asked: true,
+        again: true,
+        ..keyed(document, None, digest)
+    };
+    bench.issue_at(&[asked("a", "d1")], NOW_MS - half_ms).await;
+    bench.issue_at(&[asked("a", "d2")], NOW_MS).await;
+    assert_eq!(bench.issue_at(&[asked("b", "d1")], NOW_MS).await.records_shed, 1);
+    let again = bench.issue(&[keyed("a", None, "d2")]).await;
+    assert_eq!(again, [replayed(2, "record of a d2")]);
+}
+
+#[tokio::test]
 async fn records_that_are_over_make_room_without_a_question() {
     let mut bench = seeded().await;
     bench.limits.records_max = 2;

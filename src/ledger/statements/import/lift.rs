@@ -25,8 +25,9 @@ pub(super) async fn lock(
     let counter = locked.first().ok_or_else(gone)?;
     // With the row's lock held, what is read here of the counter's own epoch stays true: only its
     // first touch in a newer one could change it.
-    let partition = partitions::read(conn, counter.partition).await?;
+    // Closings first: what closes an epoch writes both at once, and the partition says how.
     let is_closed = partitions::closing(conn, counter.partition, counter.epoch).await?.is_some();
+    let partition = partitions::read(conn, counter.partition).await?;
     if counter.epoch > 0 && !is_closed && !is_of_database(counter, &partition) {
         let Counter { key, partition, .. } = counter;
         let why = "import again, so that the database takes the partition over first";

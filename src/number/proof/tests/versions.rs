@@ -187,3 +187,21 @@ fn another_year_behind_the_same_digits_is_refused() {
     let error = error.expect_err("a document may be dated 2568").to_string();
     assert!(error.contains("version 3"), "{error}");
 }
+
+#[test]
+fn letters_of_another_width_are_refused_and_digits_are_not() {
+    // One of two letters is AA; so is 27 of as many as it takes.
+    let of = |template: &str, style: Style| {
+        let mut series = yearly(template);
+        series.serials[0].style = style;
+        series.serials[0].overflow = Overflow::Widen;
+        series
+    };
+    for (before, after) in [("{SEQ:2}", "{SEQ}"), ("{SEQ:3}", "{SEQ:2}")] {
+        let [earlier, next] = [before, after].map(|serial| format!("{{YEAR}}-{{SITE}}-{serial}"));
+        let letters = beside(&of(&earlier, Style::Letters), &of(&next, Style::Letters));
+        let error = letters.expect_err("the same letters are other values").to_string();
+        assert!(error.contains("version 3"), "{error}");
+        assert_eq!(beside(&of(&earlier, Style::Digits), &of(&next, Style::Digits)), Ok(()));
+    }
+}
