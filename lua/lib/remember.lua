@@ -26,14 +26,14 @@ local function remember(owner_key, list_key, records, noted, now_ms, window_ms, 
     local oldest = redis.call('LINDEX', list_key, 0)
     if not oldest then break end
     local first, upto, at_ms, list = string.match(oldest, '^(%d+) (%d+) (%d+) (.*)$')
-    local is_read, keys = pcall(cjson.decode, list)
-    local left_ms = is_read and tonumber(at_ms) + tonumber(window_ms) - now_ms or 0
+    local left_ms = first and tonumber(at_ms) + tonumber(window_ms) - now_ms or 0
     if left_ms > 0 and last - tonumber(first) < most then break end
     redis.call('LPOP', list_key)
-    gone = gone + (is_read and tonumber(upto) - tonumber(first) + 1 or 1)
+    gone = gone + (first and tonumber(upto) - tonumber(first) + 1 or 1)
     -- What is older than the window goes by itself.
     if left_ms > 0 then
-      pcall(forget, keys, left_ms)
+      -- Read only when it goes: the oldest is looked at with every flight.
+      pcall(function() forget(cjson.decode(list), left_ms) end)
       shed = shed + tonumber(upto) - tonumber(first) + 1
       now_ms = math.max(now_ms, tonumber(at_ms))
     end
