@@ -1,14 +1,17 @@
 -- issue: one flight: take numbers for many requests, each all or nothing, into one outbox entry.
 -- KEYS[1] owner record          KEYS[2] outbox of the node
--- KEYS[3] list of the partition's idempotency records
--- KEYS[4..] counters and idempotency records; a request names them by their place in KEYS
+-- KEYS[3] list of the partition's idempotency records; their buckets have its key as prefix
+-- KEYS[4..] counters; a request names them by their place in KEYS
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- ARGV[4] node                  ARGV[5] flight number       ARGV[6] last confirmed flight
 -- ARGV[7] digest of the flight  ARGV[8] now, ms             ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
--- ARGV[11] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller?, document?,
---   digest, again, asked}
--- ARGV[12..] the requests' allocation records
+-- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
+-- ARGV[12] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller, document,
+--   again, asked}; caller, document: whether it has such an idempotency record
+-- ARGV[13] 32 bytes per request: first half of the payload's digest (8), names of the caller's and
+--   of the document's idempotency record (12 each; zeros where it has none)
+-- ARGV[14..] the requests' allocation records
 -- Returns {"issued", echo, outcomes, idempotency records that went before their time} | {"fenced", echo, epoch, reason} | {"barred", echo}
 --   | {"late", echo} | {"mismatch", echo} | {"miscounted", echo}; an outcome is
 --   {"taken", values} | {"nothing"} or what lib/repeated and lib/take return;
@@ -17,7 +20,7 @@ local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local requests = cjson.decode(ARGV[11])
+local requests, marks = cjson.decode(ARGV[12]), ARGV[13]
 
 -- One entry is written by one call, whose arguments must fit Lua's stack.
 if #requests > 1000 then return redis.error_reply('ERR issue: more than 1000 requests') end
@@ -29,9 +32,11 @@ for i, request in ipairs(requests) do
     end
     wish.key = KEYS[wish.key]
   end
-  request.caller = request.caller and KEYS[request.caller]
-  request.document = request.document and KEYS[request.document]
-  request.record = ARGV[11 + i]
+  local at = 32 * (i - 1)
+  request.digest = string.sub(marks, at + 1, at + 8)
+  request.caller = request.caller and string.sub(marks, at + 9, at + 20)
+  request.document = request.document and string.sub(marks, at + 21, at + 32)
+  request.record = ARGV[13 + i]
 end
 
 local refusal, flown, held = guard(
@@ -41,13 +46,17 @@ if refusal then return refusal end
 if flown then return {'issued', echo, landed(outbox_key, flight, #requests), '0'} end
 
 local since_ms = integer(redis.call('HGET', owner_key, 'continuous_since_ms'))
-local complete = since_ms and since_ms <= now_ms - tonumber(window_ms)
+local oldest_ms = now_ms - tonumber(window_ms)
+local view = {
+  records = {}, list_key = list_key, outboxes = string.sub(outbox_key, 1, #outbox_key - #node),
+  epoch = epoch, oldest_ms = oldest_ms, complete = since_ms and since_ms <= oldest_ms,
+}
 
 -- Everything is judged against working copies; nothing is written before the last request is.
-local counters, records, noted = {}, {}, {}
+local counters, records, noted = {}, view.records, {}
 local outcomes, entry = {}, {'epoch', epoch}
 for i, request in ipairs(requests) do
-  local outcome = repeated(records, request, epoch, complete)
+  local outcome, earlier = repeated(view, request)
   local values, record = nil, request.record
   if not outcome then
     outcome, values = take(counters, request.takes, epoch)
@@ -55,20 +64,23 @@ for i, request in ipairs(requests) do
     values, record = outcome[2], outcome[3]
   end
   if values then
-    local text = table.concat({epoch, request.digest, values, record}, ' ')
     local taken = not outcome
     outcome = outcome or {'taken', values}
     -- A replay is a hand-out: it stands in this node's outbox too (F2).
     entry[#entry + 1] = decimal(i)
     entry[#entry + 1] = table.concat({outcome[1], values, record}, ' ')
-    -- A replay found by the document still binds the caller's new key to its payload; the
-    -- document's own record names its latest number and is left alone.
-    if request.caller and not (records[request.caller] == text) then
-      records[request.caller], noted[request.caller] = text, true
+    if taken then
+      earlier = {
+        epoch = epoch, node = node, flight = flight, place = decimal(i), digest = request.digest,
+        values = values, record = record,
+      }
+      if request.document then records[request.document], noted[request.document] = earlier, true end
     end
-    if taken and request.document then
-      records[request.document], noted[request.document] = text, true
-    end
+  end
+  -- A replay found by the document still binds the caller's new key to its payload; the document's
+  -- own record names its latest number and is left alone.
+  if earlier and request.caller then
+    records[request.caller], noted[request.caller] = earlier, true
   end
   outcomes[i] = outcome
 end
@@ -83,5 +95,6 @@ for key, copy in pairs(counters) do
 end
 local count = decimal(held + (#entry > 2 and 1 or 0))
 redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
-local shed = remember(owner_key, list_key, records, noted, now_ms, window_ms, records_max)
+local whole = ARGV[11] == 'whole'
+local shed = remember(owner_key, view, noted, now_ms, window_ms, records_max, whole)
 return {'issued', echo, outcomes, decimal(shed)}

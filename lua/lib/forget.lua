@@ -1,8 +1,11 @@
--- forget: removes idempotency records, but those that were written anew since: they last longer.
--- Takes their keys, and how long they should have had left.
+-- forget: removes idempotency records, but those that were written anew since.
+-- Takes the list key, their names of 12 bytes each, joined, and when they were written.
 -- Returns nothing
-local function forget(keys, left_ms)
-  for _, key in ipairs(keys) do
-    if redis.call('PTTL', key) <= left_ms + 1000 then redis.call('UNLINK', key) end
+local function forget(list_key, names, at_ms)
+  for at = 1, #names - 11, 12 do
+    local name = string.sub(names, at, at + 11)
+    if (written(list_key, name) or {}).at_ms == at_ms then
+      redis.call('HDEL', bucket(list_key, name), name)
+    end
   end
 end

@@ -1,15 +1,16 @@
 -- recall: what one idempotency record says (F1).
--- Takes the records read so far by key, the key, the epoch, the payload's digest, whether the
--- journal was asked, whether this data set is older than the window (a missing record is new then).
--- Returns "new" | "ask" | "same", values, record | "other", values, record
-local function recall(records, key, epoch, digest, asked, complete)
-  if records[key] == nil then
-    local text = redis.pcall('GET', key)
-    -- A key of another type is not an answer, but neither is it missing.
-    records[key] = type(text) == 'table' and '' or text
+-- Takes the flight's view of the records, a record's name, the payload's digest, whether the
+--   journal was asked.
+-- Returns "new" | "ask" | "same", idempotency record | "other", idempotency record
+local function recall(view, name, digest, asked)
+  local found = view.records[name]
+  if found == nil then
+    found = written(view.list_key, name)
+    -- The window ends for each record by itself; its bucket lasts as long as the newest in it.
+    if found and found.at_ms and found.at_ms <= view.oldest_ms then found = false end
+    view.records[name] = found
   end
-  if not records[key] then return (asked or complete) and 'new' or 'ask' end
-  local at, hash, values, record = string.match(records[key], '^(%d+) (%S+) (%S+) (.*)$')
-  if at ~= epoch then return asked and 'new' or 'ask' end
-  return hash == digest and 'same' or 'other', values, record
+  if not found then return (asked or view.complete) and 'new' or 'ask' end
+  if found.epoch ~= view.epoch then return asked and 'new' or 'ask' end
+  return found.digest == digest and 'same' or 'other', found
 end

@@ -1,24 +1,42 @@
 -- remember: writes idempotency records and keeps them below a bound: the oldest go (F21).
--- The partition's list names the records in the order of their writing, one element per flight:
--- `<ordinal of its first record> <of its last> <when, ms> <keys, a JSON list>`.
--- Takes the owner record and list keys, the records by key, the keys to write, now, the window,
--- the bound.
+-- A record says where its allocation stands, in 44 bytes: epoch (6), when (6), node (16), flight
+-- (6), place in it (2), first half of the payload's digest (8); whole records have ` values record`
+-- behind it. The partition's list names the records in the order of their writing, one element per
+-- flight: `<ordinal of its first record> <of its last> <when, ms> <names of 12 bytes, joined>`.
+-- Takes the owner record's key, the flight's view of the records, the names to write, now, the
+--   window, the bound, whether records are kept whole.
 -- Returns how many older records went before their time
-local function remember(owner_key, list_key, records, noted, now_ms, window_ms, most)
-  local names = {}
-  for key in pairs(noted) do
-    redis.call('SET', key, records[key], 'PX', window_ms)
-    names[#names + 1] = key
+local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
+  local list_key, names = view.list_key, {}
+  for name in pairs(noted) do
+    local found = view.records[name]
+    local node = string.gsub(found.node, '%x%x', function(byte)
+      return string.char(tonumber(byte, 16))
+    end)
+    local text = struct.pack(
+      '>I6I6c16I6I2c8', tonumber(found.epoch), now_ms, node, tonumber(found.flight),
+      tonumber(found.place), found.digest
+    )
+    if whole and found.values then text = text .. found.values .. ' ' .. found.record end
+    local key = bucket(list_key, name)
+    -- Whatever else stands there is no record.
+    if type(redis.pcall('HSET', key, name, text)) == 'table' then
+      redis.call('DEL', key)
+      redis.call('HSET', key, name, text)
+    end
+    redis.call('PEXPIRE', key, window_ms)
+    names[#names + 1] = name
   end
   if #names == 0 then return 0 end
 
   local newest = redis.pcall('LINDEX', list_key, -1)
-  -- Whatever else stands there names nothing: its records go by their time alone.
+  -- Whatever else stands there names nothing: its records go with their buckets alone.
   if type(newest) == 'table' then redis.call('DEL', list_key) end
   local before = integer(type(newest) == 'string' and string.match(newest, '^%d+ (%d+) ')) or 0
   local last = before + #names
-  local element = {decimal(before + 1), decimal(last), decimal(now_ms), cjson.encode(names)}
+  local element = {decimal(before + 1), decimal(last), decimal(now_ms), table.concat(names)}
   redis.call('RPUSH', list_key, table.concat(element, ' '))
+  redis.call('PEXPIRE', list_key, window_ms)
 
   -- Twice as many may go as came, so that it gets below a bound that was lowered, by and by.
   local shed, gone = 0, 0
@@ -30,10 +48,8 @@ local function remember(owner_key, list_key, records, noted, now_ms, window_ms, 
     if left_ms > 0 and last - tonumber(first) < most then break end
     redis.call('LPOP', list_key)
     gone = gone + (first and tonumber(upto) - tonumber(first) + 1 or 1)
-    -- What is older than the window goes by itself.
+    if first then forget(list_key, list, tonumber(at_ms)) end
     if left_ms > 0 then
-      -- Read only when it goes: the oldest is looked at with every flight.
-      pcall(function() forget(cjson.decode(list), left_ms) end)
       shed = shed + tonumber(upto) - tonumber(first) + 1
       now_ms = math.max(now_ms, tonumber(at_ms))
     end

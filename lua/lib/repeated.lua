@@ -1,20 +1,19 @@
 -- repeated: what the idempotency records answer to a request; the caller's key first (R1.8).
--- Takes the records read so far by key, the request, the epoch, whether the data set is complete.
+-- Takes the flight's view of the records, the request.
 -- Returns nil (take numbers) | {"ask"} | {"reused"} | {"replayed", values, record}
---   | {"numbered", values, record}
-local function repeated(records, request, epoch, complete)
-  local digest, asked = request.digest, request.asked
+--   | {"numbered", values, record}; and the document's record, where the caller's key is new to it
+local function repeated(view, request)
   if request.caller then
-    local word, values, record = recall(records, request.caller, epoch, digest, asked, complete)
+    local word, found = recall(view, request.caller, request.digest, request.asked)
     if word == 'ask' then return {'ask'} end
-    if word == 'same' then return {'replayed', values, record} end
+    if word == 'same' then return allocated(view, 'replayed', found) end
     if word == 'other' then return {'reused'} end
   end
   if request.document then
-    local word, values, record = recall(records, request.document, epoch, digest, asked, complete)
+    local word, found = recall(view, request.document, request.digest, request.asked)
     if word == 'ask' then return {'ask'} end
-    if word == 'same' then return {'replayed', values, record} end
-    if word == 'other' and not request.again then return {'numbered', values, record} end
+    if word == 'same' then return allocated(view, 'replayed', found), found end
+    if word == 'other' and not request.again then return allocated(view, 'numbered', found) end
   end
   return nil
 end

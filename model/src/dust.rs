@@ -1,9 +1,9 @@
 //! Forgets what can make no difference any more, so that states that differ only in it are one.
 //! Never forgets what a rule that is kept, or a property, still looks at.
 
+use crate::data::{Data, OwnerRecord};
 use crate::ledger::Part;
 use crate::protocol::Protocol;
-use crate::server::{Data, OwnerRecord};
 use crate::state::State;
 
 impl Protocol {

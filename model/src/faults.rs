@@ -1,8 +1,8 @@
 //! What goes wrong: crashes, servers that lose or change their data, hands that write to Redis, a
 //! ledger that goes back.
 
+use crate::data::Data;
 use crate::protocol::Protocol;
-use crate::server::Data;
 use crate::state::{NodeId, ServerId, State};
 
 /// How a server comes back.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod choices;
+pub mod data;
 mod dust;
 mod faults;
 mod lane;

@@ -2,9 +2,9 @@
 
 use stateright::Property;
 
+use crate::data::OwnerRecord;
 use crate::ledger::{Closing, Part};
 use crate::protocol::Protocol;
-use crate::server::OwnerRecord;
 use crate::state::{Epoch, Key, Owner, State, Value};
 
 /// No value leaves a node for two requests.

@@ -25,6 +25,8 @@ pub struct Rules {
     pub discard_check: bool,
     /// Idempotency records carry their epoch; what Redis does not know is asked of the journal.
     pub f1: bool,
+    /// A record whose allocation was trimmed is a question, also after the journal was asked.
+    pub trimmed: bool,
     /// A replay is a hand-out: it stands in the replaying node's outbox and journal queue.
     pub f2: bool,
     /// A counter's copies of its value are compared.
@@ -68,6 +70,7 @@ impl Rules {
         bar: true,
         discard_check: true,
         f1: true,
+        trimmed: true,
         f2: true,
         f3: true,
         f4: true,

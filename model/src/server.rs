@@ -1,79 +1,14 @@
-//! A Redis server: its data set and the scripts. Each script runs in one step; nothing else writes
+//! A Redis server: the scripts over its data set. Each script runs in one step; nothing else writes
 //! but the faults.
 
+use crate::data::{Counter, Data, Guard, Line, OwnerRecord};
 use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
-use crate::state::{Asked, Chore, Epoch, Incarnation, NodeId, Record, Ticket, Value, insert};
+use crate::state::{Asked, Chore, Epoch, Incarnation, NodeId, Record, Ticket, insert};
 
 /// The digest of a flight that will never be executed.
 const SPENT: u8 = 0xFF;
-
-/// A node's last flight in this epoch, and how many entries its outbox must hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Guard {
-    /// The flight's number.
-    pub flight: u8,
-    /// What was flown.
-    pub digest: u8,
-    /// Entries of its outbox.
-    pub count: u8,
-}
-
-/// Who may take numbers, and what is known of the nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OwnerRecord {
-    /// The epoch.
-    pub epoch: Epoch,
-    /// The incarnation that it was opened on.
-    pub incarnation: Incarnation,
-    /// A missing idempotency record means a new key.
-    pub complete: bool,
-    /// Each node's last flight.
-    pub guards: Vec<Option<Guard>>,
-    /// Nodes that are barred.
-    pub barred: Vec<bool>,
-}
-
-/// The counter's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Counter {
-    /// The epoch that it was seeded in.
-    pub epoch: Epoch,
-    /// The highest value taken.
-    pub value: Value,
-    /// The same once more.
-    pub check: Value,
-    /// Nothing is taken above.
-    pub ceiling: Value,
-}
-
-/// One place of an outbox entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Line {
-    /// Which request of the flight.
-    pub place: u8,
-    /// Whether an earlier allocation answered.
-    pub replayed: bool,
-    /// The number.
-    pub record: Record,
-}
-
-/// An outbox entry: a flight and what it took or replayed.
-pub type Entry = (u8, Vec<Line>);
-
-/// What a server holds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Data {
-    /// The owner record.
-    pub owner: Option<OwnerRecord>,
-    /// The counter.
-    pub counter: Option<Counter>,
-    /// Idempotency records, in order.
-    pub records: Vec<Record>,
-    /// Outboxes by node.
-    pub outboxes: Vec<Vec<Entry>>,
-}
 
 /// A Redis server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -270,11 +205,22 @@ impl Server {
         let record = self.data.records.iter().find(|record| record.key == ticket.key);
         let complete = self.data.owner.as_ref().is_some_and(|owner| owner.complete);
         match record {
-            Some(record) if record.epoch == epoch || !rules.f1 => Some(Outcome::Replayed(*record)),
+            Some(record) if !rules.f1 => Some(Outcome::Replayed(*record)),
+            Some(record) if record.epoch == epoch && self.stands(*record) => {
+                Some(Outcome::Replayed(*record))
+            }
+            // Trimmed: the journal has it, also if it did not when it was asked.
+            Some(record) if record.epoch == epoch && rules.trimmed => Some(Outcome::Ask),
             _ if !rules.f1 || ticket.asked == Asked::In(epoch) => None,
             None if complete => None,
             _ => Some(Outcome::Ask),
         }
+    }
+
+    /// Whether an allocation stands in an outbox: its idempotency record says no more than where.
+    fn stands(&self, record: Record) -> bool {
+        let mut lines = self.data.outboxes.iter().flatten().flat_map(|(_, lines)| lines);
+        lines.any(|line| line.record == record)
     }
 
     fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
@@ -380,20 +326,5 @@ impl Server {
         if let Some(guard) = guard {
             guard.count = guard.count.wrapping_sub(removed);
         }
-    }
-}
-
-impl Data {
-    /// Nothing at all.
-    #[must_use]
-    pub fn empty(nodes: usize) -> Self {
-        Self { owner: None, counter: None, records: Vec::new(), outboxes: vec![Vec::new(); nodes] }
-    }
-}
-
-impl OwnerRecord {
-    fn new(epoch: Epoch, incarnation: Incarnation, complete: bool, nodes: usize) -> Self {
-        let (guards, barred) = (vec![None; nodes], vec![false; nodes]);
-        Self { epoch, incarnation, complete, guards, barred }
     }
 }

@@ -12,6 +12,7 @@
 //! | the database… | 2 | 1 | 3 | fall-back and return, a crash |
 //! | a retry at another… | 2 | 1 | 2 | a client that sends again, a lost reply |
 //! | a retry after… | 2 | 1 | 3 | the same, a crash, a restart without data |
+//! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
 //! | a late node… | 2 + 1 | 1 | 2 | a node that starts late, a crash |
 //! | a cold counter… | 2 | 1 | 2 | first touches, raises, trims, coalesced flights, a lost reply |
 //!
@@ -139,4 +140,11 @@ fn a_cold_counter_and_a_lost_reply_break_nothing() {
     let scenario = Scenario { faults, warm: false, joined: 0, trims: true, ..TWO };
     let scenario = Scenario { room: 1, coalesces: true, flights: room(5, 6), ..scenario };
     holds(scenario, 450_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
+}
+
+#[test]
+fn a_retry_of_a_trimmed_number_beside_a_loss_breaks_nothing() {
+    let faults = Faults { flushes: 1, lost_replies: 1, ..NO_FAULTS };
+    let scenario = Scenario { faults, retries: 1, requests: 1, trims: true, ..TWO };
+    holds(Scenario { flights: room(4, 5), ..scenario }, 55_000, &[AFTER_EXACT]);
 }

@@ -112,6 +112,12 @@ fn without_f1_a_retry_gets_a_second_number_when_its_record_is_lost() {
 }
 
 #[test]
+fn without_the_question_for_what_was_trimmed_a_retry_gets_a_second_number() {
+    let rules = Rules { trimmed: false, ..Rules::ALL };
+    without(rules, Scenario { trims: true, requests: 1, retries: 1, ..BUSY }, ONE_NUMBER);
+}
+
+#[test]
 fn without_f2_a_replayed_number_is_issued_again() {
     let rules = Rules { f2: false, ..Rules::ALL };
     without(rules, Scenario { retries: 1, ..BUSY }, UNIQUE);

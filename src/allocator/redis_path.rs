@@ -9,8 +9,8 @@ use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    CounterError, Flight, IssueAnswer, IssueRequest, Landing, Raised, RecordLimits, Redis,
-    SeedPlace, SeedState, Take,
+    CounterError, Flight, IssueAnswer, IssueRequest, Landing, PayloadMark, Raised, RecordLimits,
+    Redis, SeedPlace, SeedState, Take,
 };
 use crate::ledger::At;
 
@@ -123,6 +123,7 @@ impl Lane {
         let limits = RecordLimits {
             window_ms: u64::try_from(window_ms).unwrap_or(u64::MAX),
             records_max: settings.idempotency_records_max,
+            keep_whole: settings.idempotency_keep_whole,
         };
         let now_ms = self.context.clock.now_ms();
         let flight = Flight::issue(keys, &guard, &requests, now_ms, limits);
@@ -277,7 +278,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         takes: takes.collect(),
         caller_key: record.idempotency_key.as_ref().map(caller_key),
         document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
-        digest: record.payload_digest.clone(),
+        payload: PayloadMark::of(&record.payload_digest),
         again: order.again,
         asked: ticket.asked_in == Some(seat.at.epoch),
         record: order.record_json.clone(),

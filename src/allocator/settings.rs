@@ -43,6 +43,9 @@ pub struct AllocatorSettings {
     pub idempotency_window: Duration,
     /// `idempotency.records_max`: idempotency records that Redis keeps for one partition (F21).
     pub idempotency_records_max: u64,
+    /// `idempotency.keep_whole`: whether Redis keeps what was allocated for the whole window, or
+    /// until it is journaled (F9).
+    pub idempotency_keep_whole: bool,
     /// `journal.queue_max`: records that may wait for the journal.
     pub journal_queue_max: usize,
     /// `journal.keep`: how long a record stays in memory once it is committed (F9).
@@ -112,6 +115,7 @@ impl Default for AllocatorSettings {
             node_ttl: Duration::from_secs(3),
             idempotency_window: Duration::from_secs(24 * 60 * 60),
             idempotency_records_max: 10_000_000,
+            idempotency_keep_whole: false,
             journal_queue_max: 100_000,
             journal_keep: Duration::from_secs(60),
             journal_batch_rows_max: 2_000,

@@ -308,6 +308,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
         node_ttl: wait("node.ttl", node.ttl, ttl_min..=secs(3_600))?,
         idempotency_window,
         idempotency_records_max,
+        idempotency_keep_whole: layer.idempotency.keep_whole,
         journal_queue_max,
         journal_keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
         journal_batch_rows_max: within(

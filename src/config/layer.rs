@@ -199,6 +199,7 @@ section! {
     Idempotency {
         window: DurationText = DurationText(issuing().idempotency_window),
         records_max: u64 = issuing().idempotency_records_max,
+        keep_whole: bool = issuing().idempotency_keep_whole,
     }
 }
 

@@ -108,6 +108,7 @@ fn every_bound_of_issuing_has_its_setting() {
         ("node.ttl", "20s"),
         ("idempotency.window", "21h"),
         ("idempotency.records_max", "123456"),
+        ("idempotency.keep_whole", "true"),
         ("journal.queue_max", "23"),
         ("journal.batch_rows_max", "22"),
         ("retry.delay_min", "24ms"),
@@ -126,7 +127,10 @@ fn every_bound_of_issuing_has_its_setting() {
     assert_eq!(redis, (ms(182), ms(183), ms(184)));
     assert_eq!((settings.node_heartbeat, settings.node_ttl), (ms(190), ms(20_000)));
     assert_eq!(settings.idempotency_window, ms(21 * 3_600_000));
-    assert_eq!(settings.idempotency_records_max, 123_456);
+    assert_eq!(
+        (settings.idempotency_records_max, settings.idempotency_keep_whole),
+        (123_456, true)
+    );
     assert_eq!((settings.journal_queue_max, settings.journal_batch_rows_max), (23, 22));
     assert_eq!((settings.retry_delay_min, settings.retry_delay_max), (ms(24), ms(25)));
     assert_eq!(settings.time_limit, ms(26_000));

@@ -21,8 +21,23 @@ macro_rules! script {
 }
 
 static ISSUE: LazyLock<Script> = script!(
-    "issue", "integer", "decimal", "server", "owned", "guard", "counter", "take", "recall",
-    "repeated", "landed", "forget", "remember"
+    "issue",
+    "integer",
+    "decimal",
+    "server",
+    "owned",
+    "guard",
+    "counter",
+    "take",
+    "bucket",
+    "unpacked",
+    "written",
+    "recall",
+    "allocated",
+    "repeated",
+    "landed",
+    "forget",
+    "remember"
 );
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
 static RAISE: LazyLock<Script> =
@@ -40,7 +55,7 @@ static PEEK: LazyLock<Script> = script!("peek");
 static INSPECT: LazyLock<Script> =
     script!("inspect", "integer", "decimal", "server", "owned", "counter");
 static SCAN: LazyLock<Script> = script!("scan", "server");
-static REVEAL: LazyLock<Script> = script!("reveal");
+static REVEAL: LazyLock<Script> = script!("reveal", "decimal", "unpacked");
 static SEAL: LazyLock<Script> = script!("seal", "integer", "server");
 
 /// A script.
@@ -138,8 +153,14 @@ pub(super) struct Call {
 
 impl Call {
     /// Encodes a call; `args` follow the echo.
-    pub(super) fn new(verb: Verb, echo: String, keys: Vec<String>, args: Vec<String>) -> Self {
-        let args = std::iter::once(echo.clone()).chain(args).map(Value::from).collect();
+    pub(super) fn new(
+        verb: Verb,
+        echo: String,
+        keys: Vec<String>,
+        args: Vec<impl Into<Vec<u8>>>,
+    ) -> Self {
+        let rest = args.into_iter().map(|arg| Value::Bytes(arg.into().into()));
+        let args = std::iter::once(Value::from(echo.clone())).chain(rest).collect();
         assert!(!keys.is_empty(), "a call goes where its first key is");
         Call { verb, echo, keys: keys.into_iter().map(Key::from).collect(), args }
     }
@@ -152,10 +173,16 @@ impl Call {
 
 /// Fingerprint of a flight's bytes: 128 bits in hexadecimal (F10). Each part is preceded by its
 /// length, so that no two flights run together into the same bytes.
-pub(super) fn fingerprint(verb: Verb, keys: &[String], args: &[String]) -> String {
+pub(super) fn fingerprint(
+    verb: Verb,
+    keys: &[String],
+    guard: &[Vec<u8>],
+    rest: &[Vec<u8>],
+) -> String {
     let mut hash = Sha256::new();
     hash.update(verb.word());
-    for part in keys.iter().chain(args) {
+    for part in keys.iter().map(String::as_bytes).chain(guard.iter().chain(rest).map(Vec::as_slice))
+    {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(part);
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Keys;
 use super::call::{Call, KeyList, Verb, fingerprint};
+use super::record::{PayloadMark, mark};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
@@ -50,12 +51,12 @@ pub struct Take {
 pub struct IssueRequest {
     /// What to take, all or nothing.
     pub takes: Vec<Take>,
-    /// Name of the caller's idempotency record: `k:<series id>:<user>:<key>`.
+    /// Key of the caller's idempotency record: `k:<series id>:<user>:<key>`.
     pub caller_key: Option<String>,
-    /// Name of the document's idempotency record: `d:<series id>:<document>`.
+    /// Key of the document's idempotency record: `d:<series id>:<document>`.
     pub document_key: Option<String>,
-    /// Hash of the payload, in hexadecimal (no blanks).
-    pub digest: String,
+    /// Tells its payload from others under the same keys.
+    pub payload: PayloadMark,
     /// Whether a document that has a number already gets another one.
     pub again: bool,
     /// Whether the journal was asked for these keys in this epoch (F1).
@@ -127,13 +128,15 @@ pub struct IssueAnswer {
     pub records_shed: u64,
 }
 
-/// How long idempotency records last, and how many there may be.
+/// How long idempotency records last, how many there may be, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLimits {
     /// `idempotency.window`, in milliseconds.
     pub window_ms: u64,
     /// `idempotency.records_max`: most records of a partition.
     pub records_max: u64,
+    /// `idempotency.keep_whole`: records hold the allocation itself, not only where it stands.
+    pub keep_whole: bool,
 }
 
 /// What became of a guarded call.
@@ -201,15 +204,14 @@ pub struct Flight {
     requests: usize,
 }
 
-/// A request as `issue.lua` reads it; keys are named by their place in KEYS.
+/// A request as `issue.lua` reads it, but for what no text can hold; counters are named by their
+/// place in KEYS.
 #[derive(Serialize)]
-struct Order<'a> {
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer to a question of its own")]
+struct Order {
     takes: Vec<Wish>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caller: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<usize>,
-    digest: &'a str,
+    caller: bool,
+    document: bool,
     again: bool,
     asked: bool,
 }
@@ -245,9 +247,16 @@ impl Flight {
         let orders = json(&orders.collect::<Vec<_>>());
         // The expiry of a record must be a number that Redis and Lua can hold.
         let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
-        let records_max = limits.records_max.to_string();
-        let mut rest = vec![now_ms.to_string(), window_ms.to_string(), records_max, orders];
-        rest.extend(requests.iter().map(|request| request.record.clone()));
+        let kept = if limits.keep_whole { "whole" } else { "place" };
+        let mut rest: Vec<Vec<u8>> = vec![
+            now_ms.to_string().into(),
+            window_ms.to_string().into(),
+            limits.records_max.to_string().into(),
+            kept.into(),
+            orders.into(),
+            marks(requests),
+        ];
+        rest.extend(requests.iter().map(|request| request.record.clone().into_bytes()));
         Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }
 
@@ -261,7 +270,7 @@ impl Flight {
             let [id, value, ceiling] = texts.map(|number| number.to_string());
             Place { id, value, ceiling }
         });
-        let rest = vec![json(&texts.collect::<Vec<_>>())];
+        let rest = vec![json(&texts.collect::<Vec<_>>()).into()];
         Flight::new(Verb::Seed, guard, list, rest, places.len())
     }
 
@@ -271,7 +280,7 @@ impl Flight {
         let mut list = guarded_keys(keys, guard).into_keys();
         list.extend(raises.iter().map(|(name, _)| keys.counter(guard.partition, name)));
         let ceilings = raises.iter().map(|(_, ceiling)| bounded(*ceiling).to_string());
-        let rest = vec![json(&ceilings.collect::<Vec<_>>())];
+        let rest = vec![json(&ceilings.collect::<Vec<_>>()).into()];
         Flight::new(Verb::Raise, guard, list, rest, raises.len())
     }
 
@@ -280,20 +289,20 @@ impl Flight {
         verb: Verb,
         guard: &Guard,
         keys: Vec<String>,
-        rest: Vec<String>,
+        rest: Vec<Vec<u8>>,
         requests: usize,
     ) -> Self {
         let Guard { partition, epoch, incarnation, node, flight, confirmed } = guard;
         let echo = format!("{verb:?} {partition} {node} {flight}");
-        let mut args = vec![
-            epoch.to_string(),
-            incarnation.clone(),
-            node.to_string(),
-            flight.to_string(),
-            confirmed.to_string(),
+        let mut args: Vec<Vec<u8>> = vec![
+            epoch.to_string().into(),
+            incarnation.clone().into(),
+            node.to_string().into(),
+            flight.to_string().into(),
+            confirmed.to_string().into(),
         ];
-        let digest = fingerprint(verb, &keys, &[args.as_slice(), rest.as_slice()].concat());
-        args.push(digest.clone());
+        let digest = fingerprint(verb, &keys, &args, &rest);
+        args.push(digest.clone().into());
         args.extend(rest);
         let call = Call::new(verb, echo, keys, args);
         Flight { call, guard: guard.clone(), digest, requests }
@@ -336,12 +345,7 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     list
 }
 
-fn order<'a>(
-    keys: &Keys,
-    guard: &Guard,
-    request: &'a IssueRequest,
-    list: &mut KeyList,
-) -> Order<'a> {
+fn order(keys: &Keys, guard: &Guard, request: &IssueRequest, list: &mut KeyList) -> Order {
     let wish = |take: &Take, list: &mut KeyList| Wish {
         key: list.place(keys.counter(guard.partition, &take.counter)),
         count: take.count.to_string(),
@@ -349,18 +353,21 @@ fn order<'a>(
         max: take.max.to_string(),
         seen: take.seen.map(|seen| seen.to_string()),
     };
-    let takes = request.takes.iter().map(|take| wish(take, list)).collect();
-    let mut record = |name: &Option<String>| {
-        name.as_ref().map(|name| list.place(keys.record(guard.partition, name)))
-    };
     Order {
-        takes,
-        caller: record(&request.caller_key),
-        document: record(&request.document_key),
-        digest: &request.digest,
+        takes: request.takes.iter().map(|take| wish(take, list)).collect(),
+        caller: request.caller_key.is_some(),
+        document: request.document_key.is_some(),
         again: request.again,
         asked: request.asked,
     }
+}
+
+fn marks(requests: &[IssueRequest]) -> Vec<u8> {
+    let mut marks = Vec::new();
+    for IssueRequest { payload, caller_key, document_key, .. } in requests {
+        mark(&mut marks, *payload, caller_key.as_deref(), document_key.as_deref());
+    }
+    marks
 }
 
 /// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.

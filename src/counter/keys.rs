@@ -62,16 +62,16 @@ impl Keys {
         format!("{}:{{{partition}}}:outbox:{node}", self.prefix)
     }
 
-    /// String: an idempotency record, by its name (`k:…` the caller's, `d:…` the document's).
-    #[must_use]
-    pub fn record(&self, partition: u32, name: &str) -> String {
-        format!("{}:{{{partition}}}:i:{name}", self.prefix)
-    }
-
-    /// List: the partition's idempotency records in the order of their writing (F21).
+    /// List: names of the partition's idempotency records in the order of their writing (F21).
     #[must_use]
     pub fn records(&self, partition: u32) -> String {
         format!("{}:{{{partition}}}:records", self.prefix)
+    }
+
+    /// Hash: the idempotency records of one bucket, by their names.
+    #[must_use]
+    pub fn bucket(&self, partition: u32, bucket: u32) -> String {
+        format!("{}:{{{partition}}}:records:{bucket}", self.prefix)
     }
 
     /// String: what a probe writes; expires by itself.

@@ -11,6 +11,7 @@ mod hazards;
 mod keys;
 mod link;
 mod masters;
+mod record;
 mod redis;
 mod reply;
 mod rescue;
@@ -26,8 +27,9 @@ pub use flight::{
 };
 pub use hazards::{Checkup, Hazard};
 pub use keys::Keys;
+pub use record::PayloadMark;
 pub use redis::{Probe, Redis, RedisSettings};
-pub use rescue::{HeldKey, Revealed, Scanned, Sealed};
+pub use rescue::{HeldKey, Remembered, Revealed, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
 pub use survey::{CounterState, Inspection, OwnerRecord, Survey};

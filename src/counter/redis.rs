@@ -76,7 +76,7 @@ impl Redis {
     pub async fn probe(&self, keys: &Keys, partition: u32) -> Result<Probe, CounterError> {
         let echo = format!("probe {partition}");
         let keys = vec![keys.probe(partition), keys.owner(partition)];
-        let call = Call::new(Verb::Probe, echo, keys, vec![]);
+        let call = Call::new(Verb::Probe, echo, keys, Vec::<String>::new());
         self.masters.look_again().await;
         let link = self.masters.link(call.key()).await?;
         let wire = link.wire();

@@ -135,7 +135,7 @@ mod tests {
             super::super::call::Verb::Issue,
             "issue 1".into(),
             vec!["owner".into()],
-            vec![],
+            Vec::<String>::new(),
         );
         let other = Value::Array(vec!["issued".into(), "issue 2".into(), Value::Array(vec![])]);
         assert!(matches!(answer(&call, other), Err(CounterError::Garbled(_))));

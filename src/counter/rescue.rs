@@ -11,8 +11,8 @@ use super::{CounterError, Keys, Redis};
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
-/// Keys that one step of a scan looks at, about.
-const SCAN_KEYS: u32 = 500;
+/// Keys that one step of a scan looks at, about; a bucket has up to a hundred records.
+const SCAN_KEYS: u32 = 100;
 
 /// One page of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub struct Scanned {
 pub enum HeldKey {
     /// A counter, by its name within the partition.
     Counter(String),
-    /// An idempotency record, by its name.
-    Record(String),
+    /// A bucket of idempotency records.
+    Bucket(u32),
     /// A node's outbox.
     Outbox(NodeId),
 }
@@ -50,17 +50,21 @@ pub enum Revealed {
         /// The highest of its value, its copy and its ceiling.
         highest: i64,
     },
-    /// What an idempotency record remembers.
-    Allocation {
-        /// The epoch that took it.
-        epoch: u64,
-        /// Its values.
-        taken: Vec<TakenRange>,
-        /// Its record.
-        record: String,
-    },
+    /// What idempotency records remember that are kept whole.
+    Bucket(Vec<Remembered>),
     /// Gone meanwhile, or nothing that the scripts write.
     Nothing,
+}
+
+/// An allocation that an idempotency record holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// The epoch that took it.
+    pub epoch: u64,
+    /// Its values.
+    pub taken: Vec<TakenRange>,
+    /// Its record.
+    pub record: String,
 }
 
 /// What a seal met.
@@ -125,12 +129,17 @@ impl Redis {
         }
         let name = |key: &HeldKey| match key {
             HeldKey::Counter(name) => keys.counter(partition, name),
-            HeldKey::Record(name) => keys.record(partition, name),
+            HeldKey::Bucket(bucket) => keys.bucket(partition, *bucket),
             HeldKey::Outbox(node) => keys.outbox(partition, *node),
+        };
+        let kind = |key: &HeldKey| match key {
+            HeldKey::Counter(_) => "counter",
+            HeldKey::Bucket(_) => "bucket",
+            HeldKey::Outbox(_) => "outbox",
         };
         let names: Vec<String> = held.iter().map(name).collect();
         let echo = format!("reveal {partition} {}", names.len());
-        let call = Call::new(Verb::Reveal, echo, names, vec![]);
+        let call = Call::new(Verb::Reveal, echo, names, held.iter().map(kind).collect());
         self.ask(&call, |call, value| {
             let mut parts = expect(call, value)?;
             let answers = parts.list(read_revealed)?;
@@ -185,7 +194,7 @@ fn held_key(keys: &Keys, partition: u32, key: &str) -> Option<HeldKey> {
     let (kind, name) = rest.split_once(':')?;
     match kind {
         "c" => Some(HeldKey::Counter(name.to_owned())),
-        "i" => Some(HeldKey::Record(name.to_owned())),
+        "records" => Some(HeldKey::Bucket(name.parse().ok()?)),
         "outbox" => Some(HeldKey::Outbox(NodeId(name.parse().ok()?))),
         _ => None,
     }
@@ -199,7 +208,10 @@ fn read_revealed(value: Value) -> Result<Revealed, CounterError> {
             let highest = texts.iter().filter_map(|text| text.parse().ok()).max();
             highest.map_or(Revealed::Nothing, |highest| Revealed::Counter { highest })
         }
-        "record" => allocation(&parts.text()?).unwrap_or(Revealed::Nothing),
+        "bucket" => {
+            let texts = parts.list(|text| text.into_string().ok_or_else(|| garbled("a text")))?;
+            Revealed::Bucket(texts.chunks(3).filter_map(remembered).collect())
+        }
         "other" => Revealed::Nothing,
         other => return Err(garbled(&format!("unexpected answer {other:?}"))),
     };
@@ -207,12 +219,11 @@ fn read_revealed(value: Value) -> Result<Revealed, CounterError> {
     Ok(revealed)
 }
 
-/// Reads an idempotency record: `<epoch> <digest> <values> <record>`.
-fn allocation(text: &str) -> Option<Revealed> {
-    let mut fields = text.splitn(4, ' ');
-    let (epoch, _digest) = (fields.next()?.parse().ok()?, fields.next()?);
-    let (taken, record) = (parse_taken(fields.next()?)?, fields.next()?.to_owned());
-    Some(Revealed::Allocation { epoch, taken, record })
+/// Reads an idempotency record's epoch, values and allocation record.
+fn remembered(texts: &[String]) -> Option<Remembered> {
+    let [epoch, taken, record] = texts else { return None };
+    let (epoch, taken) = (epoch.parse().ok()?, parse_taken(taken)?);
+    Some(Remembered { epoch, taken, record: record.clone() })
 }
 
 #[cfg(test)]
@@ -226,22 +237,27 @@ mod tests {
         let of = |key: &str| held_key(&keys, 7, key);
         let counter = HeldKey::Counter("3:SEQ:type=A:B".into());
         assert_eq!(of(&keys.counter(7, "3:SEQ:type=A:B")), Some(counter));
-        assert_eq!(of(&keys.record(7, "d:3:x")), Some(HeldKey::Record("d:3:x".into())));
+        assert_eq!(of(&keys.bucket(7, 131_071)), Some(HeldKey::Bucket(131_071)));
         assert_eq!(of(&keys.outbox(7, node)), Some(HeldKey::Outbox(node)));
-        for other in [keys.owner(7), keys.probe(7), keys.counter(8, "3:SEQ:x"), "c:x".into()] {
+        for other in [
+            keys.owner(7),
+            keys.probe(7),
+            keys.records(7),
+            keys.counter(8, "3:SEQ:x"),
+            "c:x".into(),
+        ] {
             assert_eq!(of(&other), None, "{other}");
         }
     }
 
     #[test]
-    fn an_idempotency_record_is_read_with_blanks_in_its_record() {
-        let Some(Revealed::Allocation { epoch, taken, record }) =
-            allocation("12 00ff 7:5:5:1 {\"a\": \"b c\"}")
-        else {
-            panic!("an allocation");
-        };
+    fn what_a_record_holds_is_read_with_blanks_in_it() {
+        let texts = |texts: [&str; 3]| texts.map(str::to_owned);
+        let found = remembered(&texts(["12", "7:5:5:1", "{\"a\": \"b c\"}"])).expect("a record");
+        let Remembered { epoch, taken, record } = found;
         assert_eq!((epoch, taken.len(), &*record), (12, 1, "{\"a\": \"b c\"}"));
-        assert_eq!(allocation("12 00ff"), None);
-        assert_eq!(allocation("x 00ff 7:5:5:1 {}"), None);
+        assert_eq!(remembered(&texts(["x", "7:5:5:1", "{}"])), None);
+        assert_eq!(remembered(&texts(["12", "7:5", "{}"])), None);
+        assert_eq!(remembered(&["12".to_owned()]), None);
     }
 }

@@ -80,7 +80,8 @@ impl Redis {
     ) -> Result<Survey, CounterError> {
         let mut names = vec![keys.owner(partition)];
         names.extend(nodes.iter().map(|node| keys.outbox(partition, *node)));
-        let call = Call::new(Verb::Survey, format!("survey {partition}"), names, vec![]);
+        let call =
+            Call::new(Verb::Survey, format!("survey {partition}"), names, Vec::<String>::new());
         self.ask(&call, |call, value| {
             let (word, mut parts) = answer(call, value)?;
             if word != call.verb.word() {

@@ -8,7 +8,9 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::counter::{CounterError, HeldKey, Keys, OutboxEntry, Redis, Revealed, Scanned, Sealed};
+use crate::counter::{
+    CounterError, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, Scanned, Sealed,
+};
 use crate::ledger::{
     At, Entry, LedgerError, Lift, Owner, Partition, PartitionState, Released, SharedLedger,
 };
@@ -202,9 +204,12 @@ impl Restore<'_> {
                 (HeldKey::Counter(name), Revealed::Counter { highest }) => {
                     lifts.extend(lift(name, highest));
                 }
-                (HeldKey::Record(_), Revealed::Allocation { epoch, taken, record }) => {
-                    let at = At { partition: found.partition, epoch };
-                    self.remember(at, Entry::of_flight(at, taken, &record), &mut entries, found);
+                (_, Revealed::Bucket(records)) => {
+                    for Remembered { epoch, taken, record } in records {
+                        let at = At { partition: found.partition, epoch };
+                        let entry = Entry::of_flight(at, taken, &record);
+                        self.remember(at, entry, &mut entries, found);
+                    }
                 }
                 (HeldKey::Outbox(node), _) => {
                     self.read_outbox(redis, *node, &mut entries, found).await?;

@@ -20,7 +20,12 @@ impl Deployment {
 
     /// SQLite in a folder of its own.
     pub(crate) fn sqlite(redis_url: Option<&str>) -> Self {
-        Deployment(harness::service::Deployment::sqlite(program(), redis_url))
+        Self::sqlite_of(program(), redis_url)
+    }
+
+    /// The same of a program started another way.
+    pub(crate) fn sqlite_of(program: Program, redis_url: Option<&str>) -> Self {
+        Deployment(harness::service::Deployment::sqlite(program, redis_url))
     }
 
     /// Embedded: SQLite in a folder of its own, no Redis.

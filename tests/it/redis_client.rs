@@ -7,8 +7,8 @@ mod sentinels;
 use std::time::{Duration, Instant};
 
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueRequest, Keys, Probe, RecordLimits, Redis, RedisSettings,
-    Take,
+    CounterError, Flight, Guard, IssueRequest, Keys, PayloadMark, Probe, RecordLimits, Redis,
+    RedisSettings, Take,
 };
 use numerator::node::NodeId;
 
@@ -110,13 +110,13 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         takes: vec![Take { counter: "c".into(), count: 1, step: 1, max: 9, seen: None }],
         caller_key: None,
         document_key: None,
-        digest: "d".into(),
+        payload: PayloadMark::of("0123456789abcdef"),
         again: false,
         asked: false,
         // More than the sockets of both sides can hold: the client's write is stuck for good.
         record: "x".repeat(32 << 20),
     };
-    let limits = RecordLimits { window_ms: 1, records_max: 1 };
+    let limits = RecordLimits { window_ms: 1, records_max: 1, keep_whole: false };
     let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], 0, limits);
     fake.deafen();
     let outcome = redis.issue(&flight).await;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use numerator::counter::{
     CounterError, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Keys, Landing,
-    OpenOutcome, Opening, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState, Take,
+    OpenOutcome, Opening, PayloadMark, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState,
+    Take, Trimmed,
 };
 use numerator::node::NodeId;
 use numerator::number::{Range, TakenRange};
@@ -17,7 +18,7 @@ pub(super) const DEPLOYMENT: &str = "deployment-a";
 pub(super) const NOW_MS: i64 = 1_800_000_000_000;
 pub(super) const WINDOW_MS: u64 = 86_400_000;
 pub(super) const LIMITS: RecordLimits =
-    RecordLimits { window_ms: WINDOW_MS, records_max: 1_000_000 };
+    RecordLimits { window_ms: WINDOW_MS, records_max: 1_000_000, keep_whole: false };
 pub(super) const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A node on a server of its own, in epoch 5 of partition 7.
@@ -134,6 +135,13 @@ impl Bench {
         self.issue_at(requests, NOW_MS).await.outcomes
     }
 
+    /// Trims the node's outbox as if all of it were journaled.
+    pub(super) async fn trim(&self) {
+        let upto = self.guard.flight;
+        let trimmed = self.redis.trim(&self.keys, &self.guard, upto).await.unwrap();
+        assert!(matches!(trimmed, Trimmed::Removed(_)), "{trimmed:?}");
+    }
+
     /// What a flight under `guard` meets when it does not land.
     pub(super) async fn refused(&self, guard: &Guard) -> Landing<IssueAnswer> {
         let landing = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
@@ -151,6 +159,12 @@ impl Bench {
 
     pub(super) fn records_key(&self) -> String {
         self.keys.records(PARTITION)
+    }
+
+    /// Every bucket of idempotency records that there is.
+    pub(super) fn bucket_keys(&self) -> Vec<String> {
+        let keys = self.server.cli(&["--raw", "keys", &format!("{}:*", self.records_key())]);
+        keys.lines().map(str::to_owned).collect()
     }
 
     pub(super) fn outbox_key(&self) -> String {
@@ -199,11 +213,17 @@ pub(super) fn plain(counter: &str) -> IssueRequest {
         takes: vec![take(counter, 1, 1)],
         caller_key: None,
         document_key: None,
-        digest: "d1".into(),
+        payload: payload("d1"),
         again: false,
         asked: false,
         record: format!("record of {counter}"),
     }
+}
+
+/// A payload that a short word stands for.
+fn payload(word: &str) -> PayloadMark {
+    let digest: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+    PayloadMark::of(&format!("{digest:0>16}"))
 }
 
 /// One value of counter `c`, for a document and perhaps a caller's key.
@@ -211,7 +231,7 @@ pub(super) fn keyed(document: &str, caller: Option<&str>, digest: &str) -> Issue
     IssueRequest {
         caller_key: caller.map(|key| format!("k:{key}")),
         document_key: Some(format!("d:{document}")),
-        digest: digest.into(),
+        payload: payload(digest),
         record: format!("record of {document} {digest}"),
         ..plain("c")
     }

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use numerator::counter::{IssueOutcome, IssueRequest, Landing};
 
 use super::bench::{
-    Bench, EPOCH, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
+    Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
 };
 
 fn numbered(value: u64, record: &str) -> IssueOutcome {
@@ -143,12 +143,19 @@ async fn a_callers_lost_key_is_asked_for_even_when_the_document_would_answer() {
 }
 
 #[tokio::test]
-async fn a_record_key_of_another_type_is_asked_for_and_then_replaced() {
+async fn whatever_stands_in_place_of_a_record_is_asked_for_and_then_replaced() {
     let mut bench = seeded().await;
-    let key = bench.keys.record(PARTITION, "d:doc");
-    for damage in [["lpush", "x"], ["set", "rubbish"], ["set", "5 "]] {
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    let key = bench.bucket_keys().remove(0);
+    // The name is no text.
+    let bytes = "return table.concat({string.byte(redis.call('hkeys', KEYS[1])[1], 1, -1)}, ',')";
+    let name = bench.server.cli(&["--raw", "eval", bytes, "1", &key]);
+    let put = format!("return redis.call('hset', KEYS[1], string.char({name}), 'rubbish')");
+    let damages: [&[&str]; 3] =
+        [&["set", &key, "rubbish"], &["lpush", &key, "x"], &["eval", &put, "1", &key]];
+    for damage in damages {
         bench.server.cli(&["del", &key]);
-        bench.server.cli(&[damage[0], &key, damage[1]]);
+        bench.server.cli(damage);
         let request = keyed("doc", None, "d1");
         assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask], "{damage:?}");
         let outcomes = bench.issue(&[IssueRequest { asked: true, ..request.clone() }]).await;
@@ -158,16 +165,84 @@ async fn a_record_key_of_another_type_is_asked_for_and_then_replaced() {
 }
 
 #[tokio::test]
-async fn records_carry_their_epoch_and_expire_with_the_window() {
+async fn a_record_takes_few_bytes_and_goes_with_the_window() {
     let mut bench = seeded().await;
     bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
-    for name in ["k:key", "d:doc"] {
-        let key = bench.keys.record(PARTITION, name);
-        let text = bench.server.cli(&["get", &key]);
-        assert_eq!(text, format!("{EPOCH} d1 70:1:1:1 record of doc d1"));
-        let left_ms: u64 = bench.server.cli(&["pttl", &key]).parse().unwrap();
+    let buckets = bench.bucket_keys();
+    assert_eq!(buckets.len(), 2, "{buckets:?}");
+    for key in &buckets {
+        let lengths = "local all = redis.call('hgetall', KEYS[1]); return {#all[1], #all[2]}";
+        assert_eq!(bench.server.cli(&["--raw", "eval", lengths, "1", key]).trim(), "12\n44");
+        assert_eq!(bench.server.cli(&["object", "encoding", key]).trim(), "listpack");
+    }
+    for key in buckets.iter().chain([&bench.records_key()]) {
+        let left_ms: u64 = bench.server.cli(&["pttl", key]).trim().parse().unwrap();
         assert!(left_ms <= WINDOW_MS && left_ms > WINDOW_MS - 60_000, "{left_ms}");
     }
+}
+
+#[tokio::test]
+async fn a_journaled_number_is_asked_for_even_when_the_journal_was_asked_before() {
+    let mut bench = seeded().await;
+    let request = keyed("doc", Some("key"), "d1");
+    bench.issue(from_ref(&request)).await;
+    bench.trim().await;
+    let asked = IssueRequest { asked: true, ..request.clone() };
+    let by_document = [
+        request,
+        asked,
+        keyed("doc", Some("new"), "d1"),
+        keyed("doc", None, "d2"),
+        keyed("other", Some("key"), "d2"),
+    ];
+    let ask = || IssueOutcome::Ask;
+    let expected = [ask(), ask(), ask(), ask(), IssueOutcome::KeyReused];
+    assert_eq!(bench.issue(&by_document).await, expected);
+    // The new key is bound all the same.
+    assert_eq!(bench.issue(&[keyed("x", Some("new"), "d2")]).await, [IssueOutcome::KeyReused]);
+    // Another number for the document needs none of it.
+    let again = IssueRequest { again: true, ..keyed("doc", None, "d3") };
+    assert_eq!(bench.issue(&[again]).await, [taken(2)]);
+}
+
+#[tokio::test]
+async fn a_record_that_is_kept_whole_answers_after_its_number_was_journaled() {
+    let mut bench = seeded().await;
+    bench.limits.keep_whole = true;
+    let request = keyed("doc", Some("key"), "d1");
+    bench.issue(from_ref(&request)).await;
+    bench.trim().await;
+    assert_eq!(bench.issue(&[request]).await, [replayed(1, "record of doc d1")]);
+}
+
+#[tokio::test]
+async fn a_record_of_a_lost_outbox_is_a_question_for_ever() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    let outbox = bench.outbox_key();
+    let mut other = bench.other_node();
+    for damage in [&["del", &outbox][..], &["set", &outbox, "rubbish"]] {
+        bench.server.cli(damage);
+        other.flight += 1;
+        let asked = IssueRequest { asked: true, ..keyed("doc", None, "d1") };
+        let flight = bench.flight(&other, &[asked]);
+        assert_eq!(issued(bench.redis.issue(&flight).await), [IssueOutcome::Ask], "{damage:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_past_the_window_is_missing_though_its_bucket_lasts() {
+    let mut bench = seeded().await;
+    let window_ms = i64::try_from(WINDOW_MS).unwrap();
+    let old = (NOW_MS - window_ms * 3).to_string();
+    bench.server.cli(&["hset", &bench.owner_key(), "continuous_since_ms", &old]);
+    let request = keyed("doc", None, "d1");
+    bench.issue_at(from_ref(&request), NOW_MS - window_ms + 1).await;
+    assert_eq!(bench.issue(from_ref(&request)).await, [replayed(1, "record of doc d1")]);
+    let list = bench.records_key();
+    bench.server.cli(&["del", &list]);
+    let answer = bench.issue_at(from_ref(&request), NOW_MS + 1).await;
+    assert_eq!(answer.outcomes, [taken(2)]);
 }
 
 #[tokio::test]
@@ -249,7 +324,7 @@ async fn whatever_stands_in_place_of_the_list_of_records_stops_no_flight() {
         &["set", "rubbish"],
         &["hset", "a", "b"],
         &["rpush", "rubbish"],
-        &["rpush", "1 9 1800000000000 [{}]"],
+        &["rpush", "1 9 1800000000000 short"],
     ];
     for (value, damage) in (1..).zip(damages) {
         bench.server.cli(&["del", &key]);

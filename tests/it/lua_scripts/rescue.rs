@@ -1,6 +1,8 @@
 //! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
-use numerator::counter::{HeldKey, IssueOutcome, Landing, OpenOutcome, Opening, Revealed, Sealed};
+use numerator::counter::{
+    HeldKey, IssueOutcome, Landing, OpenOutcome, Opening, Remembered, Revealed, Sealed,
+};
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, PARTITION, keyed, plain, taken};
 
@@ -36,7 +38,7 @@ async fn a_scan_finds_every_key_of_the_partition_and_no_other() {
     };
     assert_eq!(count(|key| matches!(key, HeldKey::Counter(_))), 1_201);
     assert_eq!(count(|key| matches!(key, HeldKey::Outbox(_))), 1);
-    assert!(count(|key| matches!(key, HeldKey::Record(_))) >= 1);
+    assert!(count(|key| matches!(key, HeldKey::Bucket(_))) >= 1);
     let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
     assert_eq!(page.deployment.as_deref(), Some(DEPLOYMENT));
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH), Some(EPOCH)));
@@ -45,6 +47,7 @@ async fn a_scan_finds_every_key_of_the_partition_and_no_other() {
 #[tokio::test]
 async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     let mut bench = Bench::new().await;
+    bench.limits.keep_whole = true;
     bench.seed("c", 0, 100).await;
     let request = keyed("one", None, "d1");
     let IssueOutcome::Taken(values) = bench.issue(std::slice::from_ref(&request)).await.remove(0)
@@ -58,21 +61,22 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     let after = entries[0].flight;
     assert_eq!(bench.redis.peek(&bench.keys, PARTITION, node, after, 10).await.unwrap(), []);
 
-    let record = request.document_key.unwrap();
+    let bucket = bench.bucket_keys().remove(0);
+    let bucket: u32 = bucket.rsplit(':').next().unwrap().parse().unwrap();
     bench.server.cli(&["hset", "nbr:{7}:c:7:SEQ:high", "value", "500", "ceiling", "x"]);
     let held = [
         HeldKey::Counter("c".into()),
-        HeldKey::Record(record),
+        HeldKey::Bucket(bucket),
         HeldKey::Outbox(node),
         HeldKey::Counter("7:SEQ:high".into()),
         HeldKey::Counter("7:SEQ:missing".into()),
     ];
     let revealed = bench.redis.reveal(&bench.keys, PARTITION, &held).await.unwrap();
-    let allocation = Revealed::Allocation { epoch: EPOCH, taken: values, record: request.record };
+    let whole = Remembered { epoch: EPOCH, taken: values, record: request.record };
     let high = Revealed::Counter { highest: 500 };
     let expected = [
         Revealed::Counter { highest: 100 },
-        allocation,
+        Revealed::Bucket(vec![whole]),
         Revealed::Nothing,
         high,
         Revealed::Nothing,

@@ -1,0 +1,8 @@
+-- bucket: the hash that holds an idempotency record: many share one, for a key of Redis alone costs
+-- twice what the record does. Which one follows from the record's name and never changes.
+-- Takes the list key, the record's name of 12 bytes.
+-- Returns its key
+local function bucket(list_key, name)
+  local low, middle, high = string.byte(name, 1, 3)
+  return list_key .. ':' .. decimal(low + 256 * middle + 65536 * (high % 2))
+end

@@ -1,0 +1,47 @@
+//! How the scripts name an idempotency record, and what a request tells them of its own (F1, F21).
+//!
+//! Names are hashes: the scripts compare them and never read them back. Must never be shorter than
+//! what keeps two keys of one partition apart for good.
+
+use sha2::{Digest, Sha256};
+
+/// Bytes of a record's name: with 10,000,000 records two keys share one with a chance below 10⁻¹⁴.
+const NAME_BYTES: usize = 12;
+
+/// Bytes that stand for one request in a flight's marks.
+const MARK_BYTES: usize = 8 + 2 * NAME_BYTES;
+
+/// First half of a payload's hash. Two payloads that share it are taken for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadMark([u8; 8]);
+
+impl PayloadMark {
+    /// The mark of a payload's hash in hexadecimal, of at least 16 digits.
+    #[must_use]
+    pub fn of(digest: &str) -> Self {
+        let half = digest.get(..16).and_then(|half| u64::from_str_radix(half, 16).ok());
+        PayloadMark(half.expect("a digest is hexadecimal").to_be_bytes())
+    }
+}
+
+/// Appends what `issue.lua` reads of one request: its payload's mark, and the names of the caller's
+/// and of the document's record, zeros where it has none.
+pub(super) fn mark(
+    marks: &mut Vec<u8>,
+    payload: PayloadMark,
+    caller: Option<&str>,
+    document: Option<&str>,
+) {
+    let end = marks.len() + MARK_BYTES;
+    marks.extend(payload.0);
+    for key in [caller, document] {
+        marks.extend(key.map_or([0; NAME_BYTES], name));
+    }
+    assert_eq!(marks.len(), end, "the script reads places");
+}
+
+/// The name of the record for a key, `k:…` the caller's or `d:…` the document's.
+fn name(key: &str) -> [u8; NAME_BYTES] {
+    let hash = Sha256::digest(key.as_bytes());
+    hash.first_chunk().copied().expect("a hash is longer than a name")
+}
