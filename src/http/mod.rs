@@ -42,6 +42,8 @@ pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
 pub use server::serve;
 pub use texts::Texts;
+#[cfg(feature = "otlp")]
+pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
 
