@@ -33,6 +33,7 @@ mod serials;
 mod shapes;
 mod snowflakes;
 mod stage;
+mod stopping;
 #[cfg(feature = "otlp")]
 mod traces;
 mod vanished;
