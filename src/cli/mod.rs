@@ -22,6 +22,7 @@ pub mod reference;
 mod restored;
 pub mod revise;
 pub mod series;
+pub mod series_check;
 pub mod series_history;
 pub mod serve;
 mod session;
@@ -59,7 +60,7 @@ pub struct Cli {
 pub enum Command {
     /// Answer requests over HTTP until SIGTERM or SIGINT
     Serve,
-    /// Ask the service at `http.listen` whether numbers can be issued
+    /// Ask the service at `http.health_listen` or `http.listen` whether numbers can be issued
     Ready,
     /// Take a number and print it
     Next(next::NextArgs),

@@ -30,6 +30,7 @@ mod restored;
 mod retries;
 mod runbook;
 mod serials;
+mod series_files;
 mod shapes;
 mod snowflakes;
 mod stage;
