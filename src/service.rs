@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::allocator::{
@@ -36,8 +37,19 @@ pub struct Service {
     /// What its parts share.
     pub context: Arc<Context>,
     gauges: Arc<Gauges>,
-    tasks: Mutex<Vec<Task>>,
+    /// Not stopped before the lanes: they hand over to it.
+    journal: Mutex<Option<Task>>,
+    loops: Mutex<Loops>,
     stop_max: Duration,
+}
+
+/// The background loops beside lanes and journal. None of them waits for another.
+#[derive(Debug, Default)]
+struct Loops {
+    /// The lanes need them as long as they serve.
+    aides: Vec<Task>,
+    /// Nothing needs them.
+    onlookers: Vec<Task>,
 }
 
 /// How a process uses the service.
@@ -112,27 +124,32 @@ impl Service {
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
         });
-        let mut tasks = vec![
-            journal,
-            Membership::start(Arc::clone(&context)),
-            Reconciler::start(Arc::clone(&context)),
-        ];
+        let mut loops = Loops::default();
+        loops.aides.push(Membership::start(Arc::clone(&context)));
+        loops.aides.push(Reconciler::start(Arc::clone(&context)));
         if let Some(redis) = &redis {
-            tasks.push(Sights::start(Arc::clone(&context), redis.clone()));
+            loops.aides.push(Sights::start(Arc::clone(&context), redis.clone()));
             if mode == Mode::Serve {
-                tasks.push(watch_hazards(Arc::clone(&context), redis.clone()));
+                loops.onlookers.push(watch_hazards(Arc::clone(&context), redis.clone()));
             }
         }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
         let gauges = Arc::new(Gauges::new(&context, &allocator, settings.gauges));
         if mode == Mode::Serve {
-            tasks.push(watch_series(allocator.clone(), bounds));
-            tasks.push(Arc::clone(&gauges).start());
+            loops.onlookers.push(watch_series(allocator.clone(), bounds));
+            loops.onlookers.push(Arc::clone(&gauges).start());
         }
-        let (tasks, stop_max) = (Mutex::new(tasks), bounds.stop_max);
-        let service =
-            Service { allocator, ledger, clock, metrics, context, gauges, tasks, stop_max };
-        Ok(Arc::new(service))
+        Ok(Arc::new(Service {
+            allocator,
+            ledger,
+            clock,
+            metrics,
+            context,
+            gauges,
+            journal: Mutex::new(Some(journal)),
+            loops: Mutex::new(loops),
+            stop_max: bounds.stop_max,
+        }))
     }
 
     /// Whether numbers can be issued.
@@ -166,27 +183,43 @@ impl Service {
         self.metrics.ready.set(f64::from(u8::from(self.readiness().ready)));
     }
 
-    /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger.
+    /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger:
+    /// all within `allocator.stop_max`, whichever store is silent.
     ///
     /// # Errors
     /// When records could not be journaled in time, or the ledger cannot be told: then the node
     /// falls silent and what remains of its outbox is adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        // The last tenth is for leaving.
+        let (lanes_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);
+        let Loops { aides, onlookers } =
+            std::mem::take(&mut *self.loops.lock().expect("not poisoned"));
+        onlookers.iter().for_each(|task| task.request_stop(by));
         // Lanes first: they are the only ones who hand over to the journal, which ends after them.
-        let drained = self.allocator.stop().await;
-        let tasks = std::mem::take(&mut *self.tasks.lock().expect("not poisoned"));
-        for task in tasks.into_iter().rev() {
-            // Only the wait is bounded: a loop in the middle of its work goes on with it.
-            if tokio::time::timeout(self.stop_max, task.stop()).await.is_err() {
+        let lanes = self.allocator.stop(lanes_by).await;
+        aides.iter().for_each(|task| task.request_stop(by));
+        let journal = if lanes.are_ended { self.take_journal() } else { None };
+        for task in aides.into_iter().chain(onlookers).chain(journal) {
+            if !task.stop(by).await {
                 tracing::warn!("a background loop does not end in time");
             }
         }
         if let Some(redis) = &self.context.redis {
-            redis.stop().await;
+            // A farewell that nobody hears is none.
+            let _ = timeout_at(by, redis.stop()).await;
         }
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
-        anyhow::ensure!(drained, "records remain in the outbox; another node will adopt them");
-        self.ledger.leave(self.context.membership.node()).await.context("leaving the ledger")
+        let remain = "records may remain in the outbox; another node will adopt them";
+        anyhow::ensure!(lanes.are_drained, remain);
+        let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
+        let left = tokio::spawn(async move { ledger.leave(node).await });
+        let left = timeout_at(by, left).await.context("leaving the ledger takes too long")?;
+        left.context("leaving the ledger")?.context("leaving the ledger")
+    }
+
+    fn take_journal(&self) -> Option<Task> {
+        self.journal.lock().expect("not poisoned").take()
     }
 }
 

@@ -1,4 +1,5 @@
 //! The one shape of a background loop: started with a stop signal, ended by asking, never aborted.
+//! Whoever asks says by when, and waits no longer than that.
 //!
 //! A loop is never cancelled from outside: dropping a future in the middle of ledger or Redis work
 //! leaves transactions and flights in the air. It sees the signal between two units of work.
@@ -8,12 +9,13 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 /// A running loop.
 #[derive(Debug)]
 pub struct Task {
-    stop: watch::Sender<bool>,
+    /// By when it should end, once it should.
+    stop: watch::Sender<Option<Instant>>,
     handle: JoinHandle<()>,
 }
 
@@ -44,7 +46,7 @@ impl Ticks {
 
 /// The loop's side of the stop signal.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Receiver<bool>);
+pub struct Stop(watch::Receiver<Option<Instant>>);
 
 impl Task {
     /// Starts a loop. One that panics takes the process with it: an assertion of ours has failed,
@@ -54,7 +56,7 @@ impl Task {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (stop, signal) = watch::channel(false);
+        let (stop, signal) = watch::channel(None);
         let body = tokio::spawn(body(Stop(signal)));
         let handle = tokio::spawn(async move {
             if body.await.is_err_and(|error| error.is_panic()) {
@@ -65,16 +67,17 @@ impl Task {
         Task { stop, handle }
     }
 
-    /// Asks the loop to end, without waiting.
-    pub fn request_stop(&self) {
-        self.stop.send_replace(true);
+    /// Asks the loop to end by a moment, without waiting.
+    pub fn request_stop(&self, by: Instant) {
+        self.stop.send_replace(Some(by));
     }
 
-    /// Asks the loop to end and waits until it has.
-    pub async fn stop(self) {
-        self.request_stop();
+    /// Asks the loop to end and waits until it has, at most until the moment. False when it has not
+    /// ended by then: it goes on with what it is at, and ends with the process.
+    pub async fn stop(self, by: Instant) -> bool {
+        self.request_stop(by);
         // It neither panics nor is aborted; when the runtime is gone, the loop has ended as well.
-        let _ = self.handle.await;
+        timeout_at(by, self.handle).await.is_ok()
     }
 }
 
@@ -82,12 +85,18 @@ impl Stop {
     /// Whether the loop should end.
     #[must_use]
     pub fn is_requested(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// By when the loop should have ended; `None` until it should.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         *self.0.borrow()
     }
 
     /// Waits until the loop should end. Safe to drop.
     pub async fn requested(&mut self) {
         // An error means that the Task is gone: nobody will ever ask, so end as well.
-        let _ = self.0.wait_for(|stop| *stop).await;
+        let _ = self.0.wait_for(Option::is_some).await;
     }
 }

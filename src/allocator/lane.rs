@@ -145,19 +145,21 @@ impl Lane {
         }
     }
 
-    /// Serves until asked to stop and nothing waits any more.
+    /// Serves until asked to stop and nothing waits any more, or half of the time for that is over:
+    /// the other half is for the journal.
     pub(super) async fn run(mut self, mut stop: Stop) {
-        let mut stop_at = None;
+        let mut serve_until = None;
         loop {
-            if stop.is_requested() && stop_at.is_none() {
+            if let (Some(by), None) = (stop.deadline(), serve_until) {
                 self.stopping = true;
-                stop_at = Some(Instant::now() + self.context.settings.stop_max);
+                let now = Instant::now();
+                serve_until = Some(now + by.saturating_duration_since(now) / 2);
             }
             self.pull();
             let busy = self.has_work();
-            match stop_at {
+            match serve_until {
                 Some(_) if !busy && self.chores_out == 0 => break,
-                Some(deadline) if Instant::now() >= deadline => break,
+                Some(moment) if Instant::now() >= moment => break,
                 None if !busy => {
                     self.idle(&mut stop).await;
                     continue;
@@ -170,7 +172,8 @@ impl Lane {
                 self.await_report().await;
             }
         }
-        self.finish().await;
+        let by = stop.deadline().expect("the loop ends only when it is asked to");
+        self.finish(by).await;
     }
 
     /// Takes in whatever has arrived.
@@ -268,14 +271,14 @@ impl Lane {
         }
     }
 
-    /// Lets the last records be committed and removes them from the outbox.
-    async fn finish(&mut self) {
+    /// Lets the last records be committed, until a moment, and removes them from the outbox.
+    async fn finish(&mut self, by: Instant) {
         for ticket in std::mem::take(&mut self.waiting) {
             ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
         }
-        let (handed, limit) = (self.handed, self.context.settings.stop_max);
+        let handed = self.handed;
         let committed = self.progress.wait_for(|committed| *committed >= handed);
-        let journaled = tokio::time::timeout(limit, committed).await.is_ok_and(|seen| seen.is_ok());
+        let journaled = tokio::time::timeout_at(by, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {
             Standing::Redis(mut seat) => {
                 // Whatever the answer, the lane ends here: `trimmed` tells whether it is empty.

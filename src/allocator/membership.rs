@@ -30,7 +30,7 @@ pub struct Membership {
     news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
-    /// Whether the ledger answered the last heartbeat.
+    /// Whether the ledger answered the last heartbeat, or was held in its place.
     ledger_answers: AtomicBool,
     /// Why the ledger must be held, until it is.
     went_back: Mutex<Option<String>>,
@@ -127,10 +127,7 @@ impl Membership {
         }
         let node = self.node();
         let beat = self.ledger.heartbeat(node, sight).await;
-        let is_answered =
-            !matches!(beat, Err(LedgerError::Unreachable { .. } | LedgerError::LockTimeout { .. }));
-        self.ledger_answers.store(is_answered, Ordering::Relaxed);
-        context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
+        self.note_answer(context, beat.as_ref().err());
         match beat {
             Ok(partitions) => self.publish(context, partitions),
             Err(LedgerError::NodeGone(_)) => {
@@ -144,6 +141,14 @@ impl Membership {
         if self.ledger_went_back() {
             self.hold_all(context).await;
         }
+    }
+
+    /// Notes whether the ledger answers, by the error of a call that had one.
+    fn note_answer(&self, context: &Context, error: Option<&LedgerError>) {
+        use LedgerError::{LockTimeout, Unreachable};
+        let is_answered = !matches!(error, Some(Unreachable { .. } | LockTimeout { .. }));
+        self.ledger_answers.store(is_answered, Ordering::Relaxed);
+        context.metrics.ledger_up.set(f64::from(u8::from(is_answered)));
     }
 
     fn alarm(&self, what: &str) {
@@ -171,7 +176,9 @@ impl Membership {
             self.renew(node).await?;
             self.ledger.partitions().await
         };
-        match held.await {
+        let held = held.await;
+        self.note_answer(context, held.as_ref().err());
+        match held {
             Ok(partitions) => {
                 let at = At { partition: 0, epoch: partitions.first().map_or(0, |row| row.epoch) };
                 let detail = serde_json::json!({ "cause": cause });

@@ -58,7 +58,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::ledger::LedgerError;
 use crate::task::Task;
@@ -81,6 +81,15 @@ struct Shared {
     lanes: Vec<LaneHandle>,
     snowflakes: Snowflakes,
     stopping: AtomicBool,
+}
+
+/// How far lanes came that were asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// None of them hands over to the journal any more.
+    pub are_ended: bool,
+    /// Everything is journaled, and none leaves an outbox behind.
+    pub are_drained: bool,
 }
 
 struct LaneHandle {
@@ -213,19 +222,23 @@ impl Allocator {
         self.shared.lanes.iter().map(|lane| lane.view(&self.shared.context)).collect()
     }
 
-    /// Refuses new requests, lets waiting ones finish and their records be committed. True when
-    /// everything is journaled and no lane leaves an outbox behind.
-    pub async fn stop(&self) -> bool {
+    /// Refuses new requests, lets waiting ones finish and their records be committed; waits no
+    /// longer than until `by`.
+    pub async fn stop(&self, by: Instant) -> Stopped {
         self.shared.stopping.store(true, Ordering::Release);
         let take = |lane: &LaneHandle| lane.task.lock().expect("not poisoned").take();
         let tasks: Vec<Task> = self.shared.lanes.iter().filter_map(take).collect();
-        tasks.iter().for_each(Task::request_stop);
+        tasks.iter().for_each(|task| task.request_stop(by));
+        let mut are_ended = true;
         for task in tasks {
-            task.stop().await;
+            are_ended &= task.stop(by).await;
         }
-        self.shared.snowflakes.stop().await;
-        let drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
-        self.shared.lanes.iter().all(drained)
+        let shared = Arc::clone(&self.shared);
+        let returned = tokio::spawn(async move { shared.snowflakes.stop().await });
+        // Only the wait is bounded: a lease that is not returned ends by itself.
+        let _ = timeout_at(by, returned).await;
+        let is_drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
+        Stopped { are_ended, are_drained: are_ended && self.shared.lanes.iter().all(is_drained) }
     }
 }
 

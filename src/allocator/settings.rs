@@ -60,7 +60,7 @@ pub struct AllocatorSettings {
     pub retry_attempts_max: u32,
     /// The same for transactions of the database path.
     pub database_retries: DatabaseRetries,
-    /// `allocator.stop_max`: longest time that a stopping process waits for requests and records.
+    /// `allocator.stop_max`: longest time from the end of the last request to that of the process.
     pub stop_max: Duration,
     /// Ids of `{SNOWFLAKE}`.
     pub snowflake: SnowflakeSettings,

@@ -22,6 +22,7 @@ pub mod reference;
 mod restored;
 pub mod revise;
 pub mod series;
+pub mod series_check;
 pub mod series_history;
 pub mod serve;
 mod session;
@@ -38,6 +39,7 @@ pub use settings::SettingsArgs;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -58,7 +60,7 @@ pub struct Cli {
 pub enum Command {
     /// Answer requests over HTTP until SIGTERM or SIGINT
     Serve,
-    /// Ask the service at `http.listen` whether numbers can be issued
+    /// Ask the service at `http.health_listen` or `http.listen` whether numbers can be issued
     Ready,
     /// Take a number and print it
     Next(next::NextArgs),
@@ -94,6 +96,9 @@ pub enum Command {
     Token(token::TokenCommand),
 }
 
+/// Longest wait for threads that are still at work when a command has ended.
+const THREADS_STOP_MAX: Duration = Duration::from_secs(1);
+
 /// The whole program: reads the command line, whose first word is the program's own name, and runs
 /// one command on a runtime of its own. Never returns on wrong usage.
 ///
@@ -109,6 +114,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // While the runtime's threads still live: they send what is left.
     #[cfg(feature = "otlp")]
     traces::finish();
+    // Work that was given up may block a thread yet: a name that nobody looks up, say.
+    runtime.shutdown_timeout(THREADS_STOP_MAX);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

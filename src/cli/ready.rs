@@ -1,5 +1,6 @@
-//! `numerator ready`: whether the service at `http.listen` can issue numbers, for machines that
-//! have no other program to ask it with. Opens no store.
+//! `numerator ready`: whether the service at `http.health_listen`, or where there is none at
+//! `http.listen`, can issue numbers, for machines that have no other program to ask it with. Opens
+//! no store.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -26,7 +27,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 /// # Errors
 /// No answer, or one that says that no number can be issued.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
-    let address = reachable(settings.http_listen);
+    let address = reachable(settings.health_listen.unwrap_or(settings.http_listen));
     let asked = timeout(LIMIT, ask(address)).await;
     let (is_ready, text) = asked
         .with_context(|| format!("{address} does not answer within {LIMIT:?}"))?

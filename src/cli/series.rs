@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -14,13 +13,16 @@ use super::explain::ExplainArgs;
 use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
+use super::series_check::{self, CheckArgs};
 use super::series_history::{self, ActivityArgs, VersionsArgs};
 use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
-use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
-use crate::number::{self, ProofError, SeriesDefinition};
+use crate::ledger::{
+    Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger,
+};
+use crate::number::{self, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -28,7 +30,8 @@ const FILE_BYTES_MAX: u64 = 1_048_576;
 /// What to do with series.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SeriesCommand {
-    /// Check series files alone and beside each other; needs no ledger and saves nothing
+    /// Check series files alone and beside each other, with the tables of the ledger where there is
+    /// one; saves nothing
     Check(CheckArgs),
     /// Save the series of files, all or none; one that did not change keeps its version
     Apply(ApplyArgs),
@@ -61,17 +64,12 @@ pub struct ApplyArgs {
     /// Why, for the history of the series
     #[arg(long, default_value = "series apply")]
     pub reason: String,
+    /// Save only series that the ledger does not have; leave the others as they are
+    #[arg(long)]
+    pub only_new: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// What to check.
-#[derive(Clone, Debug, Args)]
-pub struct CheckArgs {
-    /// Series files (TOML)
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
 }
 
 /// How to list.
@@ -104,7 +102,7 @@ pub struct ShowArgs {
 /// A file with a mistake (line, column, reason), an unknown code, a ledger that cannot be reached.
 pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<()> {
     match command {
-        SeriesCommand::Check(args) => check(&args),
+        SeriesCommand::Check(args) => series_check::run(settings, &args).await,
         SeriesCommand::Apply(args) => apply(settings, args).await,
         SeriesCommand::List(args) => list(settings, &args).await,
         SeriesCommand::Show(args) => show(settings, &args).await,
@@ -132,23 +130,37 @@ pub(super) struct SavedSeries {
 
 /// Saves the series of all files in one transaction.
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
-    let definitions = read_files(&args.files)?;
+    let mut definitions = read_files(&args.files)?;
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
+    let expected = if args.only_new { Expected::Nothing } else { Expected::Anything };
+    let kept = if args.only_new { keep_known(&ledger, &mut definitions).await? } else { vec![] };
     let saved_at_us = clock().now_us();
     let change = |definition| SeriesChange {
         definition,
-        expected: Expected::Anything,
+        expected,
         saved_by: LOCAL_USER.into(),
         reason: reason.clone(),
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
-    let saved = ledger.apply_series(&changes).await.map_err(|error| match error {
+    let mut saved = ledger.apply_series(&changes).await.map_err(|error| match error {
         LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
         other => other.into(),
     })?;
+    saved.extend(kept);
     print_saved(saved, args.json)
+}
+
+/// Takes out those that the ledger has, active or not, and gives them as they are there.
+async fn keep_known(
+    ledger: &SharedLedger,
+    definitions: &mut Vec<SeriesDefinition>,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut kept = ledger.series().await?;
+    kept.retain(|known| definitions.iter().any(|new| new.code == known.definition.code));
+    definitions.retain(|new| kept.iter().all(|known| known.definition.code != new.code));
+    Ok(kept)
 }
 
 /// Says which versions are in force now.
@@ -159,27 +171,6 @@ pub(super) fn print_saved(saved: Vec<SeriesVersion>, json: bool) -> anyhow::Resu
     } else {
         print(saved.iter().map(SavedSeries::line))?;
     }
-    Ok(())
-}
-
-/// Proves the series of files by themselves: what `apply` would refuse on an empty ledger.
-fn check(args: &CheckArgs) -> anyhow::Result<()> {
-    let definitions = read_files(&args.files)?;
-    number::check_rules(&definitions)?;
-    let accepted =
-        number::prove_saved(&definitions, &Arc::default(), |_| true, &[]).map_err(|error| {
-            match error {
-                ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
-                other @ ProofError::Series { .. } => other.into(),
-            }
-        })?;
-    print(definitions.iter().map(|definition| {
-        let code = &definition.code;
-        match accepted.iter().find(|accepted| accepted.code == *code) {
-            Some(accepted) => format!("{code} accepted: {}", accepted.ambiguity),
-            None => format!("{code} proved"),
-        }
-    }))?;
     Ok(())
 }
 
@@ -202,7 +193,7 @@ impl SavedSeries {
 }
 
 /// Reads and checks the series of all files.
-fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefinition>> {
+pub(super) fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefinition>> {
     let mut definitions: Vec<SeriesDefinition> = Vec::new();
     for file in files {
         for definition in read_file(file)? {

@@ -1,8 +1,11 @@
 //! `numerator serve`: answers requests over HTTP until SIGTERM or SIGINT, then drains and leaves.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use super::logs;
 use super::session::clock;
@@ -19,10 +22,11 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     start_log(settings)?;
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
-    let listener = TcpListener::bind(settings.http_listen).await.with_context(|| {
-        let address = settings.http_listen;
-        format!("http.listen: {address} cannot be listened on; choose another http.listen")
-    })?;
+    let listener = listen("http.listen", settings.http_listen).await?;
+    let health_listener = match settings.health_listen {
+        Some(address) => Some(listen("http.health_listen", address).await?),
+        None => None,
+    };
     let address = listener.local_addr().context("the address of the listener")?;
     let service = Service::start(settings, clock(), Mode::Serve).await?;
     let (terminate, interrupt) =
@@ -41,8 +45,23 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         }
     });
     tracing::info!(%address, "listening");
-    let router = http::router(service.clone(), settings, service.metrics.clone(), prometheus);
-    http::serve(listener, router, settings, told_to_stop(terminate, interrupt)).await;
+    let (stop, stopping) = watch::channel(false);
+    let told = tokio::spawn(async move {
+        told_to_stop(terminate, interrupt).await;
+        stop.send_replace(true);
+    });
+    let metrics = || service.metrics.clone();
+    let router = http::router(service.clone(), settings, metrics(), prometheus.clone());
+    let connections_max = settings.http.connections_max;
+    let health = async {
+        let Some(listener) = health_listener else { return };
+        let router = http::health_router(service.clone(), settings, metrics(), prometheus);
+        let connections_max = http::HEALTH_CONNECTIONS_MAX;
+        http::serve(listener, router, connections_max, settings, until(stopping.clone())).await;
+    };
+    let main = http::serve(listener, router, connections_max, settings, until(stopping.clone()));
+    tokio::join!(main, health);
+    told.await.context("waiting for a signal")?;
     let stopped = service.stop().await;
     upkeep.abort();
     tracing::info!("stopped");
@@ -62,6 +81,19 @@ fn start_log(settings: &Settings) -> anyhow::Result<()> {
     );
     logs::start(&settings.log, "info", spans);
     Ok(())
+}
+
+/// Binds an address.
+async fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("{setting}: {address} cannot be listened on; choose another {setting}")
+    })
+}
+
+/// Waits until the process is told to stop.
+async fn until(mut stopping: watch::Receiver<bool>) {
+    // An error means that nobody waits for a signal any more.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// From here on the signal no longer ends the process by itself.

@@ -59,6 +59,7 @@ pub(super) fn layer(settings: &TraceSettings) -> anyhow::Result<Option<Spans>> {
         .with_resource(resource())
         .build();
     set_text_map_propagator(TraceContextPropagator::new());
+    crate::http::send_spans();
     let tracer = PROVIDER.get_or_init(|| provider).tracer("numerator");
     let layer = tracing_opentelemetry::layer()
         .with_tracer(tracer)

@@ -44,6 +44,7 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
     }
     Ok(Settings {
         http_listen,
+        health_listen: layer.http.health_listen,
         http: http(&layer.http)?,
         data_dir,
         database_url,

@@ -104,6 +104,13 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::
     deserializer.deserialize_str(Address)
 }
 
+/// Reads an address that need not be set.
+fn some_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
+}
+
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
 fn issuing() -> AllocatorSettings {
     AllocatorSettings::default()
@@ -115,6 +122,9 @@ section! {
         /// Address and port; another address than loopback needs `auth.tokens`.
         #[serde(deserialize_with = "address")]
         listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+        /// Where only `/healthz`, `/readyz` and `/metrics` are answered too.
+        #[serde(deserialize_with = "some_address")]
+        health_listen: Option<SocketAddr> = None,
         /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),
         /// Largest body of a request that is no batch.

@@ -31,6 +31,8 @@ use crate::ledger::LedgerSettings;
 pub struct Settings {
     /// `http.listen`.
     pub http_listen: SocketAddr,
+    /// `http.health_listen`; absent: machines that watch ask [`Settings::http_listen`].
+    pub health_listen: Option<SocketAddr>,
     /// The other `http.*`.
     pub http: HttpSettings,
     /// `data.dir`.
@@ -61,6 +63,7 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("http_listen", &self.http_listen)
+            .field("health_listen", &self.health_listen)
             .field("http", &self.http)
             .field("database", &self.database)
             .field("redis", &self.redis)

@@ -7,6 +7,7 @@
 
 mod fullest;
 
+use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::metrics::{
     ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
 };
 use crate::reconciler::Stores;
-use crate::task::{Task, Ticks};
+use crate::task::{Stop, Task, Ticks};
 
 /// Bounds of the slow loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +53,17 @@ impl Gauges {
         metrics.redis_configured.set(flag(context.redis.is_some()));
         metrics.queue_max.set(bounds.queue_max as f64);
         metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
-        Gauges {
+        let gauges = Gauges {
             context: Arc::clone(context),
             allocator: allocator.clone(),
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
             settings,
+        };
+        if context.redis.is_some() {
+            gauges.show_outboxes(0.., None);
         }
+        gauges
     }
 
     /// Sets what lies in memory.
@@ -95,10 +100,10 @@ impl Gauges {
     pub fn start(self: Arc<Self>) -> Task {
         let period = self.settings.period;
         Task::start("gauges", move |stop| async move {
-            let mut ticks = Ticks::every(period, stop);
+            let mut ticks = Ticks::every(period, stop.clone());
             while ticks.next().await {
                 self.context.metrics.replace_fullest(self.fullest());
-                self.measure_outboxes().await;
+                self.measure_outboxes(&stop).await;
             }
         })
     }
@@ -109,18 +114,40 @@ impl Gauges {
         fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
     }
 
-    /// Counts what lies in the outboxes; where Redis does not answer, the last count stays.
-    async fn measure_outboxes(&self) {
+    /// Counts what lies in the outboxes. Partitions whose Redis is known to be away are not asked,
+    /// and the first that fails ends the look: each failure takes a `redis.command_timeout`, and
+    /// says the same. What was not read is not known.
+    async fn measure_outboxes(&self, stop: &Stop) {
         let Some(redis) = &self.context.redis else { return };
         let stores = Stores::of(&self.context);
         for partition in 0..self.context.deployment.partitions {
+            if stop.is_requested() {
+                return;
+            }
+            if self.context.sights.away_for(partition).is_some() {
+                self.show_outboxes(partition..=partition, None);
+                continue;
+            }
             match stores.survey(redis, partition, &[self.context.membership.node()]).await {
                 Ok((_, outboxes)) => {
-                    let entries: u64 = outboxes.iter().map(|(_, entries)| entries).sum();
-                    self.partitions.of(partition).outbox_entries.set(entries as f64);
+                    let entries = outboxes.iter().map(|(_, entries)| entries).sum();
+                    self.show_outboxes(partition..=partition, Some(entries));
                 }
-                Err(error) => tracing::debug!(partition, %error, "outboxes are not counted"),
+                Err(error) => {
+                    tracing::debug!(partition, %error, "outboxes are not counted");
+                    return self.show_outboxes(partition.., None);
+                }
             }
+        }
+    }
+
+    /// Shows how much lies in the outboxes of partitions that Redis may own; NaN where nobody
+    /// knows.
+    fn show_outboxes(&self, which: impl RangeBounds<u32>, entries: Option<u64>) {
+        let value = entries.map_or(f64::NAN, |entries| entries as f64);
+        let owned = 0..self.context.deployment.partitions;
+        for partition in owned.filter(|partition| which.contains(partition)) {
+            self.partitions.of(partition).outbox_entries.set(value);
         }
     }
 }

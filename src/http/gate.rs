@@ -140,12 +140,17 @@ fn is_request_id(id: &str) -> bool {
 /// The middleware around all routes.
 pub(super) async fn watch(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let request_id = gate.request_id(request.headers());
-    // Of the highest level, so that no filter takes the request id out of a line that is logged.
     #[cfg(not(feature = "otlp"))]
-    let span = tracing::error_span!("request", %request_id);
+    let span = span(&request_id);
     #[cfg(feature = "otlp")]
     let span = super::traces::span(&request_id, request.headers());
     pass(gate, request, next, request_id).instrument(span).await
+}
+
+/// The span of a call. Of the highest level, so that no filter takes the request id out of a line
+/// that is logged.
+pub(super) fn span(request_id: &str) -> tracing::Span {
+    tracing::error_span!("request", %request_id)
 }
 
 /// The call itself, inside its span.

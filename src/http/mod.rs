@@ -40,8 +40,10 @@ pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
-pub use server::serve;
+pub use server::{HEALTH_CONNECTIONS_MAX, serve};
 pub use texts::Texts;
+#[cfg(feature = "otlp")]
+pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
 
@@ -97,8 +99,7 @@ pub fn router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let clock = service.clock.clone();
-    let gate = Gate::new(settings.auth_tokens.clone(), metrics, clock, settings.http.slow_after);
+    let gate = gate_of(&service, settings, metrics);
     let (routes, document) = api(settings).split_for_parts();
     let document = document.to_json().expect("the OpenAPI document is JSON");
     let describe = move || {
@@ -107,6 +108,30 @@ pub fn router(
     };
     let app = App { service, prometheus };
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
+}
+
+/// The routes of `http.health_listen`: those that need no token.
+pub fn health_router(
+    service: Arc<Service>,
+    settings: &Settings,
+    metrics: Metrics,
+    prometheus: PrometheusHandle,
+) -> Router {
+    let gate = gate_of(&service, settings, metrics);
+    behind(gate, health_routes().split_for_parts().0.with_state(App { service, prometheus }))
+}
+
+fn gate_of(service: &Service, settings: &Settings, metrics: Metrics) -> Gate {
+    let clock = service.clock.clone();
+    Gate::new(settings.auth_tokens.clone(), metrics, clock, settings.http.slow_after)
+}
+
+/// The routes for machines that watch.
+fn health_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(health::show_health))
+        .routes(routes!(health::show_readiness))
+        .routes(routes!(health::show_metrics))
 }
 
 /// The routes with their descriptions.
@@ -138,9 +163,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(serials::succeed_step).layer(Extension(single)))
         .routes(routes!(serials::fail_step).layer(Extension(single)))
         .routes(routes!(serials::show_chain))
-        .routes(routes!(health::show_health))
-        .routes(routes!(health::show_readiness))
-        .routes(routes!(health::show_metrics))
+        .merge(health_routes())
 }
 
 /// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.

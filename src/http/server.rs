@@ -25,8 +25,11 @@ const HEADER_BYTES_MAX: usize = 64 * 1_024;
 /// Wait after a connection could not be accepted (out of file descriptors, say).
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves `router` until `stop` resolves; then accepts no more, lets the requests that are being
-/// answered end (at most one `http.time_limit`), and returns.
+/// Connections served at once at `http.health_listen`; more wait to be accepted.
+pub const HEALTH_CONNECTIONS_MAX: usize = 64;
+
+/// Serves `router`, over so many connections at once, until `stop` resolves; then accepts no more,
+/// lets the requests that are being answered end (at most one `http.time_limit`), and returns.
 ///
 /// An idle connection is closed after `http.header_read_timeout`.
 ///
@@ -34,10 +37,11 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    connections_max: usize,
     settings: &Settings,
     stop: impl Future<Output = ()>,
 ) {
-    let slots = Arc::new(Semaphore::new(settings.http.connections_max));
+    let slots = Arc::new(Semaphore::new(connections_max));
     let graceful = GracefulShutdown::new();
     let mut protocol = http1::Builder::new();
     protocol

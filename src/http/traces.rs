@@ -1,6 +1,9 @@
 //! A call as a span for tracing systems: whose trace it belongs to, and what became of it.
 //!
-//! Knows no exporter. Log lines show of a span what they show without this: its request id.
+//! Knows no exporter, but whether there is one: without it, a call is the span that it is in a
+//! program built without this, and pays for nothing more. Log lines show its request id.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::HeaderMap;
 use opentelemetry::global::get_text_map_propagator;
@@ -19,8 +22,19 @@ pub(super) struct Answered<'a> {
     pub(super) served_by: &'static str,
 }
 
+/// Whether somebody takes the spans.
+static ARE_SENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on somebody takes the spans of calls.
+pub(crate) fn send_spans() {
+    ARE_SENT.store(true, Ordering::Relaxed);
+}
+
 /// The span of a call, in the trace that its caller names (`traceparent`).
 pub(super) fn span(request_id: &str, headers: &HeaderMap) -> Span {
+    if !ARE_SENT.load(Ordering::Relaxed) {
+        return super::gate::span(request_id);
+    }
     let span = tracing::error_span!(
         "request",
         %request_id,
@@ -36,6 +50,9 @@ pub(super) fn span(request_id: &str, headers: &HeaderMap) -> Span {
 
 /// Tells the current span what became of its call. After its last line, which has it already.
 pub(super) fn describe(answered: &Answered<'_>) {
+    if !ARE_SENT.load(Ordering::Relaxed) {
+        return;
+    }
     let Answered { method, route, status, served_by } = answered;
     let span = Span::current();
     span.record("otel.name", format!("{method} {route}"));
@@ -45,5 +62,49 @@ pub(super) fn describe(answered: &Answered<'_>) {
     span.set_attribute("numerator.path", *served_by);
     if *status >= 500 {
         span.record("otel.status_code", "ERROR");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing_subscriber::layer::{Context, SubscriberExt as _};
+    use tracing_subscriber::{Layer, registry};
+
+    use super::*;
+
+    /// Names of the fields that spans were given.
+    #[derive(Clone, Default)]
+    struct Fields(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Visit for Fields {
+        fn record_debug(&mut self, field: &Field, _: &dyn std::fmt::Debug) {
+            self.0.lock().expect("not poisoned").push(field.name());
+        }
+    }
+
+    impl<S: tracing::Subscriber> Layer<S> for Fields {
+        fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+            attributes.record(&mut self.clone());
+        }
+
+        fn on_record(&self, _: &Id, values: &Record<'_>, _: Context<'_, S>) {
+            values.record(&mut self.clone());
+        }
+    }
+
+    #[test]
+    fn a_span_that_nobody_takes_has_a_request_id_and_is_given_no_name() {
+        let fields = Fields::default();
+        tracing::subscriber::with_default(registry().with(fields.clone()), || {
+            let span = span("order-7", &HeaderMap::new());
+            let answered =
+                Answered { method: "GET", route: "/healthz", status: 500, served_by: "" };
+            span.in_scope(|| describe(&answered));
+        });
+        assert_eq!(*fields.0.lock().expect("not poisoned"), ["request_id"]);
     }
 }

@@ -22,8 +22,8 @@ const IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// A rate is measured over one to two of these.
 const RATE_WINDOW: Duration = Duration::from_secs(5 * 60);
 
-/// A rate measured over less says nothing.
-const RATE_TIME_MIN: Duration = Duration::from_secs(1);
+/// A rate between takes that are less apart says nothing: what came in one moment is no rate.
+const RATE_TIME_MIN: Duration = Duration::from_secs(60);
 
 /// A counter in use.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct CounterInUse {
     pub key: String,
     /// Highest value seen.
     pub value: u64,
-    /// How much the value rises in a second; 0 until there is something to tell.
+    /// How much the value rises in a second; 0 until two takes a minute apart were seen.
     pub rate: f64,
 }
 
@@ -101,15 +101,15 @@ impl Seen {
     /// A counter that is met with this take of a record.
     fn new(entry: &Entry, place: usize, now: Instant) -> Self {
         let record = &entry.record;
-        let Range { first, step, .. } = entry.taken[place].range;
+        let Range { last, .. } = entry.taken[place].range;
         let text = |list: &[String]| list.get(place).cloned().unwrap_or_default();
-        // The first value that is seen is part of what is counted from now on.
-        let base = (now, first.saturating_sub(step));
+        // What was taken first says where the counter stands, and nothing of how fast it moves.
+        let base = (now, last);
         Seen {
             series_id: record.series_id,
             serial: text(&record.serials),
             key: text(&record.counter_keys),
-            value: base.1,
+            value: last,
             at: now,
             base,
             next_base: base,
@@ -131,7 +131,8 @@ impl Seen {
     fn show(&self, now: Instant) -> CounterInUse {
         let time = now - self.base.0;
         let risen = self.value.saturating_sub(self.base.1) as f64;
-        let rate = if time < RATE_TIME_MIN { 0.0 } else { risen / time.as_secs_f64() };
+        let is_told = self.at - self.base.0 >= RATE_TIME_MIN;
+        let rate = if is_told { risen / time.as_secs_f64() } else { 0.0 };
         CounterInUse {
             series_id: self.series_id,
             serial: self.serial.clone(),
@@ -192,6 +193,24 @@ mod tests {
         assert_eq!(in_use.list()[0].value, 2_600, "a replay moves nothing");
         tokio::time::advance(IDLE_MAX + Duration::from_secs(1)).await;
         assert!(in_use.list().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_number_and_a_burst_say_nothing_of_a_rate() {
+        let in_use = InUse::default();
+        in_use.note(&[entry(1, 500)]);
+        tokio::time::advance(RATE_TIME_MIN * 2).await;
+        assert_eq!(in_use.list()[0].rate, 0.0, "one number in two minutes");
+        in_use.note(&[entry(2, 500)]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        in_use.note(&[entry(2, 800)]);
+        tokio::time::advance(RATE_TIME_MIN * 2).await;
+        let burst = in_use.list().into_iter().find(|counter| counter.value == 800);
+        assert_eq!(burst.expect("in use").rate, 0.0, "all within a second");
+        in_use.note(&[entry(1, 620)]);
+        let moving = in_use.list().into_iter().find(|counter| counter.value == 620);
+        let rate = moving.expect("in use").rate;
+        assert!((rate - 120.0 / 241.0).abs() < 1e-9, "{rate}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -110,6 +110,9 @@ definitions! {
         "Time of a recovery led by this node, by kind.";
     ADOPTED COUNTER "numerator_adopted_total" []
         "Outbox entries of dead nodes journaled by this node.";
+    NODES_DIED COUNTER "numerator_nodes_died_total" []
+        "Nodes that fell silent without leaving and were retired by this node; one that only slept \
+         comes back as another node.";
     DUPLICATES COUNTER "numerator_duplicates_total" []
         "Numbers that the ledger saw twice. Must stay 0.";
     REJECTED COUNTER "numerator_rejected_total" []
@@ -144,7 +147,7 @@ definitions! {
     JOURNAL_BATCH_RECORDS SIZES "numerator_journal_batch_records" []
         "Records in a batch of the journal.";
     OUTBOX_ENTRIES GAUGE "numerator_outbox_entries" ["partition"]
-        "Entries in the outboxes of all nodes in Redis, by partition.";
+        "Entries in the outboxes of all nodes in Redis, by partition; NaN: Redis was not read.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
@@ -179,12 +182,13 @@ definitions! {
         "1 while this node can issue numbers, as `/readyz` says.";
     NODES GAUGE "numerator_nodes" ["state"]
         "Nodes that have not left, as this node sees them (alive, silent: its heartbeat stands \
-         still, and its outboxes wait to be adopted).";
+         still, and its outboxes wait to be adopted); NaN: the ledger was not read.";
     COUNTER_USED GAUGE "numerator_counter_used_ratio" ["series", "serial", "key"]
         "Share of its values that a counter has taken: the fullest ones from which this node took \
          a number within a day.";
     COUNTER_EXHAUSTION GAUGE "numerator_counter_exhaustion_seconds" ["series", "serial", "key"]
-        "Time until the counter is used up at its present rate; +Inf: it does not move.";
+        "Time until the counter is used up at its present rate; +Inf: it does not move, or was \
+         watched for less than a minute.";
     REQUESTS COUNTER "numerator_requests_total" ["route", "status"]
         "HTTP requests answered, by route and status (499: the client left).";
     REQUEST_SECONDS SECONDS "numerator_request_seconds" ["route"]

@@ -88,6 +88,8 @@ pub struct Handles {
     recovery_seconds: Family<Histogram>,
     /// Outbox entries of dead nodes that this node journaled.
     pub adopted: Counter,
+    /// Nodes that fell silent and that this node retired.
+    pub nodes_died: Counter,
     /// Numbers that came twice. Must stay 0.
     pub duplicates: Counter,
     /// Records that the ledger refused and that went to the table of rejected ones.
@@ -172,6 +174,7 @@ impl Metrics {
                 defined::RECOVERY_SECONDS.histogram(&[kind])
             }),
             adopted: defined::ADOPTED.counter(&[]),
+            nodes_died: defined::NODES_DIED.counter(&[]),
             duplicates: defined::DUPLICATES.counter(&[]),
             rejected: defined::REJECTED.counter(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),

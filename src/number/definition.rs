@@ -210,6 +210,12 @@ pub struct SerialDefinition {
 }
 
 impl SeriesDefinition {
+    /// Whether a table of the reference data has a say in its numbers (R4.6).
+    #[must_use]
+    pub fn refers_to_tables(&self) -> bool {
+        !self.references.is_empty() || self.variables.values().any(|v| v.reference.is_some())
+    }
+
     /// The dimensions of its counters and of its scope, each with the table whose ids stand for its
     /// values there.
     fn tables(&self) -> BTreeMap<&str, Option<&String>> {

@@ -1,7 +1,8 @@
 //! The watch over how the Redis servers are set up: tells the log and the ledger of each hazard
-//! once, when it is first seen, and the log when it is over. Never keeps anything from starting.
+//! once, when it is first seen, and the log when it is over. A server that is away meanwhile, or no
+//! master, is no news when it comes back as it was. Never keeps anything from starting.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +19,22 @@ const CHECKUP_PERIOD: Duration = Duration::from_secs(60);
 /// The same while a server does not answer, which is the rule at the start.
 const CHECKUP_RETRY: Duration = Duration::from_secs(1);
 
-/// Hazards and gaps of knowledge as last seen, by server.
+/// Servers remembered; past it, those that are masters no more are forgotten.
+const SERVERS_MAX: usize = 1_000;
+
+/// What each server that ever answered last said.
 #[derive(Debug, Default)]
 struct Known {
-    hazards: HashSet<(String, Hazard)>,
-    unchecked: HashSet<(String, String)>,
+    servers: HashMap<String, Said>,
+    /// Those that do not answer now.
+    silent: HashSet<String>,
+}
+
+/// Hazards of one server, and what it did not tell.
+#[derive(Debug, Default)]
+struct Said {
+    hazards: HashSet<Hazard>,
+    unchecked: HashSet<String>,
 }
 
 /// Starts the watch.
@@ -48,37 +60,49 @@ pub(crate) fn watch_hazards(context: Arc<Context>, redis: Redis) -> Task {
 
 impl Known {
     /// Takes in what the servers say now; gives what is new of it. A server that does not answer
-    /// keeps the hazards that it had.
+    /// stays as it was.
     fn take_in(&mut self, checkups: &[Checkup]) -> Vec<(String, Hazard)> {
         let mut found = Vec::new();
         for checkup in checkups.iter().filter(|checkup| checkup.was_answered) {
             let server = &checkup.server;
-            self.hazards.retain(|(of, hazard)| {
-                let stays = of != server || checkup.hazards.contains(hazard);
+            let said = self.servers.entry(server.clone()).or_default();
+            said.hazards.retain(|hazard| {
+                let stays = checkup.hazards.contains(hazard);
                 if !stays {
                     tracing::info!(server, hazard = hazard.name(), "redis hazard is over");
                 }
                 stays
             });
             for hazard in &checkup.hazards {
-                if self.hazards.insert((server.clone(), hazard.clone())) {
+                if said.hazards.insert(hazard.clone()) {
                     found.push((server.clone(), hazard.clone()));
                 }
             }
+            let unchecked: HashSet<String> = checkup.unchecked.iter().cloned().collect();
+            for why in unchecked.difference(&said.unchecked) {
+                tracing::info!(server, why, "could not be checked for hazards");
+            }
+            said.unchecked = unchecked;
         }
-        // Servers that are masters no more are forgotten: they may come back set up otherwise.
-        let is_there = |of: &String| checkups.iter().any(|checkup| checkup.server == *of);
-        self.hazards.retain(|(of, _)| is_there(of));
-        let unchecked: HashSet<_> = checkups
-            .iter()
-            .flat_map(|checkup| checkup.unchecked.iter().map(|why| (checkup.server.clone(), why)))
-            .map(|(server, why)| (server, why.clone()))
-            .collect();
-        for (server, why) in unchecked.difference(&self.unchecked) {
-            tracing::info!(server, why, "could not be checked for hazards");
+        self.note_silent(checkups);
+        if self.servers.len() > SERVERS_MAX {
+            let is_there = |of: &String| checkups.iter().any(|checkup| checkup.server == *of);
+            self.servers.retain(|server, _| is_there(server));
         }
-        self.unchecked = unchecked;
         found
+    }
+
+    /// Says which servers have fallen silent.
+    fn note_silent(&mut self, checkups: &[Checkup]) {
+        let before = std::mem::take(&mut self.silent);
+        for checkup in checkups.iter().filter(|checkup| !checkup.was_answered) {
+            let Checkup { server, unchecked, .. } = checkup;
+            if !before.contains(server) {
+                let why = unchecked.join("; ");
+                tracing::info!(server, why, "could not be checked for hazards");
+            }
+            self.silent.insert(server.clone());
+        }
     }
 }
 
@@ -123,7 +147,9 @@ mod tests {
         assert_eq!(known.take_in(&[checkup("a", &[]), checkup("b", &lazy)]), []);
         assert_eq!(known.take_in(&[checkup("a", &lazy), checkup("b", &lazy)]).len(), 1);
         assert_eq!(known.take_in(&[checkup("b", &lazy)]), []);
-        assert_eq!(known.take_in(&[checkup("a", &lazy)]).len(), 1, "a master again");
+        assert_eq!(known.take_in(&[checkup("a", &lazy)]), [], "a master again, and as it was");
+        let other = [Hazard::AppendOnlyFileFails];
+        assert_eq!(known.take_in(&[checkup("a", &other)]).len(), 1, "it is another hazard");
     }
 
     #[test]
@@ -133,5 +159,17 @@ mod tests {
         known.take_in(&[checkup("a", &lazy)]);
         assert_eq!(known.take_in(&[Checkup::unanswered("a".into(), "gone".into())]), []);
         assert_eq!(known.take_in(&[checkup("a", &lazy)]), []);
+        // While sentinels or cluster nodes name no master, the servers of the URL stand for it.
+        assert_eq!(known.take_in(&[Checkup::unanswered("seeds".into(), "none".into())]), []);
+        assert_eq!(known.take_in(&[checkup("a", &lazy)]), [], "nothing has changed");
+    }
+
+    #[test]
+    fn servers_that_are_masters_no_more_are_forgotten_when_there_are_too_many() {
+        let mut known = Known::default();
+        for server in 0..SERVERS_MAX + 10 {
+            known.take_in(&[checkup(&server.to_string(), &[])]);
+        }
+        assert!(known.servers.len() <= SERVERS_MAX, "{}", known.servers.len());
     }
 }

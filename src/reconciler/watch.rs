@@ -86,6 +86,9 @@ impl Reconciler {
                     // Whoever could not look cannot tell silence from its own blindness.
                     self.look_away();
                     self.context.peers.forget();
+                    let metrics = &self.context.metrics;
+                    metrics.nodes_silent.set(f64::NAN);
+                    metrics.nodes_alive.set(f64::NAN);
                 }
             }
         }
@@ -208,7 +211,10 @@ impl Reconciler {
             return sum;
         }
         match self.context.ledger.retire_node(dead.node_id, dead.beat).await {
-            Ok(true) => tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted"),
+            Ok(true) => {
+                self.context.metrics.nodes_died.increment(1);
+                tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted");
+            }
             // It beats again: where it was barred it is told so and takes a new identity.
             Ok(false) => tracing::info!(node = %dead.node_id, "woke up while it was adopted"),
             Err(error) => {

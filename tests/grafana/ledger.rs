@@ -72,7 +72,8 @@ fn left_behind() -> Vec<Panel> {
                 gauge("max", "partition", "numerator_outbox_entries"),
                 "partition {{partition}}",
             )],
-            "Entries in the outboxes of all nodes: what Redis holds and the journal may not.",
+            "Entries in the outboxes of all nodes: what Redis holds and the journal may not. No \
+             line while Redis cannot be read.",
         )
         .see("a-process-is-missing"),
         Panel::lines(

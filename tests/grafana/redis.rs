@@ -62,7 +62,8 @@ fn ownership() -> Row {
             "Nodes",
             "short",
             vec![(gauge("max", "state", "numerator_nodes"), "{{state}}")],
-            "Nodes that have not left, by whether their heartbeat moves.",
+            "Nodes that have not left, by whether their heartbeat moves. No line while the ledger \
+             cannot be read.",
         )
         .see("a-process-is-missing"),
     ];
@@ -98,6 +99,16 @@ fn recoveries() -> Row {
             )],
             "Epochs that a process left because a script refused or showed something amiss.",
         ),
+        Panel::lines(
+            "Nodes that died",
+            "short",
+            vec![(
+                increase("instance", "numerator_nodes_died_total", "$__rate_interval"),
+                "retired by {{instance}}",
+            )],
+            "Nodes that fell silent without leaving, by who adopted what they left.",
+        )
+        .see("a-process-is-missing"),
     ];
     Row { title: "Recoveries", panels }
 }

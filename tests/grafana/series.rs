@@ -64,8 +64,8 @@ fn counters() -> Row {
             "Time until counters are used up",
             "s",
             (sorted("sort", "min", "numerator_counter_exhaustion_seconds"), "{{key}} ({{series}})"),
-            "At its rate of the last minutes. A counter that begins anew before then does not \
-             matter.",
+            "At its rate of the last minutes; one that was watched for less than a minute has \
+             none. A counter that begins anew before then does not matter.",
         )
         .below(&[(86_400.0, "orange"), (604_800.0, "green")])
         .see("a-counter-is-nearly-full"),

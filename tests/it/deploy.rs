@@ -2,9 +2,10 @@
 //! files are asked by `scripts/check-deploy`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser as _;
+use harness::process::free_port;
 use numerator::cli::Cli;
 use numerator::config::{LogFormat, Settings, Sources};
 
@@ -54,7 +55,15 @@ fn the_settings_of_the_manifests_are_accepted_and_their_pods_may_end_in_peace() 
     let settings = Settings::load(&sources).unwrap();
     assert!(settings.redis.is_some() && settings.log.format == LogFormat::Json);
     let deployment = text("kubernetes/deployment.yaml");
-    assert!(deployment.contains(&format!("containerPort: {}", settings.http_listen.port())));
+    let health = settings.health_listen.expect("probes have connections of their own");
+    let ports = deployment.split("- name: ").filter_map(|port| {
+        let (name, rest) = port.split_once('\n')?;
+        Some((name, rest.trim().strip_prefix("containerPort: ")?.lines().next()?))
+    });
+    let wanted = [("http", settings.http_listen.port()), ("health", health.port())];
+    let ports: Vec<(&str, u16)> = ports.map(|(name, port)| (name, port.parse().unwrap())).collect();
+    assert_eq!(ports, wanted);
+    assert_eq!(deployment.matches("port: health").count(), 3, "every probe");
     let grace: u64 = value(&deployment, "terminationGracePeriodSeconds:").parse().unwrap();
     let pause: u64 = value(&deployment, "seconds:").parse().unwrap();
     assert!(Duration::from_secs(grace - pause) > farewell(&settings));
@@ -115,7 +124,8 @@ fn the_monitor_finds_the_service_by_its_labels_and_port() {
         (text("kubernetes/servicemonitor.yaml"), text("kubernetes/service.yaml"));
     let port = value(&monitor, "port:");
     assert_eq!(value(&service, "name: http"), "", "{service}");
-    assert_eq!(port, "http");
+    assert_eq!(value(&service, "name: health"), "", "{service}");
+    assert_eq!(port, "health");
     let label = value(&monitor, "jobLabel:");
     assert_eq!(value(&service, &format!("{label}:")), "numerator", "the job that alert rules know");
     assert_eq!(value(&text("prometheus.yaml"), "job_name:"), "numerator");
@@ -146,3 +156,36 @@ async fn a_service_answers_where_it_is_probed_and_ready_says_whether_it_issues()
     assert_eq!(output.status.code(), Some(1));
     assert!(error.contains("does not answer"), "{error}");
 }
+
+#[tokio::test]
+async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_their_own() {
+    let health = format!("127.0.0.1:{}", free_port());
+    let mut deployment = Deployment::embedded();
+    deployment.http = format!("connections_max = 1\nhealth_listen = \"{health}\"\n");
+    let service = deployment.launch();
+    let ready = format!("http://{health}/readyz");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let is_ready = async || reqwest::get(&ready).await.is_ok_and(|answer| answer.status() == 200);
+    while !is_ready().await {
+        assert!(Instant::now() < deadline, "{}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // One caller holds the only connection, between two requests.
+    let caller = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
+    let alive = format!("{}/healthz", service.url);
+    assert_eq!(caller.get(&alive).send().await.unwrap().text().await.unwrap(), OK);
+    let other = reqwest::Client::builder().timeout(Duration::from_millis(300)).build().unwrap();
+    assert!(other.get(&alive).send().await.unwrap_err().is_timeout(), "there is room");
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let answer = reqwest::get(format!("http://{health}{path}")).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+    let configs = format!("http://{health}/api/v1/document-numbering/configs");
+    assert_eq!(reqwest::get(configs).await.unwrap().status(), 404, "nothing else is there");
+    let output = deployment.run(&["ready"]);
+    assert!(output.status.success(), "it asks where it is not kept waiting: {output:?}");
+    assert!(service.terminate());
+}
+
+/// What `/healthz` answers.
+const OK: &str = "{\"status\":\"ok\"}";

@@ -27,7 +27,8 @@ async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
     let address = listener.local_addr().expect("address");
     let (stop, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(async move {
-        serve(listener, router, &settings, async { drop(stopped.await) }).await;
+        let connections_max = settings.http.connections_max;
+        serve(listener, router, connections_max, &settings, async { drop(stopped.await) }).await;
     });
     Running { address, stop, served }
 }

@@ -1,0 +1,76 @@
+//! `numerator series check`: proves series files by themselves, with the tables of reference data
+//! that the ledger has. Saves nothing, and makes no ledger where there is none.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::output::{print, say};
+use super::series::read_files;
+use super::session::{clock, refusal};
+use crate::config::Settings;
+use crate::ledger::{self, LedgerError, SeriesRefusal};
+use crate::number::{self, ProofError, ReferenceData, SeriesDefinition};
+
+/// What to check.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Series files (TOML)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Proves the series of files: what `apply` would refuse on a ledger with these tables and no other
+/// series.
+///
+/// # Errors
+/// A file with a mistake, or two numbers that could be equal.
+pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result<()> {
+    let definitions = read_files(&args.files)?;
+    number::check_rules(&definitions)?;
+    let tables = tables_for(settings, &definitions).await;
+    let accepted =
+        number::prove_saved(&definitions, &tables, |_| true, &[]).map_err(|error| match error {
+            ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+            other @ ProofError::Series { .. } => other.into(),
+        })?;
+    print(definitions.iter().map(|definition| {
+        let code = &definition.code;
+        match accepted.iter().find(|accepted| accepted.code == *code) {
+            Some(accepted) => format!("{code} accepted: {}", accepted.ambiguity),
+            None => format!("{code} proved"),
+        }
+    }))?;
+    Ok(())
+}
+
+/// The tables of the ledger, where a series refers to any. Says so where they are not looked into:
+/// then they count as empty.
+async fn tables_for(settings: &Settings, definitions: &[SeriesDefinition]) -> Arc<ReferenceData> {
+    if !definitions.iter().any(SeriesDefinition::refers_to_tables) {
+        return Arc::default();
+    }
+    let why = match read_tables(settings).await {
+        Ok(Some(tables)) => return Arc::new(tables),
+        Ok(None) => "there is no ledger here".to_owned(),
+        Err(error) => format!("the ledger cannot be read: {error}"),
+    };
+    say(format_args!(
+        "numerator: no tables are looked into, they count as empty: {why}; `series apply` looks \
+         into those of its ledger"
+    ));
+    Arc::default()
+}
+
+/// The tables of the ledger; `None` where it is a file that does not exist.
+async fn read_tables(settings: &Settings) -> Result<Option<ReferenceData>, LedgerError> {
+    let url = &settings.database_url;
+    if let Some(path) = url.strip_prefix("sqlite:")
+        && !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()
+    {
+        return Ok(None);
+    }
+    let ledger = ledger::open(url, settings.database, clock()).await?;
+    ledger.reference_data().await.map(Some)
+}
