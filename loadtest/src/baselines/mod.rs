@@ -78,8 +78,10 @@ fn answer(document_id: &str, number: &str, value: u64) -> Response {
     let body = format!(
         "{{\"document_number\":\"{number}\",\"document_id\":\"{document_id}\",\"type\":\"LOAD0\",\
          \"project\":null,\"config_id\":1,\"config_version\":1,\
-         \"counter_key\":{{\"type\":\"LOAD0\",\"LINE\":\"0000000\"}},\"serials\":[{{\"name\":\"SEQ\",\"first\":\"{value}\",\
-         \"last\":\"{value}\",\"step\":\"1\"}}],\"issued_at\":\"2025-12-02T03:04:05.678901Z\",\
+         \"counter_key\":{{\"type\":\"LOAD0\",\"LINE\":\"0000000\"}},\
+         \"serials\":[{{\"name\":\"SEQ\",\"first\":\"{value}\",\
+         \"last\":\"{value}\",\"step\":\"1\"}}],\
+         \"issued_at\":\"2025-12-02T03:04:05.678901Z\",\
          \"path\":\"redis\",\"replayed\":false}}"
     );
     let json = HeaderValue::from_static("application/json");
