@@ -18,23 +18,43 @@ const START_DEADLINE: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
+/// Settings of a server that tests share the machine with.
+const SMALL: [&str; 2] = ["shared_buffers=16MB", "max_connections=50"];
+
+/// Settings of a server under load, as somebody who cares would have them.
+const LARGE: [&str; 3] = ["shared_buffers=512MB", "max_connections=100", "max_wal_size=4GB"];
+
+/// Megabytes of a segment of the write-ahead log: PostgreSQL's own default under load.
+const SEGMENT_SMALL: u32 = 1;
+const SEGMENT_LARGE: u32 = 16;
+
 /// A running server.
 pub struct Postgres {
     process: Option<Process>,
     folder: TempDir,
     port: u16,
+    settings: &'static [&'static str],
 }
 
 impl Postgres {
     /// Starts a server with an empty database.
     pub fn start() -> Self {
-        let template = template();
+        Self::start_with(&SMALL, SEGMENT_SMALL)
+    }
+
+    /// Starts one that is measured: buffers and log of the size of a real one.
+    pub fn start_for_load() -> Self {
+        Self::start_with(&LARGE, SEGMENT_LARGE)
+    }
+
+    fn start_with(settings: &'static [&'static str], segment_mb: u32) -> Self {
+        let template = template(segment_mb);
         let folder = tempfile::Builder::new().prefix("numerator-postgres-").tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let data = folder.path().join("data");
         run(Command::new("cp").arg("-a").arg(&template).arg(&data));
         give_to_server(folder.path());
-        let mut server = Postgres { process: None, folder, port: free_port() };
+        let mut server = Postgres { process: None, folder, port: free_port(), settings };
         server.run();
         server
     }
@@ -47,6 +67,14 @@ impl Postgres {
     /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The process id of the server, the parent of all its processes.
+    ///
+    /// # Panics
+    /// While it is not running.
+    pub fn id(&self) -> u32 {
+        self.process.as_ref().expect("a running server").id()
     }
 
     /// The URL of such a schema by way of another port, a proxy's.
@@ -127,13 +155,12 @@ impl Postgres {
             "listen_addresses=127.0.0.1".to_owned(),
             format!("port={}", self.port),
             format!("unix_socket_directories={}", self.folder.path().display()),
-            "shared_buffers=16MB".to_owned(),
-            "max_connections=50".to_owned(),
             "fsync=on".to_owned(),
             // Within the data folder: a killed server leaves nothing in the machine's memory.
             "dynamic_shared_memory_type=mmap".to_owned(),
         ];
-        for setting in settings {
+        let wanted = self.settings.iter().map(|&setting| setting.to_owned());
+        for setting in settings.into_iter().chain(wanted) {
             args.extend(["-c".to_owned(), setting]);
         }
         let log = self.folder.path().join("log");
@@ -193,12 +220,12 @@ fn template_folder() -> PathBuf {
 }
 
 /// The data folder that servers are copied from; made by whichever test comes first.
-fn template() -> PathBuf {
+fn template(segment_mb: u32) -> PathBuf {
     let home = template_folder();
     fs::create_dir_all(&home).unwrap();
     let version = run(Command::new(installed("postgres")).arg("--version"));
     let version: String = version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-    let template = home.join(format!("postgres-template-{version}"));
+    let template = home.join(format!("postgres-template-{version}-{segment_mb}"));
     let lock = File::create(home.join("postgres-template.lock")).unwrap();
     lock.lock().unwrap();
     if !template.exists() {
@@ -215,7 +242,8 @@ fn template() -> PathBuf {
             Command::new(installed("initdb"))
         };
         initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]);
-        initdb.args(["--wal-segsize=1", "--username=postgres", "-D"]).arg(&data);
+        initdb.arg(format!("--wal-segsize={segment_mb}"));
+        initdb.args(["--username=postgres", "-D"]).arg(&data);
         run(&mut initdb);
         let partial = home.join("postgres-template.partial");
         let _ = fs::remove_dir_all(&partial);

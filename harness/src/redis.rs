@@ -107,6 +107,11 @@ impl Redis {
         self.port
     }
 
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Runs one command and gives what redis-cli prints, without the last line feed.
     pub fn cli(&self, arguments: &[&str]) -> String {
         cli(self.port, arguments)

@@ -32,6 +32,8 @@ pub struct Deployment {
     pub database: String,
     /// Further sections of the settings file.
     pub extra: String,
+    /// Where the services write their log; files in the folder without it.
+    pub log: Option<PathBuf>,
 }
 
 impl Deployment {
@@ -45,6 +47,7 @@ impl Deployment {
             http: String::new(),
             database: String::new(),
             extra: String::new(),
+            log: None,
         }
     }
 
@@ -164,7 +167,8 @@ impl Deployment {
     /// Starts the service; it may not be ready yet, nor ever.
     pub fn launch(&self) -> Service {
         let port = free_port();
-        let log = self.path(&format!("serve-{port}.log"));
+        let log = self.log.clone();
+        let log = log.unwrap_or_else(|| self.path(&format!("serve-{port}.log")));
         let mut arguments = self.program.arguments.clone();
         let settings = self.settings(port).display().to_string();
         arguments.extend(["--config".to_owned(), settings, "serve".to_owned()]);
@@ -202,6 +206,11 @@ impl Service {
                 });
             });
         });
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// What it wrote to its log.

@@ -1,10 +1,21 @@
 //! Load generator, baselines and fault drills for `numerator`.
 //!
 //! Starts servers of its own and never uses one that was running before. The service that it drills
-//! is this very executable, run again: always the same code, and no second build.
+//! and measures is this very executable, run again: always the same code, and no second build.
 
+mod baselines;
+mod client;
+mod compare;
+mod figures;
+mod load;
 mod nemesis;
+mod pace;
 mod recovery_time;
+mod report;
+mod scenarios;
+mod stage;
+mod tally;
+mod work;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -22,6 +33,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Measure the service beside other ways to do the same, and print the table
+    ///
+    /// Checks every number that it receives. Exits 1 when one came twice or is missing; whether the
+    /// figures reach what they should is said in the table.
+    Compare(compare::CompareArgs),
     /// Inject random faults under load and check that no number was doubled or lost
     ///
     /// Starts three nodes, Redis, PostgreSQL and a proxy on each link between them. Exits 1 on any
@@ -29,6 +45,9 @@ enum Command {
     Nemesis(nemesis::NemesisArgs),
     /// Measure how soon numbers come again after Redis lost everything, by the number of counters
     RecoveryTime(recovery_time::RecoveryTimeArgs),
+    /// Be a baseline
+    #[command(hide = true)]
+    Baseline(baselines::BaselineArgs),
     /// Be numerator itself
     #[command(hide = true, disable_help_flag = true)]
     Numerator {
@@ -39,6 +58,8 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Compare(args) => compare::run(&args),
+        Command::Baseline(args) => baselines::run(&args),
         Command::Nemesis(args) => nemesis::run(&args),
         Command::RecoveryTime(args) => recovery_time::run(&args),
         Command::Numerator { arguments } => {

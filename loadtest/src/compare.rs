@@ -1,0 +1,127 @@
+//! `loadtest compare`: every scenario beside its baselines, in one run, on one machine.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use harness::service::Program;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::program;
+use crate::report::{Section, table};
+use crate::scenarios::{Bench, SCENARIOS, Scenario};
+
+/// Exit code of a command line that cannot be followed.
+const WRONG_USAGE: u8 = 2;
+
+/// Connections of a closed load.
+const CONNECTIONS: u16 = 64;
+
+/// Connections of a smoke test, which also runs where the service is slow.
+const SMOKE_CONNECTIONS: usize = 8;
+
+/// What is measured, and for how long.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Only the scenario of this name; may be given several times
+    #[arg(long, value_name = "SCENARIO")]
+    only: Vec<String>,
+    /// Time of one run, in seconds
+    #[arg(long, default_value_t = 4.0, value_parser = positive)]
+    seconds: f64,
+    /// Runs of each figure, of which the median is shown
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    runs: u16,
+    /// Connections of a load that goes as fast as the answers come
+    #[arg(long, default_value_t = CONNECTIONS, value_parser = clap::value_parser!(u16).range(1..))]
+    connections: u16,
+    /// Each scenario once, for a moment: checks the numbers, and no figure means anything
+    #[arg(long, conflicts_with_all = ["seconds", "runs"])]
+    smoke: bool,
+    /// Another executable as the service
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.1);
+    value.ok_or_else(|| "a number of seconds, at least 0.1".to_owned())
+}
+
+impl CompareArgs {
+    fn bench(&self) -> Bench {
+        let this = |path: &PathBuf| Program { path: path.clone(), arguments: Vec::new() };
+        let program = self.program.as_ref().map_or_else(|| program(&[]), this);
+        let measured = Duration::from_secs_f64(if self.smoke { 0.3 } else { self.seconds });
+        Bench {
+            program,
+            connections: if self.smoke { SMOKE_CONNECTIONS } else { self.connections.into() },
+            runs: if self.smoke { 1 } else { self.runs.into() },
+            warm_up: measured / 4,
+            measured,
+        }
+    }
+
+    fn scenarios(&self) -> Result<Vec<&'static Scenario>, String> {
+        let named = |name: &String| {
+            let unknown = || {
+                let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+                format!("--only {name}: there are the scenarios {}", names.join(", "))
+            };
+            SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(unknown)
+        };
+        if self.only.is_empty() {
+            return Ok(SCENARIOS.iter().collect());
+        }
+        self.only.iter().map(named).collect()
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &CompareArgs) -> ExitCode {
+    let scenarios = match args.scenarios() {
+        Ok(scenarios) => scenarios,
+        Err(complaint) => {
+            say(&complaint);
+            return ExitCode::from(WRONG_USAGE);
+        }
+    };
+    if cfg!(debug_assertions) && !args.smoke {
+        say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
+    }
+    let bench = args.bench();
+    let bar = ProgressBar::new(scenarios.len() as u64);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} [{elapsed}] {msg}");
+    bar.set_style(style.expect("a template that can be read"));
+    bar.enable_steady_tick(Duration::from_secs(1));
+    let mut sections = Vec::new();
+    for scenario in scenarios {
+        bar.set_message(format!("{}: {}", scenario.name, scenario.about));
+        let mut section = Section { name: scenario.name, ..Section::default() };
+        (scenario.run)(&bench, &mut section);
+        sections.push(section);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    conclude(&sections)
+}
+
+fn conclude(sections: &[Section]) -> ExitCode {
+    let mut out = io::stdout();
+    let _ = write!(out, "{}", table(sections.iter().flat_map(|section| &section.rows)));
+    let mut is_sound = true;
+    for section in sections {
+        for breach in &section.breaches {
+            is_sound = false;
+            let _ = writeln!(out, "BREACH: {}: {breach}", section.name);
+        }
+    }
+    if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tells a person how it goes; the report alone goes to stdout.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

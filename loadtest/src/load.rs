@@ -1,0 +1,241 @@
+//! A load: connections that ask for what some work says, at a pace, for a time.
+//!
+//! Runs on one thread, so that the generator takes one core at most and its connections share
+//! everything without a lock. What is refused for now is asked for again until it is answered, past
+//! the end of the load if need be: only then can the numbers be checked for holes.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+use crate::client::{Answer, Connection};
+use crate::figures::Latencies;
+use crate::pace::{Pace, Pacer};
+
+/// Wait before a refused request is sent again.
+const REFUSED_PAUSE: Duration = Duration::from_millis(5);
+
+/// Longest time that a request is repeated before it is given up.
+const INSIST_MAX: Duration = Duration::from_secs(60);
+
+/// Failures that are told by their text; more are counted.
+const FAILURES_MAX: usize = 5;
+
+/// What is asked for, and what the answers say.
+pub(crate) trait Work {
+    /// Writes the next request in the place of the last one; which counter it is for.
+    fn next(&mut self, request: &mut Vec<u8>) -> usize;
+
+    /// Reads the answer of a request that went well; how many numbers it gives.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a person.
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String>;
+
+    /// What is wrong with all the numbers together: those that came twice, and holes between them.
+    fn findings(&self) -> Vec<String>;
+}
+
+/// Work that the connections of a load share.
+pub(crate) type Shared = Rc<RefCell<dyn Work>>;
+
+/// How hard, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    /// Where the servers listen; connections are dealt out to them in turn.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// How many connections.
+    pub(crate) connections: usize,
+    /// When requests start.
+    pub(crate) pace: Pace,
+    /// Time before anything counts.
+    pub(crate) warm_up: Duration,
+    /// Time that counts.
+    pub(crate) measured: Duration,
+}
+
+/// What came of a load in the time that counts. Failures are of all its time.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// Requests that were answered well.
+    pub(crate) requests: u64,
+    /// The same in all its time.
+    pub(crate) answered: u64,
+    /// Numbers in their answers.
+    pub(crate) numbers: u64,
+    /// How long it was.
+    pub(crate) elapsed: Duration,
+    /// From the (intended) start of a request to its answer, refusals before it included.
+    pub(crate) latencies: Latencies,
+    /// Answers that asked for patience, by status.
+    pub(crate) refusals: BTreeMap<u16, u64>,
+    /// What should not have been.
+    pub(crate) failures: Vec<String>,
+    failure_count: u64,
+}
+
+impl Measured {
+    fn new(elapsed: Duration) -> Self {
+        Measured {
+            requests: 0,
+            answered: 0,
+            numbers: 0,
+            elapsed,
+            latencies: Latencies::new(),
+            refusals: BTreeMap::new(),
+            failures: Vec::new(),
+            failure_count: 0,
+        }
+    }
+
+    /// Numbers per second.
+    pub(crate) fn rate(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a rate needs no 53 bits")]
+        let numbers = self.numbers as f64;
+        numbers / self.elapsed.as_secs_f64()
+    }
+
+    /// Refusals of all kinds.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refusals.values().sum()
+    }
+
+    fn fail(&mut self, failure: String) {
+        self.failure_count += 1;
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push(failure);
+        }
+    }
+}
+
+/// What the connections of a load share.
+struct Course {
+    work: Shared,
+    measured: Measured,
+    /// The time that counts.
+    from: Instant,
+    upto: Instant,
+}
+
+impl Load {
+    /// Carries the load out. What `beside` does meanwhile runs on the same thread, and should do
+    /// little.
+    ///
+    /// # Panics
+    /// When the machine gives no runtime.
+    pub(crate) fn run<T: Future>(&self, work: &Shared, beside: T) -> (Measured, T::Output) {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().expect("a runtime for the load");
+        let local = LocalSet::new();
+        local.block_on(&runtime, async {
+            let load = self.carry_out(Rc::clone(work));
+            tokio::join!(load, beside)
+        })
+    }
+
+    async fn carry_out(&self, work: Shared) -> Measured {
+        let begun = Instant::now();
+        let from = begun + self.warm_up;
+        let upto = from + self.measured;
+        let measured = Measured::new(self.measured);
+        let course = Rc::new(RefCell::new(Course { work, measured, from, upto }));
+        let pacer = match &self.pace {
+            Pace::Closed => None,
+            Pace::Open(phases) => Some(Rc::new(Pacer::start(phases.clone(), begun))),
+        };
+        let mut tasks = Vec::new();
+        for index in 0..self.connections {
+            let connection = Connection::new(self.addresses[index % self.addresses.len()]);
+            let task = serve(Rc::clone(&course), connection, pacer.clone());
+            tasks.push(tokio::task::spawn_local(task));
+        }
+        for task in tasks {
+            task.await.expect("a connection's task does not panic");
+        }
+        let Ok(course) = Rc::try_unwrap(course) else { unreachable!("all tasks have ended") };
+        let mut measured = course.into_inner().measured;
+        let given_up = pacer.and_then(Rc::into_inner).map_or(0, Pacer::given_up);
+        if given_up > 0 {
+            measured.fail(format!("{given_up} requests were never sent: too many others were due"));
+        }
+        if measured.failure_count > measured.failures.len() as u64 {
+            measured.failures.push(format!("{} failures in all", measured.failure_count));
+        }
+        measured
+    }
+}
+
+/// One connection, from the start of the load to the answer of its last request.
+async fn serve(course: Rc<RefCell<Course>>, mut connection: Connection, pacer: Option<Rc<Pacer>>) {
+    let (from, upto) = (course.borrow().from, course.borrow().upto);
+    let counts = from..upto;
+    let mut request = Vec::new();
+    loop {
+        let start = match &pacer {
+            Some(pacer) => pacer.next().await,
+            None => Some(Instant::now()).filter(|now| *now < upto),
+        };
+        let Some(start) = start else { return };
+        let counter = course.borrow().work.borrow_mut().next(&mut request);
+        let numbers = insist(&course, &mut connection, &request, counter).await;
+        let now = Instant::now();
+        // Of an open load, those that were meant to start within the time: the late ones too.
+        let is_counted = counts.contains(if pacer.is_some() { &start } else { &now });
+        let mut course = course.borrow_mut();
+        course.measured.answered += u64::from(numbers.is_ok());
+        match numbers {
+            Ok(numbers) if is_counted => {
+                course.measured.requests += 1;
+                course.measured.numbers += numbers;
+                course.measured.latencies.note(now - start);
+            }
+            Ok(_) => {}
+            Err(failure) => course.measured.fail(failure),
+        }
+    }
+}
+
+/// Asks until there is an answer; how many numbers it gave.
+async fn insist(
+    course: &RefCell<Course>,
+    connection: &mut Connection,
+    request: &[u8],
+    counter: usize,
+) -> Result<u64, String> {
+    let begun = Instant::now();
+    loop {
+        let failure = match connection.exchange(request).await {
+            Ok(answer) => match answer.status {
+                200 | 201 => {
+                    let course = course.borrow();
+                    return course.work.borrow_mut().answered(counter, answer);
+                }
+                503 | 429 => {
+                    let mut course = course.borrow_mut();
+                    if (course.from..course.upto).contains(&Instant::now()) {
+                        *course.measured.refusals.entry(answer.status).or_default() += 1;
+                    }
+                    format!("refused with {}", answer.status)
+                }
+                status => {
+                    let body = String::from_utf8_lossy(answer.body);
+                    return Err(format!("status {status}: {body}"));
+                }
+            },
+            // The server closes idle connections; whatever became of the request, it is repeated.
+            Err(error) => error.to_string(),
+        };
+        if begun.elapsed() > INSIST_MAX {
+            return Err(format!("no number in {} s: {failure}", INSIST_MAX.as_secs()));
+        }
+        sleep(REFUSED_PAUSE).await;
+    }
+}

@@ -1,0 +1,102 @@
+//! Loads against a server that does what the test says.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::*;
+use crate::tally::Tally;
+
+/// Answers number after number; stalls all connections once.
+struct Server {
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(stall_at: u64, stall: Duration) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let count = Arc::new(AtomicU64::new(0));
+        let stalled = Arc::new(std::sync::RwLock::new(()));
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let (count, stalled) = (Arc::clone(&count), Arc::clone(&stalled));
+                thread::spawn(move || {
+                    let mut input = [0; 1024];
+                    while stream.read(&mut input).is_ok_and(|read| read > 0) {
+                        let value = count.fetch_add(1, Ordering::SeqCst) + 1;
+                        if value == stall_at {
+                            let _all = stalled.write().expect("nobody panics");
+                            thread::park_timeout(stall);
+                        }
+                        drop(stalled.read().expect("nobody panics"));
+                        let body = value.to_string();
+                        let bytes = body.len();
+                        let head =
+                            format!("HTTP/1.1 201 Created\r\ncontent-length: {bytes}\r\n\r\n");
+                        if stream.write_all((head + &body).as_bytes()).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Server { address }
+    }
+}
+
+/// Asks for the server's next number.
+struct Next(Tally);
+
+impl Work for Next {
+    fn next(&mut self, request: &mut Vec<u8>) -> usize {
+        request.clear();
+        request.extend_from_slice(b"GET / HTTP/1.1\r\n\r\n");
+        0
+    }
+
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String> {
+        let text = std::str::from_utf8(answer.body).map_err(|error| error.to_string())?;
+        let value = text.parse().map_err(|_| text.to_owned())?;
+        self.0.take(counter, value, value);
+        Ok(1)
+    }
+
+    fn findings(&self) -> Vec<String> {
+        self.0.findings()
+    }
+}
+
+fn load(server: &Server, pace: Pace, measured: Duration) -> (Measured, Vec<String>) {
+    let work: Shared = Rc::new(RefCell::new(Next(Tally::new(1))));
+    let addresses = vec![server.address];
+    let load = Load { addresses, connections: 2, pace, warm_up: Duration::ZERO, measured };
+    let (measured, ()) = load.run(&work, async {});
+    let findings = work.borrow().findings();
+    (measured, findings)
+}
+
+#[test]
+fn a_stall_shows_in_the_percentiles_of_an_open_load() {
+    // 200 per second for two seconds, half a second of which the server says nothing: a quarter of
+    // all requests is meant to start in it, though only two can be sent.
+    let server = Server::start(100, Duration::from_millis(500));
+    let length = Duration::from_secs(2);
+    let (measured, findings) = load(&server, Pace::open(200.0, length), length);
+    assert_eq!(findings, Vec::<String>::new());
+    assert_eq!(measured.requests, 400, "every request is sent, however late");
+    let p90_ms = measured.latencies.percentile_ms(90.0);
+    assert!(p90_ms > 200.0, "p90 hides the stall: {p90_ms} ms");
+}
+
+#[test]
+fn a_closed_load_asks_as_fast_as_it_is_answered() {
+    let server = Server::start(u64::MAX, Duration::ZERO);
+    let (measured, findings) = load(&server, Pace::Closed, Duration::from_millis(300));
+    assert_eq!(findings, Vec::<String>::new());
+    assert!(measured.requests > 20, "{} requests", measured.requests);
+    assert_eq!(measured.requests, measured.numbers);
+    assert!(measured.failures.is_empty(), "{:?}", measured.failures);
+}

@@ -1,0 +1,94 @@
+//! What was measured, against what was to be reached.
+
+mod table;
+
+pub(crate) use table::table;
+
+use crate::load::Measured;
+
+/// One figure of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What was measured.
+    pub(crate) what: String,
+    /// How much.
+    pub(crate) value: f64,
+    /// Of what: `/s`, `ms`, `MiB`.
+    pub(crate) unit: &'static str,
+    /// Beside what it stands.
+    pub(crate) ratio: Option<Ratio>,
+    /// What is wanted, of the ratio where there is one.
+    pub(crate) reach: Option<Reach>,
+    /// Whatever else a reader should know.
+    pub(crate) note: String,
+}
+
+/// A figure divided by another of the same run.
+#[derive(Clone, Debug)]
+pub(crate) struct Ratio {
+    /// The quotient.
+    pub(crate) value: f64,
+    /// What it was divided by.
+    pub(crate) to: &'static str,
+}
+
+/// What is to be reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// So much or more.
+    AtLeast(f64),
+    /// So much or less.
+    AtMost(f64),
+}
+
+impl Row {
+    /// A figure that is only told.
+    pub(crate) fn new(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Row { what: what.into(), value, unit, ratio: None, reach: None, note: String::new() }
+    }
+
+    /// Its quotient to another figure.
+    pub(crate) fn per(self, value: f64, to: &'static str) -> Self {
+        Row { ratio: Some(Ratio { value, to }), ..self }
+    }
+
+    /// What is to be reached, by the ratio where there is one, else by the figure.
+    pub(crate) fn reach(self, reach: Reach) -> Self {
+        Row { reach: Some(reach), ..self }
+    }
+
+    /// What else to know.
+    pub(crate) fn note(self, note: impl Into<String>) -> Self {
+        Row { note: note.into(), ..self }
+    }
+
+    /// Whether what is to be reached is; nothing where nothing is.
+    pub(crate) fn is_met(&self) -> Option<bool> {
+        let judged = self.ratio.as_ref().map_or(self.value, |ratio| ratio.value);
+        self.reach.map(|reach| match reach {
+            Reach::AtLeast(least) => judged >= least,
+            Reach::AtMost(most) => judged <= most,
+        })
+    }
+}
+
+/// A part of the report: one scenario.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Section {
+    /// The scenario's name.
+    pub(crate) name: &'static str,
+    /// Its figures.
+    pub(crate) rows: Vec<Row>,
+    /// Promises that were broken while it ran.
+    pub(crate) breaches: Vec<String>,
+}
+
+impl Section {
+    /// Takes over what went wrong in a load.
+    pub(crate) fn judge(&mut self, measured: &Measured) {
+        self.breaches.extend(measured.failures.iter().cloned());
+        if measured.answered == 0 {
+            self.breaches.push("no request was answered".to_owned());
+        }
+    }
+}

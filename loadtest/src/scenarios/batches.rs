@@ -1,0 +1,36 @@
+//! Many numbers per request: lists of documents, and ranges of one counter.
+
+use super::Bench;
+use super::contest::Contestant;
+use crate::report::{Reach, Section};
+use crate::stage::{Path, Stage};
+use crate::work::{Counters, Documents, Ranges};
+
+/// Documents of a list.
+const LIST: usize = 100;
+
+/// Counters that a list is spread over.
+const LIST_COUNTERS: usize = 10;
+
+/// Numbers of a range.
+const RANGE: u64 = 1_000;
+
+pub(super) fn run(bench: &Bench, section: &mut Section) {
+    let stage = Stage::start(&bench.program);
+    let service = stage.service(Path::Redis, "fast", &[]);
+    let lists = Documents::new(LIST_COUNTERS, LIST);
+    let mut contestants =
+        [Contestant::new(vec![service.address], stage.processes(&service), lists)];
+    bench.contest(section, &mut contestants);
+    section.rows.push(contestants[0].row("lists of 100 documents"));
+    drop((service, stage));
+
+    let stage = Stage::start(&bench.program);
+    let service = stage.service(Path::Redis, "fast", &[]);
+    let ranges = Ranges::new(Counters::in_turn(1), RANGE);
+    let mut contestants =
+        [Contestant::new(vec![service.address], stage.processes(&service), ranges)];
+    bench.contest(section, &mut contestants);
+    let row = contestants[0].row("ranges of 1,000");
+    section.rows.push(row.reach(Reach::AtLeast(5_000_000.0)));
+}

@@ -1,0 +1,55 @@
+//! What processes use: time of the processor and memory, as the kernel counts them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Time of the processor that some processes have used, by a name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Usage(BTreeMap<&'static str, Duration>);
+
+impl Usage {
+    /// What processes and their children have used so far; of this process, without its children:
+    /// those are the others.
+    pub(crate) fn now(processes: &[(&'static str, u32)]) -> Self {
+        let parents = parents();
+        let used = |id: u32| {
+            let is_child = |(_, parent): &(&u32, &u32)| **parent == id && id != std::process::id();
+            let children = parents.iter().filter(is_child).map(|(child, _)| of_one(*child));
+            of_one(id) + children.sum::<Duration>()
+        };
+        Usage(processes.iter().map(|(name, id)| (*name, used(*id))).collect())
+    }
+
+    /// Microseconds per item by name, since an earlier time.
+    #[expect(clippy::cast_precision_loss, reason = "figures of three digits")]
+    pub(crate) fn since(&self, before: &Usage, items: u64) -> BTreeMap<&'static str, f64> {
+        let cost = |(name, used): (&&'static str, &Duration)| {
+            let spent = used.saturating_sub(before.0.get(name).copied().unwrap_or_default());
+            (*name, spent.as_secs_f64() * 1e6 / items.max(1) as f64)
+        };
+        self.0.iter().map(cost).collect()
+    }
+}
+
+/// The fields of a process behind its name: state, parent and so on.
+fn stat(id: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+fn of_one(id: u32) -> Duration {
+    // utime, stime, and the same of children that have ended.
+    let ticks = |fields: Vec<String>| -> u64 {
+        fields.iter().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()
+    };
+    let ticks = stat(id).map_or(0, ticks);
+    Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
+}
+
+/// The parent of every process.
+fn parents() -> BTreeMap<u32, u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter_map(|id: u32| Some((id, stat(id)?.get(1)?.parse().ok()?))).collect()
+}
