@@ -4,5 +4,6 @@
 -- Returns its key
 local function bucket(list_key, name)
   local low, middle, high = string.byte(name, 1, 3)
-  return list_key .. ':' .. decimal(low + 256 * middle + 65536 * (high % 2))
+  -- `..` is exact here: a bucket has six digits at most.
+  return list_key .. ':' .. (low + 256 * middle + 65536 * (high % 2))
 end

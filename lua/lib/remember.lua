@@ -7,15 +7,18 @@
 --   window, the bound, whether records are kept whole.
 -- Returns how many older records went before their time
 local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
-  local list_key, names = view.list_key, {}
+  local list_key, names, nodes = view.list_key, {}, {}
   for name in pairs(noted) do
     local found = view.records[name]
-    local node = string.gsub(found.node, '%x%x', function(byte)
-      return string.char(tonumber(byte, 16))
-    end)
+    local node = nodes[found.node]
+    if not node then
+      node = string.gsub(found.node, '%x%x', function(byte)
+        return string.char(tonumber(byte, 16))
+      end)
+      nodes[found.node] = node
+    end
     local text = struct.pack(
-      '>I6I6c16I6I2c8', tonumber(found.epoch), now_ms, node, tonumber(found.flight),
-      tonumber(found.place), found.digest
+      '>I6I6c16I6I2c8', found.epoch, now_ms, node, found.flight, found.place, found.digest
     )
     if whole and found.values then text = text .. found.values .. ' ' .. found.record end
     local key = bucket(list_key, name)
@@ -24,7 +27,10 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
       redis.call('DEL', key)
       redis.call('HSET', key, name, text)
     end
-    redis.call('PEXPIRE', key, window_ms)
+    -- Twice the window, so that it is put off once in a window and not with each record.
+    if redis.call('PTTL', key) < tonumber(window_ms) then
+      redis.call('PEXPIRE', key, 2 * window_ms)
+    end
     names[#names + 1] = name
   end
   if #names == 0 then return 0 end
