@@ -133,7 +133,7 @@ fn until(postgres: &Postgres, question: &str, answer: &str) {
     let deadline = Instant::now() + LIMIT;
     while postgres.sql(question) != answer {
         assert!(Instant::now() < deadline, "{question}: {}", postgres.sql(question));
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::park_timeout(Duration::from_millis(20));
     }
 }
 
