@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::Unavailable;
 use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
-use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState, Wanted};
+use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::reconciler::{self, Plan, Recovered, Trouble};
 
 /// What an operator does about a held partition.
@@ -64,7 +64,7 @@ impl Lane {
                 self.refuse(Unavailable::NoRedis, "redis owns the partition; set redis.url").await;
                 Standing::Nowhere
             }
-            (PartitionState::Open, Owner::Redis { .. }) if row.wanted == Wanted::Database => {
+            (PartitionState::Open, Owner::Redis { .. }) if row.is_for_database() => {
                 self.recover(&row, "an operator wants the database", suspicion).await
             }
             (PartitionState::Open, Owner::Redis { incarnation }) => match &suspicion {

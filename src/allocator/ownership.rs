@@ -10,15 +10,15 @@ use super::lane::{Lane, Suspicion};
 use super::redis_path::Course;
 use super::seat::{Cargo, InAir, Seat};
 use crate::counter::{CounterError, Flight, Settled};
-use crate::ledger::{At, Wanted};
+use crate::ledger::At;
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
 const PEERS_LOOK: Duration = Duration::from_millis(20);
 
 impl Lane {
-    /// Whether an operator wants the partition on the database while this lane serves it in Redis.
+    /// Whether the partition should be on the database, by an operator's word or lent to it.
     pub(super) fn is_unwanted(&self) -> bool {
-        self.row().is_some_and(|row| row.wanted == Wanted::Database)
+        self.row().is_some_and(|row| row.is_for_database())
     }
 
     /// Whether Redis should take a partition of the database (again): every live node has seen the

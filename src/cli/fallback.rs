@@ -90,7 +90,7 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
         Switch::Off => Wanted::Auto,
     };
     let changed: Vec<Partition> =
-        asked.rows().await?.into_iter().filter(|row| row.wanted != wanted).collect();
+        asked.rows().await?.into_iter().filter(|row| is_change(row, wanted)).collect();
     if !args.dry_run {
         let user = args.user.clone().unwrap_or_else(operator);
         for row in &changed {
@@ -155,8 +155,13 @@ impl Asked<'_> {
     }
 }
 
+/// Whether a wish changes anything. Whoever wants Redis back also ends what is lent.
+fn is_change(row: &Partition, wanted: Wanted) -> bool {
+    row.wanted != wanted || wanted == Wanted::Auto && row.is_lent
+}
+
 /// The wish for the record (R5.2).
-pub(super) fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
+fn event(row: &Partition, wanted: Wanted, user: &str) -> Event {
     Event {
         at_us: clock().now_us(),
         kind: "fallback-wanted".into(),

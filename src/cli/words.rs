@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use comfy_table::presets;
 
-use crate::ledger::{Closing, GapReason, Owner, PartitionState, Wanted};
+use crate::ledger::{Closing, GapReason, Owner, Partition, PartitionState, Wanted};
 
 /// A table without lines.
 pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
@@ -32,7 +32,12 @@ pub(super) fn owner(owner: &Owner) -> &'static str {
     }
 }
 
-/// Who should own a partition.
+/// Who should own a partition as it stands.
+pub(super) fn wanted_of(row: &Partition) -> &'static str {
+    if row.is_lent && row.wanted == Wanted::Auto { "lent" } else { wanted(row.wanted) }
+}
+
+/// Who should own a partition, by an operator's word.
 pub(super) fn wanted(wanted: Wanted) -> &'static str {
     match wanted {
         Wanted::Auto => "auto",

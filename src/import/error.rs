@@ -33,6 +33,12 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// Whether the ledger may have taken the import all the same.
+    #[must_use]
+    pub fn maybe_written(&self) -> bool {
+        matches!(self, ImportError::Ledger(error) if error.maybe_written())
+    }
+
     /// A file that cannot be read.
     pub(super) fn file(file: &std::path::Path, cause: std::io::Error) -> Self {
         ImportError::File { file: file.display().to_string(), cause }

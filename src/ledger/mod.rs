@@ -211,7 +211,12 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
     /// Says who should own a partition (or all of them) from its next epoch on; how many rows
     /// changed. The nodes see it with their next heartbeat.
+    /// `Auto` also ends what was lent.
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
+
+    /// Lends a partition to the database, or takes it back, where it stands as told: sets to whom
+    /// it is lent from one to the other (`None`: nobody). False where it stands otherwise.
+    async fn lend(&self, partition: u32, lent: [Option<Uuid>; 2]) -> Result<bool, LedgerError>;
 
     /// The first closed epoch from `at.epoch` on, or the first that was closed in a certain way.
     async fn closed_epoch(

@@ -6,7 +6,7 @@
 use super::recovery::Trouble;
 use crate::allocator::Context;
 use crate::counter::CounterError;
-use crate::ledger::{Owner, Partition, PartitionState, Wanted};
+use crate::ledger::{Owner, Partition, PartitionState};
 
 /// Over which time recoveries are counted.
 const MINUTE_US: i64 = 60_000_000;
@@ -15,7 +15,7 @@ const MINUTE_US: i64 = 60_000_000;
 pub(super) async fn next_owner(context: &Context, row: &Partition) -> Result<Owner, Trouble> {
     let partition = row.partition;
     let Some(redis) = context.redis_of(partition) else { return Ok(Owner::Database) };
-    if row.wanted == Wanted::Database {
+    if row.is_for_database() {
         return Ok(Owner::Database);
     }
     let since_us = context.clock.now_us().saturating_sub(MINUTE_US);

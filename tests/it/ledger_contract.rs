@@ -122,6 +122,7 @@ ledger_contract! {
         an_acknowledgement_counts_for_its_own_epoch_only
         an_epoch_of_the_database_closes_exact_without_a_barrier
         an_operators_wish_stands_until_it_is_taken_back
+        who_lent_a_partition_takes_it_back_and_no_operators_wish
         recent_closings_are_counted
         a_heartbeat_says_what_the_node_sees_of_redis
     }

@@ -1,4 +1,5 @@
-//! Every command of the runbook's procedures, line by line, against real servers under load.
+//! Every command of the runbook's procedures, and of its parts for alerts, line by line, against
+//! real servers under load.
 //!
 //! A line that begins with `#` names what is done by other means; an unknown one fails the test, so
 //! that page and test cannot part. What must hold afterwards holds after every procedure.
@@ -40,9 +41,13 @@ struct Scene {
     /// Where numbers move to.
     next: Deployment,
     nodes: Vec<Service>,
+    /// Where the first of them was, for when none is left.
+    first_url: String,
     load: Option<Running>,
     /// Whether a node was replaced before.
     is_upgraded: bool,
+    /// Holds the rows of counters.
+    holder: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
 }
 
 impl Scene {
@@ -67,8 +72,19 @@ impl Scene {
         let load = Running::start(&nodes[0].url, 4);
         load.reach(100).await;
         let load = Some(load);
-        let (replica, is_upgraded) = (None, false);
-        Scene { postgres, redis, replica, to_redis, deployment, next, nodes, load, is_upgraded }
+        Scene {
+            postgres,
+            redis,
+            replica: None,
+            to_redis,
+            deployment,
+            next,
+            first_url: nodes[0].url.clone(),
+            nodes,
+            load,
+            is_upgraded: false,
+            holder: None,
+        }
     }
 
     /// Runs one line as a shell does.
@@ -95,7 +111,7 @@ impl Scene {
             .current_dir(self.deployment.path(""))
             .env("PATH", format!("{}:{path}", bin.display()))
             .env("DATABASE_URL", &url)
-            .env("NUMERATOR_URL", self.nodes.first().map_or("", |node| node.url.as_str()))
+            .env("NUMERATOR_URL", self.nodes.first().map_or(&self.first_url, |node| &node.url))
             .output()
             .expect("bash runs");
         let expected = line.rsplit_once("# exits ").map_or(0, |(_, code)| code.parse().unwrap());
@@ -116,6 +132,10 @@ impl Scene {
                 self.redis.restart_empty();
                 self.owned_by("redis").await;
             }
+            "Redis comes back with its data" => {
+                self.redis.restart();
+                self.owned_by("redis").await;
+            }
             "Redis is flushed" => self.redis.flushall(),
             "the replica is promoted and redis.url leads to it" => {
                 let replica = Redis::start_durable();
@@ -131,6 +151,27 @@ impl Scene {
                 self.postgres.restart();
                 self.go_on().await;
             }
+            "the ledger is restored from its backup" => {
+                self.postgres.back_up();
+                self.go_on().await;
+                self.postgres.restore();
+                self.held().await;
+            }
+            "somebody holds the rows of counters" => self.hold_counters().await,
+            "the session that holds them is ended" => {
+                self.holder.take().expect("a holder").rollback().await.expect("rolled back");
+            }
+            other => self.act_on_nodes(other).await,
+        }
+        let is_calm = self.holder.is_none() && what != "Redis dies" && !what.contains("stops");
+        if self.load.is_some() && is_calm {
+            self.settled().await;
+        }
+    }
+
+    /// What is done to processes.
+    async fn act_on_nodes(&mut self, what: &str) {
+        match what {
             "a node is stopped with SIGTERM and its next version started" => {
                 let next = self.deployment.serve();
                 let node = self.nodes.remove(0);
@@ -143,23 +184,49 @@ impl Scene {
                 self.load = Some(Running::start_as(&next.url, 4, name));
                 self.nodes.push(next);
             }
-            "the ledger is restored from its backup" => {
-                self.postgres.back_up();
-                self.go_on().await;
-                self.postgres.restore();
-                self.held().await;
-            }
             "all nodes are stopped with SIGTERM" => {
                 self.load.take().expect("a load").finish().await.assert_no_duplicate();
                 for node in self.nodes.drain(..) {
                     assert!(node.terminate(), "a node that is told to end exits 0");
                 }
             }
+            "a process is started" => self.nodes.push(self.deployment.serve()),
+            "a process dies" => {
+                self.nodes.pop().expect("a node").kill();
+                self.registered(self.nodes.len()).await;
+            }
+            "all processes die" => {
+                self.nodes.drain(..).for_each(|mut node| node.kill());
+                self.load.take().expect("a load").finish().await.assert_no_duplicate();
+            }
+            "a process dies, and Redis loses its data" => {
+                self.nodes.pop().expect("a node").kill();
+                self.redis.flushall();
+                let closed = "select count(*) > 0 from runbook.closed_epoch \
+                              where closing = 'ceiling'";
+                self.until(closed, "t").await;
+            }
             other => panic!("the runbook says {other:?}, and this test does not know it"),
         }
-        if self.load.is_some() && what != "Redis dies" && !what.contains("stops") {
-            self.settled().await;
-        }
+    }
+
+    /// Locks the rows of all counters until `holder` goes, and waits until somebody waits for it.
+    async fn hold_counters(&mut self) {
+        let pool = sqlx::PgPool::connect(&self.postgres.url(SCHEMA)).await.expect("the ledger");
+        let mut holder = pool.begin().await.expect("a transaction");
+        let lock = sqlx::query("select 1 from counter for update").execute(&mut *holder);
+        lock.await.expect("locked");
+        self.holder = Some(holder);
+        let waiting = "select count(*) > 0 from pg_stat_activity \
+                       where cardinality(pg_blocking_pids(pid)) > 0";
+        self.until(waiting, "t").await;
+    }
+
+    /// Waits until the ledger shows so many nodes that have neither left nor been adopted.
+    async fn registered(&self, nodes: usize) {
+        let count = "select count(*) from runbook.node \
+                     where left_at_us is null and adopted_at_us is null";
+        self.until(count, &nodes.to_string()).await;
     }
 
     /// Waits until the load got some more numbers.
@@ -223,51 +290,73 @@ fn load_series(width: u8) -> String {
     )
 }
 
-async fn walk(title: &str) {
+/// Walks through parts, one after the other.
+async fn walk(titles: &[&str]) {
     let mut scene = Scene::start().await;
-    let lines = commands(title);
-    assert!(!lines.is_empty(), "{title} has no commands");
-    for line in lines {
-        match line.strip_prefix("# ") {
-            Some(what) => scene.act(what).await,
-            None => tokio::task::block_in_place(|| scene.shell(line)),
+    for title in titles {
+        let lines = commands(title);
+        assert!(!lines.is_empty(), "{title} has no commands");
+        for line in lines {
+            match line.strip_prefix("# ") {
+                Some(what) => scene.act(what).await,
+                None => tokio::task::block_in_place(|| scene.shell(line)),
+            }
         }
     }
     scene.close().await;
 }
 
-/// A test for each procedure, and the list of all.
-macro_rules! procedures {
-    ($($name:ident: $title:literal,)*) => {
-        const TITLES: &[&str] = &[$($title),*];
+/// Tests that walk through the parts of a chapter, and the list of all that they walk through.
+macro_rules! walks {
+    ($list:ident { $($name:ident: $($title:literal),+;)* }) => {
+        const $list: &[&str] = &[$($($title),+),*];
         $(
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                walk($title).await;
+                walk(&[$($title),+]).await;
             }
         )*
     };
 }
 
-procedures! {
-    redis_is_restarted_as_planned: "Planned restart of Redis",
-    redis_is_lost: "Redis lost",
-    redis_is_flushed: "Redis flushed",
-    redis_fails_over_by_hand: "Fail-over to a replica",
-    the_ledger_is_down: "Ledger down",
-    nodes_are_upgraded_one_by_one: "Rolling upgrade",
-    the_ledger_is_restored_from_a_backup: "Restore of a backup of the ledger",
-    the_number_of_partitions_changes: "Change of the number of partitions",
-    a_counter_is_nearly_exhausted: "Counter near exhaustion",
-    a_duplicate_is_suspected: "Suspected duplicate",
-    the_year_ends: "Year end",
+walks! { PROCEDURES {
+    redis_is_restarted_as_planned: "Planned restart of Redis";
+    redis_is_lost: "Redis lost";
+    redis_is_flushed: "Redis flushed";
+    redis_fails_over_by_hand: "Fail-over to a replica";
+    the_ledger_is_down: "Ledger down";
+    nodes_are_upgraded_one_by_one: "Rolling upgrade";
+    the_ledger_is_restored_from_a_backup: "Restore of a backup of the ledger";
+    the_number_of_partitions_changes: "Change of the number of partitions";
+    a_counter_is_nearly_exhausted: "Counter near exhaustion";
+    a_duplicate_is_suspected: "Suspected duplicate";
+    the_year_ends: "Year end";
+} }
+
+walks! { ALERTS {
+    an_alert_says_that_redis_is_unavailable: "Redis unavailable";
+    alerts_say_that_the_ledger_is_away: "Ledger unavailable", "Ceiling room is low";
+    alerts_say_that_something_is_slow_or_odd: "Lock failures", "Long waits", "Many retries",
+        "Requests fail", "A suspected duplicate", "A rejected record", "The journal lags",
+        "A counter is nearly full", "Availability is low";
+    an_alert_says_that_nothing_is_issued: "Nothing is issued";
+    an_alert_says_that_a_process_is_missing: "A process is missing";
+    an_alert_says_that_a_recovery_stands_still: "A recovery stands still";
+    an_alert_says_that_an_epoch_closed_at_the_ceiling: "Closed at the ceiling";
+} }
+
+/// Titles of the parts of a chapter.
+fn titles(chapter: &str) -> Vec<&'static str> {
+    let (_, rest) = RUNBOOK.split_once(&format!("\n## {chapter}\n")).expect("the chapter");
+    let chapter = rest.split("\n## ").next().unwrap_or_default();
+    chapter.split("\n### ").skip(1).filter_map(|section| section.lines().next()).collect()
 }
 
 #[test]
-fn every_procedure_of_the_runbook_is_walked() {
-    let (_, procedures) = RUNBOOK.split_once("\n## Procedures\n").expect("procedures");
-    let procedures = procedures.split("\n## ").next().unwrap_or_default();
-    let titles: Vec<&str> =
-        procedures.split("\n### ").skip(1).filter_map(|section| section.lines().next()).collect();
-    assert_eq!(titles, TITLES);
+fn every_procedure_and_every_part_for_an_alert_is_walked() {
+    assert_eq!(titles("Procedures"), PROCEDURES);
+    let (mut walked, mut parts) = (ALERTS.to_vec(), titles("Alerts"));
+    walked.sort_unstable();
+    parts.sort_unstable();
+    assert_eq!(parts, walked);
 }

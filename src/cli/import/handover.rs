@@ -4,44 +4,46 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use uuid::Uuid;
 
-use crate::cli::fallback::event;
 use crate::cli::output::say;
-use crate::cli::session::{operator, with_service};
+use crate::cli::session::{clock, operator, with_service};
 use crate::config::Settings;
-use crate::ledger::{LedgerError, Owner, Partition, SharedLedger, Wanted};
+use crate::ledger::{Event, LedgerError, Owner, Partition, SharedLedger};
 use crate::reconciler::hand_over;
 use crate::service::Service;
 
 /// Longest wait until the database owns a partition.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Partitions that Redis gets back afterwards.
-pub(super) struct Handover(Vec<Partition>);
+/// Partitions that are lent to the database, and to whom: this command alone takes them back.
+pub(super) struct Handover {
+    id: Uuid,
+    lent: Vec<Partition>,
+}
 
 impl Handover {
     /// Has the database take over those of the partitions that Redis owns. They stay with it until
-    /// [`Handover::give_back`].
+    /// [`Handover::give_back`], and longer where an operator wants it.
     ///
     /// # Errors
-    /// Where the database does not own them in time; Redis has kept them then, or gets them back.
+    /// Where the database does not own them in time, or another import has them; Redis has kept
+    /// them then, or gets them back.
     pub(super) async fn take(
         settings: &Settings,
         ledger: &SharedLedger,
         partitions: &BTreeSet<u32>,
     ) -> anyhow::Result<Self> {
-        let mut rows = ledger.partitions().await?;
-        rows.retain(|row| {
+        let mut lent = ledger.partitions().await?;
+        lent.retain(|row| {
             partitions.contains(&row.partition) && matches!(row.owner, Owner::Redis { .. })
         });
-        if rows.is_empty() {
-            return Ok(Handover(rows));
+        let handover = Handover { id: Uuid::new_v4(), lent };
+        if handover.lent.is_empty() {
+            return Ok(handover);
         }
-        let lasting = |row: &Partition| row.wanted == Wanted::Database;
-        let lent: Vec<Partition> = rows.iter().filter(|row| !lasting(row)).cloned().collect();
-        let handover = Handover(lent);
-        let taken = handover.take_all(settings, ledger, &rows).await;
+        let taken = handover.take_all(settings, ledger).await;
         if let Err(error) = taken {
             handover.give_back(ledger).await;
             return Err(error);
@@ -49,15 +51,19 @@ impl Handover {
         Ok(handover)
     }
 
-    async fn take_all(
-        &self,
-        settings: &Settings,
-        ledger: &SharedLedger,
-        rows: &[Partition],
-    ) -> anyhow::Result<()> {
-        self.want(ledger, Wanted::Database).await?;
+    async fn take_all(&self, settings: &Settings, ledger: &SharedLedger) -> anyhow::Result<()> {
+        for row in &self.lent {
+            let partition = row.partition;
+            if !ledger.lend(partition, [None, Some(self.id)]).await? {
+                bail!(
+                    "partition {partition} is lent to another import: wait until it is done; where \
+                     it was killed, `numerator fallback off` takes the partition back"
+                );
+            }
+            ledger.record_event(&event(row, true)).await?;
+        }
         with_service(settings, async |service: &Service| {
-            for Partition { partition, .. } in rows {
+            for Partition { partition, .. } in &self.lent {
                 let cause = "an import lifts counters";
                 hand_over(&service.context, *partition, cause, PATIENCE).await.with_context(
                     || format!("the database cannot take over partition {partition}"),
@@ -68,21 +74,36 @@ impl Handover {
         .await
     }
 
-    /// Lets Redis own the partitions again. The running services give them back, or the next ones.
+    /// Takes back what was lent, and nothing that an operator wants. The running services give the
+    /// partitions back to Redis, or the next ones.
     pub(super) async fn give_back(self, ledger: &SharedLedger) {
-        if let Err(error) = self.want(ledger, Wanted::Auto).await {
-            say(format_args!(
-                "numerator: the database keeps partitions, since the wish cannot be written \
-                 ({error}); `numerator fallback off` gives them back to redis"
-            ));
+        for row in &self.lent {
+            let taken_back = async {
+                if ledger.lend(row.partition, [Some(self.id), None]).await? {
+                    ledger.record_event(&event(row, false)).await?;
+                }
+                Ok::<_, LedgerError>(())
+            };
+            if let Err(error) = taken_back.await {
+                let partition = row.partition;
+                say(format_args!(
+                    "numerator: partition {partition} may still be lent to the database ({error}); \
+                     `numerator fallback off` gives it back to redis"
+                ));
+            }
         }
     }
+}
 
-    async fn want(&self, ledger: &SharedLedger, wanted: Wanted) -> Result<(), LedgerError> {
-        for row in &self.0 {
-            ledger.want(Some(row.partition), wanted).await?;
-            ledger.record_event(&event(row, wanted, &operator())).await?;
-        }
-        Ok(())
+/// What is lent, and taken back, for the record (R5.2).
+fn event(row: &Partition, is_lent: bool) -> Event {
+    let kind = if is_lent { "partition-lent" } else { "partition-taken-back" };
+    Event {
+        at_us: clock().now_us(),
+        kind: kind.into(),
+        partition: Some(row.partition),
+        epoch: Some(row.epoch),
+        node_id: None,
+        detail: serde_json::json!({ "to": "import", "user": operator() }),
     }
 }

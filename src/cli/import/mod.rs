@@ -53,6 +53,11 @@ pub struct ImportArgs {
     pub json: bool,
 }
 
+/// What is said where the answer to a COMMIT got lost.
+const COMMIT_UNKNOWN: &str = "it is not known whether this was imported: all of it, or nothing; \
+    once the ledger answers, run the same command without --apply: if it was imported, the report \
+    says `issued` of every number, and of tables `here` is no less than `last`";
+
 /// Reports, and writes where it may.
 ///
 /// # Errors
@@ -89,7 +94,10 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
             import::apply_numbers(&import, Path::new(&args.source), &plan).await
         };
         handover.give_back(&ledger).await;
-        applied.context("nothing is imported")?;
+        applied.map_err(|error| {
+            let what = if error.maybe_written() { COMMIT_UNKNOWN } else { "nothing is imported" };
+            anyhow::Error::from(error).context(what)
+        })?;
         plan.report.applied = true;
         record(&ledger, &plan.report).await;
     }

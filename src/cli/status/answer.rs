@@ -118,6 +118,7 @@ pub(super) struct CeilingAnswer {
 
 impl PartitionAnswer {
     pub(super) fn of(partition: Partition, redis: Option<RedisAnswer>) -> Self {
+        let wanted = words::wanted_of(&partition);
         PartitionAnswer {
             partition: partition.partition,
             epoch: partition.epoch,
@@ -127,7 +128,7 @@ impl PartitionAnswer {
                 Owner::Redis { incarnation } => Some(incarnation),
                 Owner::None | Owner::Database => None,
             },
-            wanted: words::wanted(partition.wanted),
+            wanted,
             last_closing: partition.last_closing.map(words::closing),
             last_ceiling_epoch: partition.last_ceiling_epoch,
             cause: partition.cause,

@@ -141,10 +141,20 @@ pub struct Partition {
     pub cause: String,
     /// Who should own it, by an operator's word.
     pub wanted: Wanted,
+    /// Whether a command has lent it to the database for as long as it runs.
+    pub is_lent: bool,
     /// While `held`: the highest epoch that nodes or Redis have shown; 0: none (F9).
     pub seen_epoch: u64,
     /// When the state last changed.
     pub changed_at_us: i64,
+}
+
+impl Partition {
+    /// Whether the database should own it, however healthy Redis is.
+    #[must_use]
+    pub fn is_for_database(&self) -> bool {
+        self.wanted == Wanted::Database || self.is_lent
+    }
 }
 
 /// An epoch that has ended.

@@ -245,6 +245,10 @@ impl Ledger for Engine {
         call!(self, store => recovery::want(&store, partition, wanted))
     }
 
+    async fn lend(&self, partition: u32, lent: [Option<Uuid>; 2]) -> Result<bool, LedgerError> {
+        call!(self, store => recovery::lend(&store, partition, lent))
+    }
+
     async fn closed_epoch(
         &self,
         at: At,

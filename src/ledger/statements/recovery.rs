@@ -2,6 +2,7 @@
 //! compare-and-set on epoch and state in the transaction that locks the partition's row (F4, F6).
 
 use sqlx::Row as _;
+use uuid::Uuid;
 
 use super::partitions::columns;
 use super::{Conn, Row, Store, allow_long_search, bytes, commit, nodes};
@@ -193,8 +194,10 @@ pub(super) async fn want(
 ) -> Result<u64, LedgerError> {
     let one = partition.map(|partition| small(partition, "partition")).transpose()?;
     let changed = sqlx::query(
-        "update partition set wanted = $2 \
-         where wanted <> $2 and (cast($1 as integer) is null or partition_id = $1)",
+        "update partition \
+         set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end \
+         where (wanted <> $2 or $2 = 'auto' and lent_to is not null) \
+         and (cast($1 as integer) is null or partition_id = $1)",
     )
     .bind(one)
     .bind(wanted.word())
@@ -202,6 +205,26 @@ pub(super) async fn want(
     .await
     .map_err(LedgerError::at_commit)?;
     Ok(changed.rows_affected())
+}
+
+/// See [`crate::ledger::Ledger::lend`].
+pub(super) async fn lend(
+    store: &Store,
+    partition: u32,
+    [from, to]: [Option<Uuid>; 2],
+) -> Result<bool, LedgerError> {
+    let id = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
+    let changed = sqlx::query(
+        "update partition set lent_to = $3 \
+         where partition_id = $1 and lent_to is not distinct from $2",
+    )
+    .bind(small(partition, "partition")?)
+    .bind(id(from))
+    .bind(id(to))
+    .execute(&store.writer)
+    .await
+    .map_err(LedgerError::at_commit)?;
+    Ok(changed.rows_affected() == 1)
 }
 
 /// See [`crate::ledger::Ledger::closed_epoch`].

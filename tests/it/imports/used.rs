@@ -1,14 +1,20 @@
 //! Imports into counters that are in use.
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use harness::load::{Running, take};
 use harness::postgres::Postgres;
+use harness::proxy::Proxy;
 use harness::redis::Redis;
 use reqwest::Client;
 
 use super::{file, import, imported, problems};
 use crate::deployment::Deployment;
+
+/// Longest wait for what a test waits for.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Every second number of series LOAD in a range.
 fn list(first: u64, last: u64) -> String {
@@ -64,15 +70,15 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it() {
     assert!(gaps.contains("before-import") && !gaps.contains("unaccounted"), "{gaps}");
     // Redis has the partition back, once it was healthy for long enough.
     let client = Client::new();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     for attempt in 0.. {
         let (status, answer) = take(&client, &service.url, &format!("back-{attempt}")).await;
         assert_eq!(status, 201, "{answer}");
         if answer["path"] == "redis" {
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "redis does not come back: {answer}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert!(Instant::now() < deadline, "redis does not come back: {answer}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(service.terminate());
     let (clean, report) = deployment.verify();
@@ -114,4 +120,75 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it_on_sqlite() {
     assert!(service.terminate());
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
+}
+
+/// A command of the import, started and not waited for.
+fn start(deployment: &Deployment, list: &str) -> std::process::Child {
+    let mut command = deployment.command(&["import", "--series", "LOAD", "--apply", list]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until a question to the ledger is answered so.
+fn until(postgres: &Postgres, question: &str, answer: &str) {
+    let deadline = Instant::now() + LIMIT;
+    while postgres.sql(question) != answer {
+        assert!(Instant::now() < deadline, "{question}: {}", postgres.sql(question));
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// Lets whoever commits rows of the journal hold at that for some seconds.
+fn commit_slowly(postgres: &Postgres, schema: &str) {
+    postgres.sql(&format!(
+        "create function {schema}.dawdle() returns trigger language plpgsql as \
+         $$ begin perform pg_sleep(3); return null; end $$; \
+         create constraint trigger dawdle after insert on {schema}.journal \
+         deferrable initially deferred for each row execute function {schema}.dawdle()"
+    ));
+}
+
+/// Sessions that are at the end of their COMMIT.
+const COMMITTING: &str = "select count(*) from pg_stat_activity \
+    where wait_event = 'PgSleep' and upper(query) like 'COMMIT%'";
+
+#[test]
+fn an_operators_fallback_during_an_import_outlives_it() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("wish"), Some(&redis.url()));
+    deployment.apply_load_series();
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
+    commit_slowly(&postgres, "wish");
+    let sound = file(&deployment, "sound.csv", &list(5, 5));
+    let importing = start(&deployment, &sound);
+    until(&postgres, COMMITTING, "1");
+    deployment.ok(&["fallback", "on"]);
+    let output = importing.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let wishes = "select count(*) from wish.partition where wanted = 'database'";
+    assert_eq!(postgres.sql(wishes), "8", "the operator's wish stands");
+    assert_eq!(postgres.sql("select count(lent_to) from wish.partition"), "0");
+    deployment.ok(&["fallback", "off"]);
+    assert_eq!(postgres.sql(wishes), "0");
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_told_as_unknown_and_the_next_report_tells() {
+    let postgres = Postgres::start();
+    let to_ledger = Proxy::start(postgres.port());
+    let through = Deployment::new(&postgres.url_by(to_ledger.port(), "lost"), None);
+    through.apply_load_series();
+    commit_slowly(&postgres, "lost");
+    let sound = file(&through, "sound.csv", &list(5, 5));
+    let importing = start(&through, &sound);
+    until(&postgres, COMMITTING, "1");
+    to_ledger.cut();
+    let output = importing.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("not known whether this was imported"), "{error}");
+    assert!(!error.contains("nothing is imported"), "{error}");
+    until(&postgres, "select count(*) from lost.journal", "1");
+    let (_, report, _) = import(&through, &[&sound, "--series", "LOAD"]);
+    let issued = problems(&report).iter().filter(|(_, kind)| kind == "issued").count();
+    assert_eq!(issued, 1, "{report}");
 }

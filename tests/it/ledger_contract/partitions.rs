@@ -5,6 +5,7 @@ use numerator::ledger::{
     Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Sight, Wanted,
 };
 use numerator::node::NodeId;
+use uuid::Uuid;
 
 use super::world::{NOW_US, World, at, redis};
 
@@ -238,6 +239,26 @@ pub(super) async fn an_operators_wish_stands_until_it_is_taken_back(world: World
     assert_eq!(wanted().await, all);
     ledger.want(None, Wanted::Auto).await.unwrap();
     assert_eq!(wanted().await, 0);
+}
+
+pub(super) async fn who_lent_a_partition_takes_it_back_and_no_operators_wish(world: World) {
+    let ledger = &world.ledger;
+    let (mine, other) = (Some(Uuid::new_v4()), Some(Uuid::new_v4()));
+    let row = async || ledger.partitions().await.unwrap().remove(2);
+    assert!(!row().await.is_for_database());
+    assert!(ledger.lend(2, [None, mine]).await.unwrap());
+    assert!(row().await.is_lent && row().await.is_for_database());
+    assert!(!ledger.lend(2, [None, other]).await.unwrap(), "somebody has it");
+    assert!(!ledger.lend(2, [other, None]).await.unwrap(), "it is not theirs");
+    assert_eq!(ledger.want(Some(2), Wanted::Database).await.unwrap(), 1);
+    assert!(ledger.lend(2, [mine, None]).await.unwrap());
+    let after = row().await;
+    assert!(!after.is_lent && after.wanted == Wanted::Database, "the wish stands: {after:?}");
+    ledger.want(Some(2), Wanted::Auto).await.unwrap();
+    assert!(ledger.lend(2, [None, mine]).await.unwrap());
+    assert_eq!(ledger.want(None, Wanted::Auto).await.unwrap(), 1, "an operator ends a loan");
+    assert!(!row().await.is_for_database());
+    assert!(!ledger.lend(2, [mine, None]).await.unwrap(), "and it is not given back twice");
 }
 
 pub(super) async fn recent_closings_are_counted(world: World) {
