@@ -106,6 +106,11 @@ impl Postgres {
         assert!(child.wait().unwrap().success(), "{query}");
     }
 
+    /// What it wrote to its log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
     /// Ends the server at once, as a crash would, and waits until all its processes are gone.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
@@ -211,6 +216,11 @@ fn installed(program: &str) -> PathBuf {
     find_program(program, &folders)
 }
 
+/// What the installed server says of itself.
+pub fn version() -> String {
+    run(Command::new(installed("postgres")).arg("--version")).trim().to_owned()
+}
+
 /// Where the template is kept: the build folder's `tmp`, which cargo gives to tests.
 fn template_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap();
@@ -223,8 +233,7 @@ fn template_folder() -> PathBuf {
 fn template(segment_mb: u32) -> PathBuf {
     let home = template_folder();
     fs::create_dir_all(&home).unwrap();
-    let version = run(Command::new(installed("postgres")).arg("--version"));
-    let version: String = version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+    let version: String = version().chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
     let template = home.join(format!("postgres-template-{version}-{segment_mb}"));
     let lock = File::create(home.join("postgres-template.lock")).unwrap();
     lock.lock().unwrap();

@@ -3,14 +3,14 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use harness::service::Program;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::program;
-use crate::report::{Section, table};
+use crate::report::{Section, machine, page, table};
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
 
 /// Exit code of a command line that cannot be followed.
@@ -21,6 +21,9 @@ const CONNECTIONS: u16 = 64;
 
 /// Connections of a smoke test, which also runs where the service is slow.
 const SMOKE_CONNECTIONS: usize = 8;
+
+/// Rows of the journal of a smoke test.
+const SMOKE_ROWS: u64 = 10_000;
 
 /// What is measured, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -40,6 +43,15 @@ pub(crate) struct CompareArgs {
     /// Each scenario once, for a moment: checks the numbers, and no figure means anything
     #[arg(long, conflicts_with_all = ["seconds", "runs"])]
     smoke: bool,
+    /// Milliseconds that whatever is sent to or from Redis and PostgreSQL arrives later
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    latency: u64,
+    /// Rows of the journal in which numbers are looked up
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    rows: u64,
+    /// Write plots into this folder and tables into the page of its name, `DIR.md`
+    #[arg(long, value_name = "DIR", conflicts_with = "smoke")]
+    write: Option<PathBuf>,
     /// Another executable as the service
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -61,6 +73,9 @@ impl CompareArgs {
             runs: if self.smoke { 1 } else { self.runs.into() },
             warm_up: measured / 4,
             measured,
+            is_smoke: self.smoke,
+            latency: Duration::from_millis(self.latency),
+            rows: if self.smoke { SMOKE_ROWS } else { self.rows },
         }
     }
 
@@ -92,6 +107,7 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
     }
     let bench = args.bench();
+    let machine = machine::describe(&bench.program);
     let bar = ProgressBar::new(scenarios.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} [{elapsed}] {msg}");
     bar.set_style(style.expect("a template that can be read"));
@@ -100,23 +116,32 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
     for scenario in scenarios {
         bar.set_message(format!("{}: {}", scenario.name, scenario.about));
         let mut section = Section { name: scenario.name, ..Section::default() };
+        let begun = Instant::now();
         (scenario.run)(&bench, &mut section);
+        let seconds = begun.elapsed().as_secs_f64();
+        bar.suspend(|| say(&format!("{} took {seconds:.1} s", scenario.name)));
         sections.push(section);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    conclude(&sections)
+    conclude(args, &machine, &sections)
 }
 
-fn conclude(sections: &[Section]) -> ExitCode {
+fn conclude(args: &CompareArgs, machine: &str, sections: &[Section]) -> ExitCode {
     let mut out = io::stdout();
-    let _ = write!(out, "{}", table(sections.iter().flat_map(|section| &section.rows)));
+    let _ = write!(out, "{machine}\n{}", table(sections.iter().flat_map(|section| &section.rows)));
     let mut is_sound = true;
     for section in sections {
         for breach in &section.breaches {
             is_sound = false;
             let _ = writeln!(out, "BREACH: {}: {breach}", section.name);
         }
+    }
+    if let Some(folder) = args.write.as_ref().filter(|_| is_sound)
+        && let Err(complaint) = page::write(folder, machine, sections)
+    {
+        say(&complaint);
+        return ExitCode::FAILURE;
     }
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -34,11 +34,15 @@ pub(crate) trait Work {
     /// Writes the next request in the place of the last one; which counter it is for.
     fn next(&mut self, request: &mut Vec<u8>) -> usize;
 
-    /// Reads the answer of a request that went well; how many numbers it gives.
+    /// Reads the answer of a request that went well; how many numbers it gives, none where a part
+    /// of it was refused for now.
     ///
     /// # Errors
     /// What is wrong with it, for a person.
-    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String>;
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String>;
+
+    /// Numbers received so far.
+    fn received(&self) -> u64;
 
     /// What is wrong with all the numbers together: those that came twice, and holes between them.
     fn findings(&self) -> Vec<String>;
@@ -213,23 +217,24 @@ async fn insist(
     let begun = Instant::now();
     loop {
         let failure = match connection.exchange(request).await {
-            Ok(answer) => match answer.status {
-                200 | 201 => {
-                    let course = course.borrow();
-                    return course.work.borrow_mut().answered(counter, answer);
-                }
-                503 | 429 => {
-                    let mut course = course.borrow_mut();
-                    if (course.from..course.upto).contains(&Instant::now()) {
-                        *course.measured.refusals.entry(answer.status).or_default() += 1;
+            Ok(answer) => {
+                let course = &mut *course.borrow_mut();
+                let numbers = match answer.status {
+                    200 | 201 => course.work.borrow_mut().answered(counter, answer)?,
+                    503 | 429 => None,
+                    status => {
+                        let body = String::from_utf8_lossy(answer.body);
+                        return Err(format!("status {status}: {body}"));
                     }
-                    format!("refused with {}", answer.status)
+                };
+                if let Some(numbers) = numbers {
+                    return Ok(numbers);
                 }
-                status => {
-                    let body = String::from_utf8_lossy(answer.body);
-                    return Err(format!("status {status}: {body}"));
+                if (course.from..course.upto).contains(&Instant::now()) {
+                    *course.measured.refusals.entry(answer.status).or_default() += 1;
                 }
-            },
+                format!("refused with {}", answer.status)
+            }
             // The server closes idle connections; whatever became of the request, it is repeated.
             Err(error) => error.to_string(),
         };

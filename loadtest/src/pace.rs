@@ -36,6 +36,11 @@ pub(crate) struct Phase {
 }
 
 impl Pace {
+    /// So many requests, all due at once.
+    pub(crate) fn once(requests: usize) -> Self {
+        Self::open(1e6, Duration::from_micros(requests as u64))
+    }
+
     /// One rate all along.
     pub(crate) fn open(rate: f64, length: Duration) -> Self {
         Pace::Open(vec![Phase { length, rate }])
@@ -111,5 +116,13 @@ mod tests {
         let phases = [Phase { length: second, rate: 4.0 }, Phase { length: second, rate: 2.0 }];
         let starts: Vec<u128> = starts(&phases).map(|start| start.as_millis()).collect();
         assert_eq!(starts, [0, 250, 500, 750, 1_000, 1_500]);
+    }
+
+    #[test]
+    fn what_is_due_at_once_is_counted() {
+        for requests in [1, 8, 1_000, 123_457] {
+            let Pace::Open(phases) = Pace::once(requests) else { unreachable!("an open pace") };
+            assert_eq!(starts(&phases).count(), requests);
+        }
     }
 }

@@ -14,15 +14,19 @@ use harness::service::Deployment;
 use serde_json::json;
 
 use crate::program;
+use crate::stage::filling;
 
 /// The schema that holds the ledger.
 const SCHEMA: &str = "recovery";
 
+/// What its keys in Redis begin with, by default.
+const PREFIX: &str = "nbr";
+
+/// The key of the first counter.
+const KEY: &str = "type=LINES;LINE=0000000";
+
 /// Counters that are taken from as callers do; the others are written into both stores as if.
 const TOUCHED: u64 = 10;
-
-/// Counters written to Redis in one call.
-const FILL_MAX: u64 = 100_000;
 
 /// Longest time until there is a number again.
 const RESUME_LIMIT: Duration = Duration::from_secs(30);
@@ -81,10 +85,10 @@ async fn measure(counters: u64, rounds: u32) -> Measured {
     for line in 0..TOUCHED {
         take(&client, &service.url, &format!("first-{line}"), line).await;
     }
-    let written = write_counters(&postgres, counters - TOUCHED);
+    let written = filling::write(&postgres, SCHEMA, KEY, TOUCHED..counters);
     let mut times = Vec::new();
     for round in 0..rounds {
-        fill(&postgres, &redis, &written);
+        filling::fill(&postgres, SCHEMA, &redis, PREFIX, &written);
         // What a server does to free its memory is no matter of ours.
         assert_eq!(redis.cli(&["flushall", "async"]), "OK");
         let flushed = Instant::now();
@@ -118,47 +122,4 @@ async fn take(client: &reqwest::Client, url: &str, document: &str, line: u64) {
         }
         assert!(Instant::now() < deadline, "no number for {document}: {status} {answer}");
     }
-}
-
-/// Counters that stand in the ledger as seeded and not used yet; their ids follow one another.
-struct Written {
-    count: u64,
-    first_id: u64,
-}
-
-fn write_counters(postgres: &Postgres, count: u64) -> Written {
-    let first_id = postgres.sql(&format!("select max(counter_id) + 1 from {SCHEMA}.counter"));
-    let (from, upto) = (TOUCHED, TOUCHED + count);
-    postgres.sql(&format!(
-        "insert into {SCHEMA}.counter (series_id, serial, key, partition_id, epoch, origin, \
-         start_value, taken, ceiling, step, seeded_by, seeded_at_us) \
-         select series_id, serial, \
-         replace(key, '0000000', lpad(line::text, 7, '0')), partition_id, epoch, origin, origin, \
-         origin, origin + 10 * step, step, seeded_by, seeded_at_us \
-         from {SCHEMA}.counter, generate_series({from}, {upto} - 1) line \
-         where key like '%LINE=0000000' order by line"
-    ));
-    postgres.sql(&format!("analyze {SCHEMA}.counter"));
-    Written { count, first_id: first_id.parse().expect("an id") }
-}
-
-/// Writes the counters into Redis, as seeding leaves them in the epoch that is open now.
-fn fill(postgres: &Postgres, redis: &Redis, written: &Written) {
-    let epoch = postgres.sql(&format!("select max(epoch) from {SCHEMA}.partition"));
-    let keys = redis.cli(&["--scan", "--pattern", "nbr:*:c:*LINE=*"]);
-    let key = keys.lines().next().expect("a counter that was taken from");
-    let stem = &key[..key.len() - 7];
-    let script = "for i = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do redis.call('hset', \
-                  KEYS[1] .. string.format('%07d', i), 'epoch', ARGV[3], 'value', '0', 'check', \
-                  '0', 'ceiling', '10', 'id', string.format('%d', ARGV[4] + i)) end";
-    let (end, offset) = (TOUCHED + written.count, written.first_id - TOUCHED);
-    let mut from = TOUCHED;
-    while from < end {
-        let upto = (from + FILL_MAX).min(end);
-        let [from_text, upto_text, offset] = [from, upto, offset].map(|value| value.to_string());
-        redis.cli(&["eval", script, "1", stem, &from_text, &upto_text, &epoch, &offset]);
-        from = upto;
-    }
-    let held: u64 = redis.cli(&["dbsize"]).parse().expect("a number of keys");
-    assert!(held > written.count, "Redis holds {held} keys");
 }

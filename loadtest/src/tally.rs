@@ -16,6 +16,7 @@ const WORD: u64 = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counters: Vec<Counter>,
+    numbers: u64,
     duplicates: Vec<String>,
     duplicate_count: u64,
 }
@@ -37,6 +38,7 @@ impl Tally {
 
     /// Notes a range that was handed out.
     pub(crate) fn take(&mut self, counter: usize, first: u64, last: u64) {
+        self.numbers += last - first + 1;
         for value in first..=last {
             if !self.counters[counter].take(value) {
                 self.duplicate_count += 1;
@@ -45,6 +47,11 @@ impl Tally {
                 }
             }
         }
+    }
+
+    /// Numbers received so far.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     /// What is wrong: numbers that came twice, and holes below the last one of a counter.

@@ -1,19 +1,29 @@
 //! What the service is compared with: other ways to give the same answer to the same request, each
 //! done as well as we can, on the same stores, in a process of its own.
+//!
+//! Each is one function that takes a value; what is around it is the same for all.
 
+mod counting;
 mod echo;
+mod locked;
+mod row_lock;
+mod stores;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Json, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::post;
 use axum::serve::ListenerExt as _;
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 use tokio::net::TcpListener;
+
+use stores::{Stores, TakeError};
 
 /// The route that all of them have, as the service does.
 const ROUTE: &str = "/api/v1/documents/{document_id}/generate-number";
@@ -23,20 +33,48 @@ const ROUTE: &str = "/api/v1/documents/{document_id}/generate-number";
 pub(crate) enum Baseline {
     /// Answers what the service would, and takes nothing: what HTTP alone costs.
     Echo,
+    /// A lock in Redis, a read, an optimistic update with an audit row.
+    Locked,
+    /// One transaction per number: the counter's row, and a row of the journal.
+    RowLock,
+    /// INCR in Redis, then a row of the journal, then the answer.
+    IncrInsert,
+    /// INCR in Redis and no record at all.
+    Incr,
 }
 
 impl Baseline {
-    /// Its name on command lines.
+    /// Its name on command lines, and of its schema.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Baseline::Echo => "echo",
+            Baseline::Locked => "locked",
+            Baseline::RowLock => "row-lock",
+            Baseline::IncrInsert => "incr-insert",
+            Baseline::Incr => "incr",
         }
     }
 
-    /// The schema that holds its tables.
-    pub(crate) fn schema(self) -> &'static str {
+    /// Connections to PostgreSQL: as many as it is fastest with.
+    fn pool(self) -> u32 {
         match self {
-            Baseline::Echo => "echo",
+            Baseline::Echo | Baseline::Incr => 1,
+            // Only the holder of the lock is there; more are for other counters.
+            Baseline::Locked => 16,
+            // All but one wait for the row, and each that waits makes the queue dearer.
+            Baseline::RowLock => 8,
+            // They commit together.
+            Baseline::IncrInsert => 48,
+        }
+    }
+
+    async fn take(self, stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
+        match self {
+            Baseline::Echo => Ok(1),
+            Baseline::Locked => locked::take(stores, wanted).await,
+            Baseline::RowLock => row_lock::take(stores, wanted).await,
+            Baseline::IncrInsert => counting::take_and_insert(stores, wanted).await,
+            Baseline::Incr => counting::take(stores, wanted).await,
         }
     }
 }
@@ -57,12 +95,42 @@ pub(crate) struct BaselineArgs {
     database_url: String,
 }
 
+/// What a request names, as far as a baseline needs it.
+#[derive(Debug, Deserialize)]
+struct Order {
+    #[serde(rename = "type")]
+    type_code: String,
+    context: Context,
+}
+
+#[derive(Debug, Deserialize)]
+struct Context {
+    #[serde(rename = "LINE")]
+    line: String,
+}
+
+/// What a value is wanted for.
+#[derive(Debug)]
+struct Wanted<'a> {
+    /// The counter, as Redis and tables name it.
+    counter: &'a str,
+    /// What its numbers begin with.
+    prefix: &'a str,
+    document_id: &'a str,
+    type_code: &'a str,
+}
+
 /// Serves until it is killed.
 pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
     runtime.block_on(async {
         let router = match args.baseline {
-            Baseline::Echo => echo::router(),
+            Baseline::Echo => Router::new().route(ROUTE, post(echo::echo)),
+            baseline => {
+                let stores =
+                    Stores::connect(&args.redis_url, &args.database_url, baseline.pool()).await;
+                Router::new().route(ROUTE, post(generate_number)).with_state((baseline, stores))
+            }
         };
         let listener = TcpListener::bind(args.listen).await.expect("a port that is free");
         let listener = listener.tap_io(|stream| {
@@ -71,6 +139,31 @@ pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
         axum::serve(listener, router).await.expect("a server");
     });
     ExitCode::SUCCESS
+}
+
+async fn generate_number(
+    State((baseline, stores)): State<(Baseline, Stores)>,
+    Path(document_id): Path<String>,
+    order: Result<Json<Order>, JsonRejection>,
+) -> Response {
+    let Json(order) = match order {
+        Ok(order) => order,
+        Err(rejection) => return rejection.into_response(),
+    };
+    let Order { type_code, context: Context { line } } = order;
+    let series = type_code.trim_start_matches("LOAD");
+    let prefix = format!("L{series}-{line}-");
+    let counter = format!("{type_code}:{line}");
+    let wanted = Wanted {
+        counter: &counter,
+        prefix: &prefix,
+        document_id: &document_id,
+        type_code: &type_code,
+    };
+    match baseline.take(&stores, &wanted).await {
+        Ok(value) => answer(&document_id, &number(&prefix, value), value),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response(),
+    }
 }
 
 /// The answer of the service for a number, field by field of about the same length.
@@ -88,7 +181,7 @@ fn answer(document_id: &str, number: &str, value: u64) -> Response {
     (StatusCode::CREATED, [(header::CONTENT_TYPE, json)], body).into_response()
 }
 
-/// The text of a value of the one counter that baselines have.
-fn number(value: u64) -> String {
-    format!("L0-0000000-{value:012}")
+/// The text of a value.
+fn number(prefix: &str, value: u64) -> String {
+    format!("{prefix}{value:012}")
 }

@@ -57,11 +57,15 @@ impl Work for Next {
         0
     }
 
-    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String> {
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
         let text = std::str::from_utf8(answer.body).map_err(|error| error.to_string())?;
         let value = text.parse().map_err(|_| text.to_owned())?;
         self.0.take(counter, value, value);
-        Ok(1)
+        Ok(Some(1))
+    }
+
+    fn received(&self) -> u64 {
+        self.0.numbers()
     }
 
     fn findings(&self) -> Vec<String> {

@@ -1,8 +1,11 @@
 //! What was measured, against what was to be reached.
 
+pub(crate) mod machine;
+pub(crate) mod page;
+mod svg;
 mod table;
 
-pub(crate) use table::table;
+pub(crate) use table::{figure, table};
 
 use crate::load::Measured;
 
@@ -72,6 +75,22 @@ impl Row {
     }
 }
 
+/// A plot of some lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    /// Its file's name, without the ending.
+    pub(crate) file: &'static str,
+    /// What it shows.
+    pub(crate) title: &'static str,
+    /// What its axes show.
+    pub(crate) x: &'static str,
+    pub(crate) y: &'static str,
+    /// Whether the distance between x is their quotient.
+    pub(crate) is_x_log: bool,
+    /// Lines by name.
+    pub(crate) lines: Vec<(String, Vec<(f64, f64)>)>,
+}
+
 /// A part of the report: one scenario.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
@@ -79,6 +98,8 @@ pub(crate) struct Section {
     pub(crate) name: &'static str,
     /// Its figures.
     pub(crate) rows: Vec<Row>,
+    /// Its plots.
+    pub(crate) plots: Vec<Plot>,
     /// Promises that were broken while it ran.
     pub(crate) breaches: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use super::Bench;
 use super::contest::Contestant;
 use crate::report::{Reach, Section};
-use crate::stage::{Path, Stage};
+use crate::stage::Path;
 use crate::work::{Counters, Documents, Ranges};
 
 /// Documents of a list.
@@ -16,21 +16,17 @@ const LIST_COUNTERS: usize = 10;
 const RANGE: u64 = 1_000;
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = Stage::start(&bench.program);
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let stage = bench.stage();
+    let services = [(); 2].map(|()| stage.service(Path::Redis, "fast", &[]));
     let lists = Documents::new(LIST_COUNTERS, LIST);
-    let mut contestants =
-        [Contestant::new(vec![service.address], stage.processes(&service), lists)];
-    bench.contest(section, &mut contestants);
-    section.rows.push(contestants[0].row("lists of 100 documents"));
-    drop((service, stage));
-
-    let stage = Stage::start(&bench.program);
-    let service = stage.service(Path::Redis, "fast", &[]);
     let ranges = Ranges::new(Counters::in_turn(1), RANGE);
-    let mut contestants =
-        [Contestant::new(vec![service.address], stage.processes(&service), ranges)];
+    let mut contestants = [
+        Contestant::service(&stage, &services[0], lists),
+        Contestant::service(&stage, &services[1], ranges),
+    ];
     bench.contest(section, &mut contestants);
-    let row = contestants[0].row("ranges of 1,000");
+    let [lists, ranges] = contestants;
+    section.rows.push(lists.row("lists of 100 documents"));
+    let row = ranges.row("ranges of 1,000");
     section.rows.push(row.reach(Reach::AtLeast(5_000_000.0)));
 }

@@ -11,16 +11,17 @@ use super::Bench;
 use crate::figures::median;
 use crate::load::{Load, Measured, Shared, Work};
 use crate::pace::Pace;
+use crate::report::figure;
 use crate::report::{Row, Section};
-use crate::stage::Usage;
-
-/// Processes by name.
-pub(super) type Processes = Vec<(&'static str, u32)>;
+use crate::stage::{Measuring, Served, Stage, Usage};
 
 /// One of them.
-pub(super) struct Contestant {
+pub(super) struct Contestant<'a> {
     addresses: Vec<SocketAddr>,
-    processes: Processes,
+    /// Processes whose time is told, by name.
+    processes: Vec<(&'static str, u32)>,
+    /// Where its numbers must be found at the end.
+    journal: Option<(&'a Stage, &'a Served)>,
     work: Shared,
     runs: Vec<Run>,
 }
@@ -32,15 +33,39 @@ struct Run {
     cost: BTreeMap<&'static str, f64>,
 }
 
-impl Contestant {
-    /// Servers that are asked for some work, and the processes whose time is told.
-    pub(super) fn new(
-        addresses: Vec<SocketAddr>,
-        mut processes: Processes,
+impl<'a> Contestant<'a> {
+    /// A service on a stage, asked for some work.
+    pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
+        let processes = [&[("service", served.id())], &stage.stores()[..]].concat();
+        let journal = served.schema.is_some().then_some((stage, served));
+        Contestant { journal, ..Self::new(served.address, processes, work) }
+    }
+
+    /// A baseline on a stage, asked for some work.
+    pub(super) fn baseline(
+        stage: &Stage,
+        measuring: &Measuring,
+        work: impl Work + 'static,
+    ) -> Self {
+        let processes = [&[("service", measuring.id())], &stage.stores()[..]].concat();
+        Self::new(measuring.address, processes, work)
+    }
+
+    fn new(
+        address: SocketAddr,
+        mut processes: Vec<(&'static str, u32)>,
         work: impl Work + 'static,
     ) -> Self {
         processes.push(("generator", std::process::id()));
-        Contestant { addresses, processes, work: Rc::new(RefCell::new(work)), runs: Vec::new() }
+        let work = Rc::new(RefCell::new(work));
+        Contestant { addresses: vec![address], processes, journal: None, work, runs: Vec::new() }
+    }
+
+    /// With a second process of the service that shares the load.
+    pub(super) fn and(mut self, served: &Served) -> Self {
+        self.addresses.push(served.address);
+        self.processes.push(("second service", served.id()));
+        self
     }
 
     /// Numbers per second, at the median.
@@ -49,7 +74,7 @@ impl Contestant {
     }
 
     /// Its rate divided by another's of the same round, at the median.
-    pub(super) fn ratio_to(&self, other: &Contestant) -> f64 {
+    pub(super) fn ratio_to(&self, other: &Contestant<'_>) -> f64 {
         let rounds = self.runs.iter().zip(&other.runs);
         median(rounds.map(|(run, other)| run.measured.rate() / other.measured.rate()))
     }
@@ -59,6 +84,21 @@ impl Contestant {
         median(self.runs.iter().map(|run| run.measured.latencies.percentile_ms(percent)))
     }
 
+    /// The same of two percentiles: this one's divided by another's.
+    pub(super) fn percentile_ratio_to(&self, other: &Contestant<'_>, percent: f64) -> f64 {
+        let of = |run: &Run| run.measured.latencies.percentile_ms(percent);
+        let rounds = self.runs.iter().zip(&other.runs);
+        median(rounds.map(|(run, other)| of(run) / of(other)))
+    }
+
+    /// Microseconds of the processor per number, of all processes of the service and its stores.
+    pub(super) fn cost(&self) -> f64 {
+        let of_servers = |run: &Run| -> f64 {
+            run.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
+        };
+        median(self.runs.iter().map(of_servers))
+    }
+
     /// What else a reader should know: what a number costs, and refusals.
     pub(super) fn note(&self) -> String {
         let names: BTreeSet<&str> =
@@ -66,7 +106,7 @@ impl Contestant {
         let cost =
             |name: &&str| median(self.runs.iter().filter_map(|run| run.cost.get(name).copied()));
         let costs: Vec<String> =
-            names.iter().map(|name| format!("{name} {:.1}", cost(name))).collect();
+            names.iter().map(|name| format!("{name} {}", figure(cost(name)))).collect();
         let refused: u64 = self.runs.iter().map(|run| run.measured.refused()).sum();
         let refused = if refused > 0 { format!("; {refused} refusals") } else { String::new() };
         format!("CPU µs: {}{refused}", costs.join(", "))
@@ -87,7 +127,7 @@ impl Contestant {
 
 impl Bench {
     /// Measures all of them in turn, as fast as their answers come.
-    pub(super) fn contest(&self, section: &mut Section, contestants: &mut [Contestant]) {
+    pub(super) fn contest(&self, section: &mut Section, contestants: &mut [Contestant<'_>]) {
         self.contest_at(&Pace::Closed, section, contestants);
     }
 
@@ -96,7 +136,7 @@ impl Bench {
         &self,
         pace: &Pace,
         section: &mut Section,
-        contestants: &mut [Contestant],
+        contestants: &mut [Contestant<'_>],
     ) {
         for _ in 0..self.runs {
             for contestant in &mut *contestants {
@@ -107,13 +147,17 @@ impl Bench {
             }
         }
         for contestant in contestants {
-            section.breaches.extend(contestant.work.borrow().findings());
+            let work = contestant.work.borrow();
+            section.breaches.extend(work.findings());
+            if let Some((stage, served)) = contestant.journal {
+                section.breaches.extend(served.await_journal(stage, work.received()).err());
+            }
         }
     }
 }
 
 /// Carries a load out, and counts what the processes spend meanwhile.
-fn carry_out(load: &Load, contestant: &Contestant) -> Run {
+fn carry_out(load: &Load, contestant: &Contestant<'_>) -> Run {
     let watch = async {
         sleep(load.warm_up).await;
         let before = Usage::now(&contestant.processes);

@@ -5,24 +5,21 @@ use super::Bench;
 use super::contest::Contestant;
 use crate::baselines::Baseline;
 use crate::report::{Reach, Section};
-use crate::stage::{Path, Stage};
+use crate::stage::Path;
 use crate::work::{Counters, Single};
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = Stage::start(&bench.program);
+    let stage = bench.stage();
     let echo = stage.baseline(Baseline::Echo);
     let service = stage.service(Path::Redis, "fast", &[]);
     let bare = Single::unchecked(Counters::in_turn(1));
     let work = Single::new(Counters::in_turn(1), false);
-    let mut contestants = [
-        Contestant::new(vec![echo.address], vec![("server", echo.id())], bare),
-        Contestant::new(vec![service.address], stage.processes(&service), work),
-    ];
+    let mut contestants =
+        [Contestant::baseline(&stage, &echo, bare), Contestant::service(&stage, &service, work)];
     bench.contest(section, &mut contestants);
     let [bare, ours] = contestants;
     section.rows.push(bare.row("bare echo"));
-    let ratio = ours.ratio_to(&bare);
-    let row = ours.row("one hot counter").per(ratio, "echo");
+    let row = ours.row("one hot counter").per(ours.ratio_to(&bare), "echo");
     section.rows.push(row.reach(Reach::AtLeast(0.5)));
     section.rows.extend(ours.latencies("one hot counter"));
 }

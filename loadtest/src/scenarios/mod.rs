@@ -4,8 +4,15 @@ mod batches;
 mod calm;
 mod contest;
 mod counters;
+mod curve;
 mod database;
+mod history;
 mod hot;
+mod ladder;
+mod pressure;
+mod records;
+mod rivals;
+mod variants;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,6 +22,7 @@ use harness::service::Program;
 use crate::load::Load;
 use crate::pace::Pace;
 use crate::report::Section;
+use crate::stage::Stage;
 
 /// A scenario.
 pub(crate) struct Scenario {
@@ -27,13 +35,23 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 5] = [
+pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "hot", about: "one hot counter, beside a bare echo", run: hot::run },
+    Scenario { name: "rivals", about: "the same taken in other ways", run: rivals::run },
     Scenario { name: "counters", about: "one counter beside 1,000", run: counters::run },
+    Scenario { name: "ladder", about: "10 to 1,000,000 counters", run: ladder::run },
+    Scenario { name: "variants", about: "keys, durable, two processes", run: variants::run },
     Scenario { name: "calm", about: "100 requests per second", run: calm::run },
+    Scenario { name: "curve", about: "full rate, and latency below it", run: curve::run },
     Scenario { name: "batches", about: "lists of documents, and ranges", run: batches::run },
     Scenario { name: "database", about: "PostgreSQL or SQLite alone", run: database::run },
+    Scenario { name: "pressure", about: "a ledger that stops", run: pressure::run },
+    Scenario { name: "records", about: "memory of idempotency records", run: records::run },
+    Scenario { name: "history", about: "a long journal", run: history::run },
 ];
+
+/// Sizes of a smoke test: counters, records.
+const SMOKE_SIZE: usize = 200;
 
 /// How the scenarios measure.
 #[derive(Clone, Debug)]
@@ -48,9 +66,25 @@ pub(crate) struct Bench {
     pub(crate) warm_up: Duration,
     /// Time of each of them.
     pub(crate) measured: Duration,
+    /// Whether only the numbers are checked: everything is small.
+    pub(crate) is_smoke: bool,
+    /// How much later everything arrives that is sent to or from a store.
+    pub(crate) latency: Duration,
+    /// Rows of a long journal.
+    pub(crate) rows: u64,
 }
 
 impl Bench {
+    /// Stores to measure on.
+    fn stage(&self) -> Stage {
+        Stage::start(&self.program, self.latency)
+    }
+
+    /// So many of something, or few where only the numbers are checked.
+    fn sized(&self, count: usize) -> usize {
+        if self.is_smoke { count.min(SMOKE_SIZE) } else { count }
+    }
+
     /// A load at a pace, for the usual time.
     fn load(&self, pace: Pace, addresses: Vec<SocketAddr>) -> Load {
         let Bench { connections, warm_up, measured, .. } = *self;

@@ -4,20 +4,26 @@
 //! Each scenario has servers of its own, so that none finds the tables and the dirty pages of the
 //! one before. Everything ends with the stage.
 
+pub(crate) mod filling;
 mod process;
+mod served;
 
+use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use harness::process::{Process, free_port};
+use harness::proxy::Proxy;
 use harness::redis::Redis;
-use harness::service::{Deployment, Program, Service};
+use harness::service::{Deployment, Program};
 
 use crate::baselines::Baseline;
 use crate::work::{LINE_DIGITS, SERIES_MAX};
-pub(crate) use process::Usage;
+pub(crate) use process::{Usage, resident_mb, resident_peak_mb};
+pub(crate) use served::{Served, metric};
 
 /// Options of Redis: what the service asks for.
 const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"];
@@ -25,15 +31,16 @@ const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "
 /// Longest wait for a baseline to listen.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// Settings of the service that stand in a list: `name=value`.
-pub(crate) type Settings<'a> = &'a [&'a str];
-
 /// The servers of one scenario.
 pub(crate) struct Stage {
     program: Program,
     pub(crate) postgres: Postgres,
     pub(crate) redis: Redis,
+    /// Before Redis and PostgreSQL, where a network is wanted between them and the others.
+    links: Option<[Proxy; 2]>,
     folder: tempfile::TempDir,
+    /// Ledgers so far: each has a schema and a prefix of its own.
+    ledgers: Cell<usize>,
 }
 
 /// Where a service keeps its numbers.
@@ -47,14 +54,6 @@ pub(crate) enum Path {
     Sqlite,
 }
 
-/// A service under load.
-pub(crate) struct Served {
-    _deployment: Deployment,
-    service: Service,
-    /// Where it listens.
-    pub(crate) address: SocketAddr,
-}
-
 /// A baseline under load.
 pub(crate) struct Measuring {
     process: Process,
@@ -63,50 +62,64 @@ pub(crate) struct Measuring {
 }
 
 impl Stage {
-    /// Starts the stores.
-    pub(crate) fn start(program: &Program) -> Self {
-        let folder = tempfile::tempdir().expect("temporary folder");
+    /// Starts the stores; whatever is sent to or from them arrives so much later.
+    pub(crate) fn start(program: &Program, latency: Duration) -> Self {
         let redis = Redis::start_with(&REDIS_OPTIONS);
-        let program = program.clone();
-        Stage { program, postgres: Postgres::start_for_load(), redis, folder }
+        let postgres = Postgres::start_for_load();
+        let links = (!latency.is_zero()).then(|| {
+            let links = [Proxy::start(redis.port()), Proxy::start(postgres.port())];
+            links.iter().for_each(|link| link.delay(latency));
+            links
+        });
+        Stage {
+            program: program.clone(),
+            postgres,
+            redis,
+            links,
+            folder: tempfile::tempdir().expect("temporary folder"),
+            ledgers: Cell::new(0),
+        }
     }
 
-    /// A service with a ledger of its own, its series applied, ready to be asked.
-    pub(crate) fn service(&self, path: Path, policy: &str, settings: Settings<'_>) -> Served {
-        let deployment = self.deployment(path, policy, settings);
-        let service = deployment.serve();
-        let address = service.url.trim_start_matches("http://").parse().expect("an address");
-        Served { _deployment: deployment, service, address }
+    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its settings
+    /// are `name=value`.
+    pub(crate) fn service(&self, path: Path, policy: &str, settings: &[&str]) -> Served {
+        let ledger = self.ledgers.replace(self.ledgers.get() + 1);
+        let schema = format!("ledger_{ledger}");
+        self.service_at(path, policy, settings, &self.database_url(&schema), schema)
     }
 
-    /// A service's ledger and settings, with the series of loads in it.
-    fn deployment(&self, path: Path, policy: &str, settings: Settings<'_>) -> Deployment {
+    /// The same, its ledger behind another address.
+    pub(crate) fn service_at(
+        &self,
+        path: Path,
+        policy: &str,
+        settings: &[&str],
+        database_url: &str,
+        schema: String,
+    ) -> Served {
         let mut program = self.program.clone();
-        let flags = settings.iter().flat_map(|setting| ["--setting", setting]);
+        let prefix = format!("redis.prefix={schema}");
+        let settings = settings.iter().copied().chain([prefix.as_str()]);
+        let flags = settings.flat_map(|setting| ["--setting", setting]);
         program.arguments.extend(flags.map(str::to_owned));
-        let redis_url = (path == Path::Redis).then(|| self.redis.url());
+        let redis_url = (path == Path::Redis).then(|| self.redis_url());
         let mut deployment = match path {
             Path::Sqlite => Deployment::sqlite(program, None),
-            _ => Deployment::new(program, &self.postgres.url("ledger"), redis_url.as_deref()),
+            _ => Deployment::new(program, database_url, redis_url.as_deref()),
         };
         // Every request is logged, as it is by default; the disk belongs to the stores.
         deployment.log = Some(PathBuf::from("/dev/null"));
         let file = deployment.path("series.toml");
         std::fs::write(&file, series(policy)).expect("series file");
         deployment.apply(&[file]);
-        deployment
-    }
-
-    /// A service and the stores, whose time is told by these names.
-    pub(crate) fn processes(&self, service: &Served) -> Vec<(&'static str, u32)> {
-        let stores = [("Redis", self.redis.id()), ("PostgreSQL", self.postgres.id())];
-        [("server", service.service.id())].into_iter().chain(stores).collect()
+        let schema = (path != Path::Sqlite).then_some(schema);
+        Served::start(Rc::new(deployment), schema)
     }
 
     /// Starts a baseline on the same stores.
     pub(crate) fn baseline(&self, baseline: Baseline) -> Measuring {
-        let port = free_port();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let program = std::env::current_exe().expect("the path of this executable");
         let arguments = [
             "baseline",
@@ -114,9 +127,9 @@ impl Stage {
             "--listen",
             &address.to_string(),
             "--redis-url",
-            &self.redis.url(),
+            &self.redis_url(),
             "--database-url",
-            &self.postgres.url(baseline.schema()),
+            &self.database_url(&baseline.name().replace('-', "_")),
         ];
         let log = self.folder.path().join(baseline.name());
         let process = Process::start(&program, &arguments.map(str::to_owned), &log);
@@ -127,6 +140,21 @@ impl Stage {
             std::thread::park_timeout(Duration::from_millis(10));
         }
         Measuring { process, address }
+    }
+
+    /// The processes of the stores, by name.
+    pub(crate) fn stores(&self) -> Vec<(&'static str, u32)> {
+        vec![("Redis", self.redis.id()), ("PostgreSQL", self.postgres.id())]
+    }
+
+    fn redis_url(&self) -> String {
+        self.links.as_ref().map_or_else(|| self.redis.url(), |links| links[0].redis_url())
+    }
+
+    fn database_url(&self, schema: &str) -> String {
+        let port =
+            self.links.as_ref().map_or_else(|| self.postgres.port(), |links| links[1].port());
+        self.postgres.url_by(port, schema)
     }
 }
 

@@ -31,6 +31,23 @@ impl Usage {
     }
 }
 
+/// Memory of a process that is in use, in MiB.
+pub(crate) fn resident_mb(id: u32) -> Option<f64> {
+    status_mb(id, "VmRSS:")
+}
+
+/// The most that it has used so far, in MiB.
+pub(crate) fn resident_peak_mb(id: u32) -> Option<f64> {
+    status_mb(id, "VmHWM:")
+}
+
+fn status_mb(id: u32, field: &str) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    let kb: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kb / 1_024.0)
+}
+
 /// The fields of a process behind its name: state, parent and so on.
 fn stat(id: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;

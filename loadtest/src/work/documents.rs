@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{Counters, Naming, Place, note, post};
+use super::{Counters, Naming, note, post};
 use crate::client::Answer;
 use crate::load::Work;
 use crate::tally::Tally;
@@ -12,6 +12,9 @@ const PATH: &str = "/api/v1/document-numbering/batches";
 
 /// What stands before the text of each number.
 const NUMBER: &str = "\"document_number\":\"";
+
+/// What stands in an item that was refused for now.
+const REFUSED: &str = "\"status\":503";
 
 /// Requests for lists of documents. The counters of a list follow one another.
 pub(crate) struct Documents {
@@ -26,6 +29,13 @@ impl Documents {
     pub(crate) fn new(counters: usize, size: usize) -> Self {
         let tally = Tally::new(counters);
         Documents { counters: Counters::in_turn(counters), size, asked: 0, tally }
+    }
+
+    /// For counters the first few of which have given their first number before.
+    pub(crate) fn after_first(counters: usize, size: usize, given: usize) -> Self {
+        let mut documents = Self::new(counters, size);
+        (0..given).for_each(|counter| documents.tally.take(counter, 1, 1));
+        documents
     }
 }
 
@@ -53,21 +63,27 @@ impl Work for Documents {
         first.unwrap_or_default()
     }
 
-    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String> {
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
         let text = std::str::from_utf8(answer.body).map_err(|error| error.to_string())?;
-        let numbers = text.split(NUMBER).skip(1);
-        let mut count = 0;
-        for (index, rest) in numbers.enumerate() {
-            let place: Place = self.counters.place((counter + index) % self.counters.count());
-            let number = rest.split('"').next().unwrap_or_default();
-            note(number, place, &mut self.tally)?;
-            count += 1;
+        let count = text.matches(NUMBER).count();
+        if count < self.size && text.contains(REFUSED) {
+            // All of it is asked for again; those that have a number by now get the same.
+            return Ok(None);
         }
         if count != self.size {
             let shown: String = text.chars().take(500).collect();
             return Err(format!("{count} numbers for {} documents: {shown}", self.size));
         }
-        Ok(count as u64)
+        for (index, rest) in text.split(NUMBER).skip(1).enumerate() {
+            let place = self.counters.place((counter + index) % self.counters.count());
+            let number = rest.split('"').next().unwrap_or_default();
+            note(number, place, &mut self.tally)?;
+        }
+        Ok(Some(count as u64))
+    }
+
+    fn received(&self) -> u64 {
+        self.tally.numbers()
     }
 
     fn findings(&self) -> Vec<String> {
@@ -88,9 +104,10 @@ mod tests {
         assert!(text.contains(r#"{"document_id":"list-0-1","type":"LOAD1","context""#), "{text}");
         let answer = |body: &'static [u8]| Answer { status: 200, body };
         let both = br#"[{"document_number":"L0-0000000-1"},{"document_number":"L1-0000000-1"}]"#;
-        assert_eq!(work.answered(0, answer(both)), Ok(2));
+        assert_eq!(work.answered(0, answer(both)), Ok(Some(2)));
         let one = br#"[{"document_number":"L0-0000000-2"},{"status":503}]"#;
-        assert!(work.answered(0, answer(one)).is_err());
+        assert_eq!(work.answered(0, answer(one)), Ok(None));
+        assert!(work.answered(0, answer(br#"[{"document_number":"L0-0000000-2"}]"#)).is_err());
         let swapped = br#"[{"document_number":"L1-0000000-2"},{"document_number":"L0-0000000-3"}]"#;
         assert!(work.answered(0, answer(swapped)).is_err());
     }

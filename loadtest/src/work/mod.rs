@@ -1,10 +1,12 @@
 //! What loads ask for: requests built in place, and numbers read out of their answers.
 
 mod documents;
+mod look_ups;
 mod range;
 mod single;
 
 pub(crate) use documents::Documents;
+pub(crate) use look_ups::LookUps;
 pub(crate) use range::Ranges;
 pub(crate) use single::Single;
 

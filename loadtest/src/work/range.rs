@@ -47,7 +47,7 @@ impl Work for Ranges {
         place.counter
     }
 
-    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String> {
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
         let value = |name| -> Result<u64, String> {
             let text = text_of(&answer, name)?;
             text.parse().map_err(|_| format!("{name} is {text}"))
@@ -57,7 +57,11 @@ impl Work for Ranges {
             return Err(format!("{first} to {last} are not {} numbers", self.size));
         }
         self.tally.take(counter, first, last);
-        Ok(self.size)
+        Ok(Some(self.size))
+    }
+
+    fn received(&self) -> u64 {
+        self.tally.numbers()
     }
 
     fn findings(&self) -> Vec<String> {
@@ -73,10 +77,10 @@ mod tests {
     fn ranges_that_overlap_or_are_too_short_are_noted() {
         let mut work = Ranges::new(Counters::in_turn(1), 1_000);
         let answer = |body: &'static [u8]| Answer { status: 201, body };
-        assert_eq!(work.answered(0, answer(br#"{"first":"1","last":"1000"}"#)), Ok(1_000));
+        assert_eq!(work.answered(0, answer(br#"{"first":"1","last":"1000"}"#)), Ok(Some(1_000)));
         assert!(work.answered(0, answer(br#"{"first":"1001","last":"1999"}"#)).is_err());
         assert!(work.findings().is_empty());
-        assert_eq!(work.answered(0, answer(br#"{"first":"1000","last":"1999"}"#)), Ok(1_000));
+        assert_eq!(work.answered(0, answer(br#"{"first":"1000","last":"1999"}"#)), Ok(Some(1_000)));
         assert_eq!(work.findings().len(), 1);
     }
 }

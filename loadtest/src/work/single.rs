@@ -40,6 +40,14 @@ impl Single {
         Single { counters, template, key_at, naming_at, asked: 0, tally, is_checked: true }
     }
 
+    /// For counters the first few of which have given their first number before.
+    pub(crate) fn after_first(counters: Counters, given: usize) -> Self {
+        let mut single = Self::new(counters, false);
+        (0..given).for_each(|counter| single.tally.take(counter, 1, 1));
+        single.asked = given as u64;
+        single
+    }
+
     /// The same requests to a server that makes its numbers up: they are read and not checked.
     pub(crate) fn unchecked(counters: Counters) -> Self {
         Single { is_checked: false, ..Self::new(counters, false) }
@@ -64,13 +72,17 @@ impl Work for Single {
         place.counter
     }
 
-    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<u64, String> {
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
         let text = text_of(&answer, "document_number")?;
         if self.is_checked {
             let place = self.place(counter);
             note(text, place, &mut self.tally)?;
         }
-        Ok(1)
+        Ok(Some(1))
+    }
+
+    fn received(&self) -> u64 {
+        self.tally.numbers()
     }
 
     fn findings(&self) -> Vec<String> {
@@ -103,9 +115,9 @@ mod tests {
         let mut work = Single::new(Counters::in_turn(1), false);
         let body = br#"{"document_number":"L0-0000000-000000000001"}"#;
         let answer = Answer { status: 201, body };
-        assert_eq!(work.answered(0, answer), Ok(1));
+        assert_eq!(work.answered(0, answer), Ok(Some(1)));
         assert!(work.findings().is_empty());
-        assert_eq!(work.answered(0, answer), Ok(1));
+        assert_eq!(work.answered(0, answer), Ok(Some(1)));
         assert_eq!(work.findings().len(), 1);
     }
 }

@@ -1,0 +1,93 @@
+//! A lock in Redis around a read and an optimistic update: two locks, one number at a time.
+//!
+//! The lock is what its authors recommend: `SET NX PX` with a random token, and a script that deletes
+//! it only while it holds that token. Update and audit row are one statement, so that the lock is
+//! held for two round trips and one commit. Whoever finds it held waits a random time that grows.
+
+use std::time::{Duration, Instant};
+
+use super::Wanted;
+use super::stores::{Stores, TakeError};
+
+/// How long the lock lives if its holder dies, in milliseconds.
+const TTL_MS: u32 = 3_000;
+
+/// Longest wait for the lock and for luck.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// First and longest wait for the lock, in microseconds: a half to all of it, at random. On a lock
+/// that is held for some milliseconds, shorter ones cost more than they win.
+const WAIT_MIN_US: u64 = 1_000;
+const WAIT_MAX_US: u64 = 16_000;
+
+/// Deletes the lock if it is still ours.
+const RELEASE: &str =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
+    let deadline = Instant::now() + LIMIT;
+    let key = format!("lock:{}", wanted.counter);
+    let token = format!("{:032x}", fastrand::u128(..));
+    loop {
+        acquire(stores, &key, &token, deadline).await?;
+        let value = update(stores, wanted).await;
+        let release = vec![RELEASE.to_owned(), "1".to_owned(), key.clone(), token.clone()];
+        let _: u64 = stores.command("EVAL", release).await?;
+        if let Some(value) = value? {
+            return Ok(value);
+        }
+        if Instant::now() > deadline {
+            return Err(TakeError::Contended);
+        }
+    }
+}
+
+async fn acquire(
+    stores: &Stores,
+    key: &str,
+    token: &str,
+    deadline: Instant,
+) -> Result<(), TakeError> {
+    let ttl_ms = TTL_MS.to_string();
+    let mut wait_us = WAIT_MIN_US;
+    loop {
+        let set = [key, token, "NX", "PX", &ttl_ms].map(str::to_owned);
+        let answer: Option<String> = stores.command("SET", set.into()).await?;
+        if answer.is_some() {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(TakeError::Contended);
+        }
+        let wait = Duration::from_micros(fastrand::u64(wait_us / 2..=wait_us));
+        tokio::time::sleep(wait).await;
+        wait_us = (wait_us * 2).min(WAIT_MAX_US);
+    }
+}
+
+/// Reads value and version, and updates them if nobody else did; none where somebody did.
+async fn update(stores: &Stores, wanted: &Wanted<'_>) -> Result<Option<u64>, TakeError> {
+    let read = "select version from counter where name = $1";
+    let version: Option<i64> =
+        sqlx::query_scalar(read).bind(wanted.counter).fetch_optional(&stores.pool).await?;
+    let Some(version) = version else {
+        let first = "insert into counter (name, value) values ($1, 0) on conflict do nothing";
+        sqlx::query(first).bind(wanted.counter).execute(&stores.pool).await?;
+        return Ok(None);
+    };
+    let value: Option<i64> = sqlx::query_scalar(
+        "with taken as (update counter set value = value + 1, version = version + 1 \
+         where name = $1 and version = $5 returning value) \
+         insert into journal (counter, value, number, document_id, type_code, user_id, ip_address) \
+         select $1, value, $2 || lpad(value::text, 12, '0'), $3, $4, 'local', '127.0.0.1' \
+         from taken returning value",
+    )
+    .bind(wanted.counter)
+    .bind(wanted.prefix)
+    .bind(wanted.document_id)
+    .bind(wanted.type_code)
+    .bind(version)
+    .fetch_optional(&stores.pool)
+    .await?;
+    Ok(value.map(i64::cast_unsigned))
+}

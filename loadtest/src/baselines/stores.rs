@@ -1,0 +1,82 @@
+//! Redis and PostgreSQL of a baseline, and how its calls to them may fail.
+
+use fred::interfaces::ClientLike as _;
+use fred::prelude::{Client, Config};
+use fred::types::{Builder, ClusterHash, CustomCommand, FromValue};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+
+use super::{Wanted, number};
+
+/// The tables: what such a service keeps, and no more.
+const TABLES: &str = "
+    create table if not exists counter (
+        name text primary key, value bigint not null, version bigint not null default 0
+    );
+    create table if not exists journal (
+        counter text not null, value bigint not null, number text not null unique,
+        document_id text not null, type_code text not null, user_id text not null,
+        ip_address text not null, issued_at timestamptz not null default now(),
+        primary key (counter, value)
+    );
+    create index if not exists journal_document on journal (document_id)";
+
+/// Both stores. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Stores {
+    pub(super) redis: Client,
+    pub(super) pool: PgPool,
+}
+
+/// Why there is no number.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TakeError {
+    /// Redis did not answer.
+    #[error("Redis: {0}")]
+    Redis(#[from] fred::error::Error),
+    /// PostgreSQL did not answer.
+    #[error("PostgreSQL: {0}")]
+    Postgres(#[from] sqlx::Error),
+    /// Others held the lock, or were faster, for too long.
+    #[error("no number in time")]
+    Contended,
+}
+
+impl Stores {
+    /// Connects to both, and makes the tables.
+    pub(super) async fn connect(redis_url: &str, database_url: &str, pool: u32) -> Self {
+        let config = Config::from_url(redis_url).expect("a URL of Redis");
+        let redis = Builder::from_config(config).build().expect("a client");
+        redis.init().await.expect("Redis answers");
+        let options = PgPoolOptions::new().max_connections(pool).min_connections(pool);
+        let pool = options.connect(database_url).await.expect("PostgreSQL answers");
+        sqlx::raw_sql(TABLES).execute(&pool).await.expect("tables");
+        Stores { redis, pool }
+    }
+
+    /// One command on one key.
+    pub(super) async fn command<T: FromValue>(
+        &self,
+        command: &'static str,
+        arguments: Vec<String>,
+    ) -> Result<T, TakeError> {
+        let command = CustomCommand::new_static(command, ClusterHash::FirstKey, false);
+        Ok(self.redis.custom(command, arguments).await?)
+    }
+
+    /// Writes the row of a value that Redis has taken.
+    pub(super) async fn insert(&self, wanted: &Wanted<'_>, value: u64) -> Result<(), TakeError> {
+        sqlx::query(
+            "insert into journal (counter, value, number, document_id, type_code, user_id, \
+             ip_address) values ($1, $2, $3, $4, $5, 'local', '127.0.0.1')",
+        )
+        .bind(wanted.counter)
+        .bind(value.cast_signed())
+        .bind(number(wanted.prefix, value))
+        .bind(wanted.document_id)
+        .bind(wanted.type_code)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! The page that shows the figures: text by people, and between marks what was measured last.
+
+use std::path::Path;
+
+use super::{Section, svg, table};
+
+/// What stands before and behind the part of a page that is written anew.
+fn marks(name: &str) -> (String, String) {
+    (format!("<!-- measured: {name} -->"), format!("<!-- end: {name} -->"))
+}
+
+/// Writes plots into a folder, and tables into the page of its name beside it.
+///
+/// A section that was not measured this time stays as it is.
+///
+/// # Errors
+/// When a file cannot be written, or the page has no place for a section.
+pub(crate) fn write(folder: &Path, machine: &str, sections: &[Section]) -> Result<(), String> {
+    let page = folder.with_extension("md");
+    let complain = |error: std::io::Error| format!("{}: {error}", page.display());
+    let mut text = std::fs::read_to_string(&page).map_err(complain)?;
+    text = replace(&text, "machine", machine)?;
+    std::fs::create_dir_all(folder).map_err(complain)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    for section in sections {
+        let mut part = table(&section.rows);
+        for plot in &section.plots {
+            svg::write(plot, folder)?;
+            part += &format!("\n![{}]({name}/{}.svg)\n", plot.title, plot.file);
+        }
+        text = replace(&text, section.name, &part)?;
+    }
+    std::fs::write(&page, text).map_err(complain)
+}
+
+/// The text with another part between the marks of a name.
+fn replace(text: &str, name: &str, part: &str) -> Result<String, String> {
+    let (begin, end) = marks(name);
+    let split = text.split_once(&begin).and_then(|(before, rest)| {
+        let (_, behind) = rest.split_once(&end)?;
+        Some((before, behind))
+    });
+    let (before, behind) = split.ok_or_else(|| format!("the page has no {begin} … {end}"))?;
+    Ok(format!("{before}{begin}\n\n{}\n\n{end}{behind}", part.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Row;
+    use crate::scenarios::SCENARIOS;
+
+    #[test]
+    fn only_what_was_measured_is_written_anew() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let page = folder.path().join("speed.md");
+        let empty = |name: &str| {
+            let (begin, end) = marks(name);
+            format!("About {name}.\n\n{begin}\nold {name}\n{end}\n\n")
+        };
+        let before: String = ["machine", "hot", "calm"].map(empty).concat();
+        std::fs::write(&page, before).expect("a page");
+        let rows = vec![Row::new("one hot counter", 60_000.0, "/s")];
+        let hot = Section { name: "hot", rows, ..Section::default() };
+        let into = folder.path().join("speed");
+        for _ in 0..2 {
+            write(&into, "two cores", std::slice::from_ref(&hot)).expect("written");
+        }
+        let after = std::fs::read_to_string(&page).expect("a page");
+        assert!(after.contains("60,000 /s") && after.contains("two cores"), "{after}");
+        assert!(after.contains("old calm") && !after.contains("old hot"), "{after}");
+        assert_eq!(after.matches("60,000 /s").count(), 1, "{after}");
+        let unknown = Section { name: "other", ..Section::default() };
+        assert!(write(&into, "two cores", &[unknown]).is_err());
+    }
+
+    #[test]
+    fn the_page_of_this_project_has_a_place_for_every_scenario() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let page = std::fs::read_to_string(root.join("../docs/performance.md")).expect("the page");
+        for name in SCENARIOS.iter().map(|scenario| scenario.name).chain(["machine"]) {
+            assert!(replace(&page, name, "").is_ok(), "{name} has no place on the page");
+        }
+    }
+}

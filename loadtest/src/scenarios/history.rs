@@ -1,0 +1,156 @@
+//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it all
+//! in bounded memory; and what a number adds to it.
+//!
+//! The plans are those of the statements that the service really sends, as PostgreSQL logs them.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::Bench;
+use crate::load::{Load, Shared};
+use crate::pace::Pace;
+use crate::report::{Row, Section, figure};
+use crate::stage::{Path, Served, Stage, resident_peak_mb};
+use crate::work::{Counters, LookUps, Single};
+
+/// Connections that look numbers up.
+const READERS: usize = 4;
+
+/// Pause between two looks at the memory of `verify`.
+const LOOK_PERIOD: Duration = Duration::from_millis(5);
+
+/// What the row of another value is, by column: they came at 100 a second, every hundredth from
+/// another user.
+const COLUMNS: [(&str, &str); 7] = [
+    ("first_value", "n"),
+    ("last_value", "n"),
+    ("allocation_id", "decode(md5(n::text), 'hex')"),
+    ("number", "replace(number, '000000000001', lpad(n::text, 12, '0'))"),
+    ("document_id", "'doc-' || lpad(n::text, 12, '0')"),
+    ("user_id", "case when n % 100 = 0 then 'user-' || n / 100 % 1000 else user_id end"),
+    ("issued_at_us", "issued_at_us - ($rows - n) * 10000"),
+];
+
+pub(super) fn run(bench: &Bench, section: &mut Section) {
+    let stage = bench.stage();
+    let service = stage.service(Path::Redis, "fast", &[]);
+    take_one(&stage, &service, section);
+    let schema = service.schema().to_owned();
+    let deployment = service.end();
+    fill(&stage, &schema, bench.rows);
+    stage.postgres.sql(
+        "load 'auto_explain'; alter role postgres set session_preload_libraries = 'auto_explain'; \
+         alter role postgres set auto_explain.log_min_duration = 0",
+    );
+    // Redis holds what was before: it is as if it had been lost meanwhile.
+    stage.redis.flushall();
+    let service = Served::start(deployment, Some(schema.clone()));
+    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows)));
+    let load = Load { connections: READERS, ..bench.load(Pace::Closed, vec![service.address]) };
+    let (measured, ()) = load.run(&work, async {});
+    section.judge(&measured);
+    let parted = rows_of(bench);
+    let rows = [50.0, 99.0].map(|percent| {
+        let latency_ms = measured.latencies.percentile_ms(percent);
+        Row::new(format!("look-up in {parted} rows, p{percent}"), latency_ms, "ms")
+    });
+    section.rows.extend(rows);
+    section.rows[0].note = indexes(&stage, section);
+    let bytes: f64 = stage
+        .postgres
+        .sql(&format!("select pg_total_relation_size('{schema}.journal')"))
+        .parse()
+        .expect("a size");
+    let per_number = bytes / (f64::from(u32::try_from(bench.rows).unwrap_or(u32::MAX)));
+    let note = format!("at 100/s {} GB a day", figure(per_number * 100.0 * 86_400.0 / 1e9));
+    section
+        .rows
+        .push(Row::new("journal, one number with its indexes", per_number, "bytes").note(note));
+    verify(&service, bench, section);
+}
+
+fn rows_of(bench: &Bench) -> String {
+    figure(f64::from(u32::try_from(bench.rows).unwrap_or(u32::MAX)))
+}
+
+fn take_one(stage: &Stage, service: &Served, section: &mut Section) {
+    let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
+    let load = Load {
+        addresses: vec![service.address],
+        connections: 1,
+        pace: Pace::once(1),
+        warm_up: Duration::ZERO,
+        measured: Duration::ZERO,
+    };
+    let (measured, ()) = load.run(&work, async {});
+    section.judge(&measured);
+    section.breaches.extend(service.await_journal(stage, 1).err());
+}
+
+/// Writes rows like the first one, and the counter that has taken them.
+fn fill(stage: &Stage, schema: &str, rows: u64) {
+    let columns = stage.postgres.sql(&format!(
+        "select string_agg(column_name, ',' order by ordinal_position) \
+         from information_schema.columns \
+         where table_schema = '{schema}' and table_name = 'journal'"
+    ));
+    let expression = |column: &str| {
+        let named = COLUMNS.iter().find(|(name, _)| *name == column);
+        let expression = named.map_or(column, |(_, expression)| expression);
+        expression.replace("$rows", &rows.to_string())
+    };
+    let values: Vec<String> = columns.split(',').map(expression).collect();
+    stage.postgres.sql(&format!(
+        "insert into {schema}.journal ({columns}) select {} \
+         from {schema}.journal, generate_series(2, {rows}) n",
+        values.join(", ")
+    ));
+    stage.postgres.sql(&format!(
+        "update {schema}.counter set taken = {rows}, ceiling = {rows} + 10, journaled = {rows}"
+    ));
+    stage.postgres.sql(&format!("vacuum analyze {schema}.journal"));
+}
+
+/// The indexes by which the journal was read; a plan that reads it all is a breach.
+fn indexes(stage: &Stage, section: &mut Section) -> String {
+    let log = stage.postgres.log();
+    let reads_all = |line: &&str| line.contains("Seq Scan on journal");
+    if let Some(line) = log.lines().find(reads_all) {
+        section.breaches.push(format!("a look-up reads the whole journal: {}", line.trim()));
+    }
+    let named = |line: &str| -> Option<String> {
+        let (_, rest) = line
+            .split_once(" using journal_")
+            .or_else(|| line.split_once("Bitmap Index Scan on journal_"))?;
+        rest.split_whitespace().next().map(|name| format!("journal_{name}"))
+    };
+    let names: BTreeSet<String> = log.lines().filter_map(named).collect();
+    if names.is_empty() {
+        section.breaches.push("PostgreSQL has logged no plan of a look-up".to_owned());
+    }
+    format!("by {}", names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Runs `verify`, and looks at its memory.
+fn verify(service: &Served, bench: &Bench, section: &mut Section) {
+    let begun = Instant::now();
+    let mut command = service.deployment.command(&["verify", "--json"]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("numerator runs");
+    let mut peak_mb: f64 = 0.0;
+    while matches!(child.try_wait(), Ok(None)) {
+        peak_mb = peak_mb.max(resident_peak_mb(child.id()).unwrap_or_default());
+        std::thread::park_timeout(LOOK_PERIOD);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let output = child.wait_with_output().expect("verify ends");
+    if !output.status.success() {
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        section.breaches.push(format!("verify is not clean: {report}"));
+    }
+    let what = format!("verify of {} rows, memory at most", rows_of(bench));
+    section.rows.push(Row::new(what, peak_mb, "MiB").note(format!("in {} s", figure(seconds))));
+}

@@ -1,0 +1,64 @@
+//! A ledger that stops while numbers are asked for: the service refuses past its bound, and loses
+//! nothing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use harness::proxy::Proxy;
+use tokio::time::sleep;
+
+use super::Bench;
+use crate::load::Shared;
+use crate::pace::Pace;
+use crate::report::{Row, Section};
+use crate::stage::Path;
+use crate::work::{Counters, Single};
+
+/// Records that may wait: few, so that the bound is met soon, also where the service is slow.
+const QUEUE: usize = 2_000;
+const QUEUE_SMOKE: usize = 50;
+
+/// How long the ledger is away, at least.
+const AWAY_MIN: Duration = Duration::from_secs(2);
+
+pub(super) fn run(bench: &Bench, section: &mut Section) {
+    let stage = bench.stage();
+    let link = Proxy::start(stage.postgres.port());
+    let schema = "pressure".to_owned();
+    let url = stage.postgres.url_by(link.port(), &schema);
+    let queue = if bench.is_smoke { QUEUE_SMOKE } else { QUEUE };
+    let settings =
+        ["queue_max", "batch_rows_max"].map(|setting| format!("journal.{setting}={queue}"));
+    let settings = settings.each_ref().map(String::as_str);
+    let service = stage.service_at(Path::Redis, "fast", &settings, &url, schema);
+    let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
+    let away = bench.measured.max(AWAY_MIN);
+    let longer = Bench { measured: away * 2, ..bench.clone() };
+    let load = longer.load(Pace::Closed, vec![service.address]);
+    let stop = async {
+        sleep(load.warm_up + away / 2).await;
+        link.swallow_all();
+        sleep(away).await;
+        link.forward();
+    };
+    let (measured, ()) = load.run(&work, stop);
+    section.judge(&measured);
+    let refused = measured.refused();
+    if refused == 0 {
+        section.breaches.push("the ledger stood still and nobody was refused".to_owned());
+    }
+    section.breaches.extend(work.borrow().findings());
+    let received = work.borrow().received();
+    section.breaches.extend(service.await_journal(&stage, received).err());
+    let (is_clean, report) = service.end().verify();
+    if !is_clean {
+        section.breaches.push(format!("verify is not clean: {report}"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
+    let refused = refused as f64;
+    let note = "all asked again until answered; numbers contiguous, all journaled, verify clean";
+    section
+        .rows
+        .push(Row::new("ledger away for half of the time: refusals", refused, "").note(note));
+}

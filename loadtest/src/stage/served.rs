@@ -1,0 +1,95 @@
+//! A service under load: its process, what it says of itself, and what its ledger holds.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use harness::service::{Deployment, Service};
+
+use super::Stage;
+use crate::client::Connection;
+
+/// Longest wait until everything that was handed out is in the journal.
+const JOURNAL_LIMIT: Duration = Duration::from_secs(120);
+
+/// Pause between two looks.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A running service.
+pub(crate) struct Served {
+    /// Its settings and its folder.
+    pub(crate) deployment: Rc<Deployment>,
+    service: Service,
+    /// The schema of its ledger in PostgreSQL, and the prefix of its keys in Redis.
+    pub(crate) schema: Option<String>,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl Served {
+    /// Starts a process and waits until it is ready.
+    pub(crate) fn start(deployment: Rc<Deployment>, schema: Option<String>) -> Self {
+        let service = deployment.serve();
+        let address = service.url.trim_start_matches("http://").parse().expect("an address");
+        Served { deployment, service, schema, address }
+    }
+
+    /// The schema of its ledger.
+    ///
+    /// # Panics
+    /// When its ledger is no PostgreSQL.
+    pub(crate) fn schema(&self) -> &str {
+        self.schema.as_deref().expect("a ledger in PostgreSQL")
+    }
+
+    /// A second process on the same stores.
+    pub(crate) fn another(&self) -> Self {
+        Self::start(Rc::clone(&self.deployment), self.schema.clone())
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.service.id()
+    }
+
+    /// Ends it in good order.
+    ///
+    /// # Panics
+    /// When it does not end well: then something was left undone.
+    pub(crate) fn end(self) -> Rc<Deployment> {
+        assert!(self.service.terminate(), "the service does not end well");
+        self.deployment
+    }
+
+    /// Waits until the journal has so many numbers; what it has where it does not come to that.
+    pub(crate) fn await_journal(&self, stage: &Stage, numbers: u64) -> Result<(), String> {
+        let query = format!(
+            "select coalesce(sum((last_value - first_value) / step + 1), 0) from {}.journal",
+            self.schema()
+        );
+        let deadline = Instant::now() + JOURNAL_LIMIT;
+        loop {
+            let text = stage.postgres.sql(&query);
+            let journaled: u64 = text.parse().map_err(|_| format!("a sum of {text}"))?;
+            if journaled == numbers {
+                return Ok(());
+            }
+            if journaled > numbers || Instant::now() > deadline {
+                return Err(format!("{numbers} numbers came, the journal has {journaled}"));
+            }
+            std::thread::park_timeout(POLL);
+        }
+    }
+}
+
+/// A metric without labels, as a service shows it.
+///
+/// # Errors
+/// When the service does not answer or shows none.
+pub(crate) async fn metric(connection: &mut Connection, name: &str) -> Result<f64, String> {
+    let request = b"GET /metrics HTTP/1.1\r\nhost: numerator\r\n\r\n";
+    let answer = connection.exchange(request).await.map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(answer.body);
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse().ok()).ok_or_else(|| format!("no metric {name}"))
+}
