@@ -221,18 +221,16 @@ impl Writer {
 
     /// Commits a flight, and with it those that wait behind it.
     async fn commit(&mut self, first: Handover) {
-        let batch = self.collect(first);
+        let mut batch = self.collect(first);
         let records = batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
         let started = Instant::now();
-        let mut rest = batch.as_slice();
-        while let Some(node) = rest.first().map(|handover| handover.node) {
-            let length = rest.iter().take_while(|handover| handover.node == node).count();
-            let entries: Vec<Entry> =
-                rest[..length].iter().flat_map(|handover| handover.entries.clone()).collect();
+        for part in batch.chunk_by_mut(|one, next| one.node == next.node) {
+            let node = part[0].node;
+            let taken = part.iter_mut().flat_map(|handover| std::mem::take(&mut handover.entries));
+            let entries: Vec<Entry> = taken.collect();
             self.in_use.note(&entries);
             self.write(node, &entries, Manner::First).await;
             self.kept.push(node, entries);
-            rest = &rest[length..];
         }
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);

@@ -280,7 +280,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         digest: record.payload_digest.clone(),
         again: order.again,
         asked: ticket.asked_in == Some(seat.at.epoch),
-        record: order.record_json.clone(),
+        record: Arc::clone(&order.record_json),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod fallback;
 pub mod gaps;
 pub mod import;
 mod inputs;
+mod log_writer;
 mod logs;
 pub mod next;
 mod output;

@@ -3,6 +3,8 @@
 //! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
 //! tells a repetition from another process under the same identity.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::Keys;
@@ -61,7 +63,7 @@ pub struct IssueRequest {
     /// Whether the journal was asked for these keys in this epoch (F1).
     pub asked: bool,
     /// The allocation's record, opaque to the script.
-    pub record: String,
+    pub record: Arc<str>,
 }
 
 /// What became of one request.
@@ -240,14 +242,14 @@ impl Flight {
         limits: RecordLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
-        list.place(keys.records(guard.partition));
+        list.add(keys.records(guard.partition));
         let orders = requests.iter().map(|request| order(keys, guard, request, &mut list));
         let orders = json(&orders.collect::<Vec<_>>());
         // The expiry of a record must be a number that Redis and Lua can hold.
         let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
         let records_max = limits.records_max.to_string();
         let mut rest = vec![now_ms.to_string(), window_ms.to_string(), records_max, orders];
-        rest.extend(requests.iter().map(|request| request.record.clone()));
+        rest.extend(requests.iter().map(|request| String::from(&*request.record)));
         Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }
 
@@ -292,7 +294,7 @@ impl Flight {
             flight.to_string(),
             confirmed.to_string(),
         ];
-        let digest = fingerprint(verb, &keys, &[args.as_slice(), rest.as_slice()].concat());
+        let digest = fingerprint(verb, keys.iter().chain(&args).chain(&rest));
         args.push(digest.clone());
         args.extend(rest);
         let call = Call::new(verb, echo, keys, args);
@@ -331,8 +333,8 @@ struct Place {
 /// Owner record and outbox: the first two keys of each flight.
 fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     let mut list = KeyList::default();
-    list.place(keys.owner(guard.partition));
-    list.place(keys.outbox(guard.partition, guard.node));
+    list.add(keys.owner(guard.partition));
+    list.add(keys.outbox(guard.partition, guard.node));
     list
 }
 
@@ -343,7 +345,7 @@ fn order<'a>(
     list: &mut KeyList,
 ) -> Order<'a> {
     let wish = |take: &Take, list: &mut KeyList| Wish {
-        key: list.place(keys.counter(guard.partition, &take.counter)),
+        key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
         count: take.count.to_string(),
         step: take.step.to_string(),
         max: take.max.to_string(),
@@ -351,7 +353,7 @@ fn order<'a>(
     };
     let takes = request.takes.iter().map(|take| wish(take, list)).collect();
     let mut record = |name: &Option<String>| {
-        name.as_ref().map(|name| list.place(keys.record(guard.partition, name)))
+        name.as_ref().map(|name| list.add(keys.record(guard.partition, name)))
     };
     Order {
         takes,

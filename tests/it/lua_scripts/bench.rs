@@ -202,7 +202,7 @@ pub(super) fn plain(counter: &str) -> IssueRequest {
         digest: "d1".into(),
         again: false,
         asked: false,
-        record: format!("record of {counter}"),
+        record: format!("record of {counter}").into(),
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn keyed(document: &str, caller: Option<&str>, digest: &str) -> Issue
         caller_key: caller.map(|key| format!("k:{key}")),
         document_key: Some(format!("d:{document}")),
         digest: digest.into(),
-        record: format!("record of {document} {digest}"),
+        record: format!("record of {document} {digest}").into(),
         ..plain("c")
     }
 }
