@@ -177,7 +177,7 @@ impl Order {
 
 /// A record as it travels through Redis.
 fn travelling(record: &Record) -> Arc<str> {
-    serde_json::to_string(record).expect("a record is plain data").into()
+    record.to_flat_json().into()
 }
 
 /// Room for the JSON of an ordinary request.
@@ -232,8 +232,8 @@ fn digest(request: &Request) -> String {
 
 /// An order and the caller who waits for it.
 pub(super) struct Ticket {
-    /// What is asked.
-    pub order: Order,
+    /// What is asked. Boxed: a ticket changes hands a dozen times.
+    pub order: Box<Order>,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Issued, AllocError>>,
     /// How far it has come.

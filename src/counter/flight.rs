@@ -3,6 +3,7 @@
 //! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
 //! tells a repetition from another process under the same identity.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -33,7 +34,7 @@ pub struct Guard {
 }
 
 /// One serial's share of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
     /// Name of the counter within its partition: `<series id>:<serial>:<counter key>`.
     pub counter: String,
@@ -203,16 +204,26 @@ pub struct Flight {
     requests: usize,
 }
 
-/// A request as `issue.lua` reads it; keys are named by their place in KEYS.
+/// The requests of a flight as `issue.lua` reads them.
+#[derive(Serialize)]
+struct Orders<'a> {
+    /// What they take; many of them the same.
+    wishes: Vec<Wish>,
+    requests: Vec<Order<'a>>,
+}
+
+/// A request; keys are named by their place in KEYS, wishes by theirs in the list.
 #[derive(Serialize)]
 struct Order<'a> {
-    takes: Vec<Wish>,
+    takes: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<usize>,
     digest: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     again: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     asked: bool,
 }
 
@@ -243,8 +254,7 @@ impl Flight {
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));
-        let orders = requests.iter().map(|request| order(keys, guard, request, &mut list));
-        let orders = json(&orders.collect::<Vec<_>>());
+        let orders = json(&orders(keys, guard, requests, &mut list));
         // The expiry of a record must be a number that Redis and Lua can hold.
         let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
         let records_max = limits.records_max.to_string();
@@ -338,31 +348,42 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     list
 }
 
-fn order<'a>(
+fn orders<'a>(
     keys: &Keys,
     guard: &Guard,
-    request: &'a IssueRequest,
+    requests: &'a [IssueRequest],
     list: &mut KeyList,
-) -> Order<'a> {
-    let wish = |take: &Take, list: &mut KeyList| Wish {
-        key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
-        count: take.count.to_string(),
-        step: take.step.to_string(),
-        max: take.max.to_string(),
-        seen: take.seen.map(|seen| seen.to_string()),
+) -> Orders<'a> {
+    let mut wishes = Vec::new();
+    let mut places: HashMap<&Take, usize> = HashMap::new();
+    let mut place_of = |take: &'a Take, list: &mut KeyList| {
+        *places.entry(take).or_insert_with(|| {
+            wishes.push(Wish {
+                key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
+                count: take.count.to_string(),
+                step: take.step.to_string(),
+                max: take.max.to_string(),
+                seen: take.seen.map(|seen| seen.to_string()),
+            });
+            wishes.len()
+        })
     };
-    let takes = request.takes.iter().map(|take| wish(take, list)).collect();
-    let mut record = |name: &Option<String>| {
-        name.as_ref().map(|name| list.add(keys.record(guard.partition, name)))
+    let order = |request: &'a IssueRequest| {
+        let takes = request.takes.iter().map(|take| place_of(take, list)).collect();
+        let mut record = |name: &Option<String>| {
+            name.as_ref().map(|name| list.add(keys.record(guard.partition, name)))
+        };
+        Order {
+            takes,
+            caller: record(&request.caller_key),
+            document: record(&request.document_key),
+            digest: &request.digest,
+            again: request.again,
+            asked: request.asked,
+        }
     };
-    Order {
-        takes,
-        caller: record(&request.caller_key),
-        document: record(&request.document_key),
-        digest: &request.digest,
-        again: request.again,
-        asked: request.asked,
-    }
+    let requests = requests.iter().map(order).collect();
+    Orders { wishes, requests }
 }
 
 /// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.
