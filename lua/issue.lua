@@ -7,8 +7,9 @@
 -- ARGV[7] digest of the flight  ARGV[8] now, ms             ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
 -- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
--- ARGV[12] requests, a JSON list of {takes: [{key, count, step, max, seen?}], caller, document,
---   again, asked}; caller, document: whether it has such an idempotency record
+-- ARGV[12] JSON of {wishes: [{key, count, step, max, seen?}], requests: [{takes, caller?,
+--   document?, again?, asked?}]}; takes are places in wishes; caller, document: whether it has such
+--   an idempotency record
 -- ARGV[13] 32 bytes per request: first half of the payload's digest (8), names of the caller's and
 --   of the document's idempotency record (12 each; zeros where it has none)
 -- ARGV[14..] the requests' allocation records
@@ -20,17 +21,21 @@ local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local requests, marks = cjson.decode(ARGV[12]), ARGV[13]
+local orders, marks = cjson.decode(ARGV[12]), ARGV[13]
+local wishes, requests = orders.wishes, orders.requests
 
 -- One entry is written by one call, whose arguments must fit Lua's stack.
 if #requests > 1000 then return redis.error_reply('ERR issue: more than 1000 requests') end
+for _, wish in ipairs(wishes) do
+  if tonumber(wish.count) < 1 or tonumber(wish.step) < 1 then
+    return redis.error_reply('ERR issue: count and step start at 1')
+  end
+  wish.key = KEYS[wish.key]
+end
 for i, request in ipairs(requests) do
   if #request.takes == 0 then return redis.error_reply('ERR issue: a request takes nothing') end
-  for _, wish in ipairs(request.takes) do
-    if tonumber(wish.count) < 1 or tonumber(wish.step) < 1 then
-      return redis.error_reply('ERR issue: count and step start at 1')
-    end
-    wish.key = KEYS[wish.key]
+  for j, place in ipairs(request.takes) do
+    request.takes[j] = wishes[place]
   end
   local at = 32 * (i - 1)
   request.digest = string.sub(marks, at + 1, at + 8)

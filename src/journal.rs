@@ -19,12 +19,15 @@
 
 mod in_use;
 mod kept;
+mod queue;
 
 pub use in_use::CounterInUse;
+pub use queue::{Handover, JournalQueue, Lag};
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::allocator::AllocatorSettings;
@@ -36,115 +39,11 @@ use crate::node::NodeId;
 use crate::task::{Stop, Task};
 use in_use::InUse;
 use kept::Kept;
+use queue::Message;
 
-/// Where lanes put what they hand out. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct JournalQueue {
-    sender: mpsc::UnboundedSender<Message>,
-    permits: Arc<Semaphore>,
-    lag: Arc<Mutex<Lag>>,
-    progress: Arc<Vec<watch::Sender<u64>>>,
-    in_use: InUse,
-}
-
-/// Records that were handed out and are not committed yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lag {
-    /// How many.
-    pub records: usize,
-    /// Since when the oldest of them waits.
-    pub oldest: Option<Instant>,
-}
-
-/// What the loop is told.
-#[derive(Debug)]
-enum Message {
-    HandOver(Handover),
-    Keep(NodeId, Vec<Entry>),
-    TellAgain,
-}
-
-/// Everything that one flight handed out.
-#[derive(Debug)]
-pub struct Handover {
-    /// The partition.
-    pub partition: u32,
-    /// The flight.
-    pub flight: u64,
-    /// The identity under which it was flown.
-    pub node: NodeId,
-    /// The records.
-    pub entries: Vec<Entry>,
-    /// Their room in the queue; given back once they are committed.
-    pub room: OwnedSemaphorePermit,
-}
-
-impl JournalQueue {
-    /// Reserves room for up to `wanted` records; `None` when there is none at all.
-    #[must_use]
-    pub fn reserve(&self, wanted: usize) -> Option<OwnedSemaphorePermit> {
-        loop {
-            let granted = wanted.min(self.permits.available_permits());
-            let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
-            // Another lane may have been faster: then there is less, or none.
-            if let Ok(room) = Arc::clone(&self.permits).try_acquire_many_owned(room) {
-                return Some(room);
-            }
-        }
-    }
-
-    /// Takes over a flight's records: from here on they are handed out (F11).
-    ///
-    /// # Panics
-    /// If the journal loop is gone: a number must not leave a process that cannot journal it.
-    pub fn hand_over(&self, mut handover: Handover) {
-        // Requests of the flight that took nothing give their room back at once.
-        let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
-        drop(handover.room.split(spare));
-        {
-            let mut lag = self.lag.lock().expect("no holder of this lock panics");
-            lag.records += handover.entries.len();
-            lag.oldest.get_or_insert_with(Instant::now);
-        }
-        let message = Message::HandOver(handover);
-        self.sender.send(message).expect("the journal loop outlives the lanes");
-    }
-
-    /// Keeps records that the database path has committed, as the journal's own are kept.
-    pub fn keep(&self, node: NodeId, entries: Vec<Entry>) {
-        // They are committed: a loop that is gone loses nothing.
-        let _ = self.sender.send(Message::Keep(node, entries));
-    }
-
-    /// Has everything that is kept written once more: the ledger went back.
-    pub fn tell_again(&self) {
-        let _ = self.sender.send(Message::TellAgain);
-    }
-
-    /// What waits for the ledger.
-    #[must_use]
-    pub fn lag(&self) -> Lag {
-        *self.lag.lock().expect("no holder of this lock panics")
-    }
-
-    /// Whether a record finds room.
-    #[must_use]
-    pub fn has_room(&self) -> bool {
-        self.permits.available_permits() > 0
-    }
-
-    /// Counters whose records passed here within a day.
-    #[must_use]
-    pub fn counters_in_use(&self) -> Vec<CounterInUse> {
-        self.in_use.list()
-    }
-
-    /// The last flight of a partition before which everything is committed.
-    #[must_use]
-    pub fn progress(&self, partition: u32) -> watch::Receiver<u64> {
-        self.progress[partition as usize].subscribe()
-    }
-}
+/// How long a record waits for others to be committed with: a transaction costs as much as some
+/// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
+const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts the loop. Asked to end, it first commits what waits; ask only after the lanes have ended.
 #[must_use]
@@ -163,6 +62,8 @@ pub fn start(
         lag: Arc::default(),
         progress: Arc::clone(&progress),
         in_use: InUse::default(),
+        urge: Arc::default(),
+        rows_max: settings.journal_batch_rows_max,
     };
     let writer = Writer {
         ledger: Arc::clone(ledger),
@@ -171,6 +72,7 @@ pub fn start(
         progress,
         lag: Arc::clone(&queue.lag),
         in_use: queue.in_use.clone(),
+        urge: Arc::clone(&queue.urge),
         aside: None,
         kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
@@ -190,6 +92,7 @@ struct Writer {
     kept: Kept,
     lag: Arc<Mutex<Lag>>,
     in_use: InUse,
+    urge: Arc<Notify>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
@@ -209,7 +112,10 @@ impl Writer {
     async fn run(mut self, mut stop: Stop) {
         while let Some(message) = self.next(&mut stop).await {
             match message {
-                Message::HandOver(first) => self.commit(first).await,
+                Message::HandOver(first) => {
+                    self.gather(&first, &mut stop).await;
+                    self.commit(first).await;
+                }
                 Message::Keep(node, entries) => {
                     self.in_use.note(&entries);
                     self.kept.push(node, entries);
@@ -219,20 +125,31 @@ impl Writer {
         }
     }
 
+    /// Waits until others have joined a flight's records. What is urgent may have been so for the
+    /// batch before: that wait is over too soon, and nothing else.
+    async fn gather(&self, first: &Handover, stop: &mut Stop) {
+        if first.is_urgent {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(GATHER_PERIOD) => {}
+            () = self.urge.notified() => {}
+            () = stop.requested() => {}
+        }
+    }
+
     /// Commits a flight, and with it those that wait behind it.
     async fn commit(&mut self, first: Handover) {
-        let batch = self.collect(first);
+        let mut batch = self.collect(first);
         let records = batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
         let started = Instant::now();
-        let mut rest = batch.as_slice();
-        while let Some(node) = rest.first().map(|handover| handover.node) {
-            let length = rest.iter().take_while(|handover| handover.node == node).count();
-            let entries: Vec<Entry> =
-                rest[..length].iter().flat_map(|handover| handover.entries.clone()).collect();
+        for part in batch.chunk_by_mut(|one, next| one.node == next.node) {
+            let node = part[0].node;
+            let taken = part.iter_mut().flat_map(|handover| std::mem::take(&mut handover.entries));
+            let entries: Vec<Entry> = taken.collect();
             self.in_use.note(&entries);
             self.write(node, &entries, Manner::First).await;
             self.kept.push(node, entries);
-            rest = &rest[length..];
         }
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);

@@ -11,19 +11,22 @@ local function take(counters, takes, epoch)
       copy = {state = state, stored = value, value = value, ceiling = ceiling, id = id}
       counters[wish.key] = copy
     end
-    local which = decimal(i - 1)
-    if copy.state ~= 'warm' then return {copy.state, which} end
-    if wish.seen and copy.stored < tonumber(wish.seen) then return {'regressed', which} end
+    if copy.state ~= 'warm' then return {copy.state, decimal(i - 1)} end
+    if wish.seen and copy.stored < tonumber(wish.seen) then return {'regressed', decimal(i - 1)} end
 
     local value, step = moved[wish.key] or copy.value, tonumber(wish.step)
     local last = value + step * tonumber(wish.count)
     -- Beyond 2^53 the sum is rounded, yet never down to a value that passes.
-    if last > math.min(tonumber(wish.max), 9007199254740991) then return {'exhausted', which} end
+    if last > math.min(tonumber(wish.max), 9007199254740991) then
+      return {'exhausted', decimal(i - 1)}
+    end
     if last > copy.ceiling then
-      return {'ceiling', which, decimal(value), decimal(copy.ceiling)}
+      return {'ceiling', decimal(i - 1), decimal(value), decimal(copy.ceiling)}
     end
     moved[wish.key] = last
-    ranges[i] = table.concat({copy.id, decimal(value + step), decimal(last), decimal(step)}, ':')
+    local upto = decimal(last)
+    local from = wish.count == '1' and upto or decimal(value + step)
+    ranges[i] = table.concat({copy.id, from, upto, wish.step}, ':')
   end
   for key, value in pairs(moved) do
     counters[key].value = value

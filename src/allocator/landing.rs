@@ -62,7 +62,8 @@ impl Lane {
         }
         if !entries.is_empty() {
             let (partition, node) = (self.partition, seat.node);
-            let handover = Handover { partition, flight: number, node, entries, room };
+            let is_urgent = told.iter().any(|(ticket, _)| ticket.order.is_durable());
+            let handover = Handover { partition, flight: number, node, entries, room, is_urgent };
             self.context.journal.hand_over(handover);
             self.handed = number;
         }

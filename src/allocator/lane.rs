@@ -177,7 +177,7 @@ impl Lane {
     }
 
     /// Takes in whatever has arrived.
-    fn pull(&mut self) {
+    pub(super) fn pull(&mut self) {
         while let Ok(ticket) = self.inbox.try_recv() {
             self.waiting.push_back(ticket);
         }

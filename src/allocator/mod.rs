@@ -157,7 +157,7 @@ impl Allocator {
         let stage = Arc::new(Stage::default());
         let waiter = Waiter(Arc::clone(&stage));
         let ticket = Ticket {
-            order,
+            order: Box::new(order),
             reply,
             stage,
             attempts: 0,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use serde_json::json;
+use serde::Serializer as _;
+use serde::ser::SerializeSeq;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
 use crate::metrics::Metrics;
 use crate::number::{
-    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace,
+    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace, hexadecimal,
 };
 
 /// A checked request: everything but its values.
@@ -25,7 +26,7 @@ pub(super) struct Order {
     /// What the journal will know of it.
     pub record: Arc<Record>,
     /// The record as it travels through Redis.
-    pub record_json: String,
+    pub record_json: Arc<str>,
     /// The number but for its values.
     pub mask: Mask,
     /// How many numbers.
@@ -175,9 +176,12 @@ impl Order {
 }
 
 /// A record as it travels through Redis.
-fn travelling(record: &Record) -> String {
-    serde_json::to_string(record).expect("a record is plain data")
+fn travelling(record: &Record) -> Arc<str> {
+    record.to_flat_json().into()
 }
+
+/// Room for the JSON of an ordinary request.
+const PAYLOAD_BYTES: usize = 256;
 
 /// What each serial is taken from.
 fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
@@ -203,29 +207,33 @@ fn digest(request: &Request) -> String {
     let Inputs { type_code, type_id, project, project_id, date, phase, context, recipients } =
         &request.inputs;
     let Request { document_id, count, again, .. } = request;
-    let mut payload = vec![
-        json!(document_id),
-        json!(type_code),
-        json!(project),
-        json!(date),
-        json!(context),
-        json!(count),
-        json!(again),
-    ];
-    // At the end and only where there are any: requests without them keep the digest that they had.
-    payload.extend(phase.iter().map(|phase| json!(phase)));
-    if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
-        payload.push(json!([type_id, project_id, recipients]));
-    }
-    let payload = serde_json::Value::Array(payload);
-    let hash = Sha256::digest(payload.to_string().as_bytes());
-    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut payload = serde_json::Serializer::new(Vec::with_capacity(PAYLOAD_BYTES));
+    let written = payload.serialize_seq(None).and_then(|mut list| {
+        list.serialize_element(document_id)?;
+        list.serialize_element(type_code)?;
+        list.serialize_element(project)?;
+        list.serialize_element(date)?;
+        list.serialize_element(context)?;
+        list.serialize_element(count)?;
+        list.serialize_element(again)?;
+        // At the end and only where there are any: requests without them keep the digest that they
+        // had.
+        if let Some(phase) = phase {
+            list.serialize_element(phase)?;
+        }
+        if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
+            list.serialize_element(&(type_id, project_id, recipients))?;
+        }
+        SerializeSeq::end(list)
+    });
+    written.expect("a request is plain data");
+    hexadecimal(&Sha256::digest(payload.into_inner())[..16])
 }
 
 /// An order and the caller who waits for it.
 pub(super) struct Ticket {
-    /// What is asked.
-    pub order: Order,
+    /// What is asked. Boxed: a ticket changes hands a dozen times.
+    pub order: Box<Order>,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Issued, AllocError>>,
     /// How far it has come.

@@ -5,19 +5,38 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{IsTerminal, stderr};
 
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
+use super::log_writer::{Gathering, LogWriter};
 use crate::config::{LogFormat, LogSettings};
 
 /// What else gets the spans and lines that pass the filter.
 pub(super) type Spans = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Starts the process's log. Does nothing where one runs already.
-pub(super) fn start(settings: &LogSettings, default_filter: &str, spans: Option<Spans>) {
+/// Starts the log of a command: each line is written at once. Does nothing where a log runs
+/// already.
+pub(super) fn start(settings: &LogSettings, default_filter: &str) {
+    install(settings, default_filter, None, stderr);
+}
+
+/// Starts the log of a service, whose lines are gathered as long as the value is kept.
+pub(super) fn start_gathering(settings: &LogSettings, spans: Option<Spans>) -> Gathering {
+    let (writer, gathering) = LogWriter::gathering(stderr());
+    install(settings, "info", spans, writer);
+    gathering
+}
+
+fn install(
+    settings: &LogSettings,
+    default_filter: &str,
+    spans: Option<Spans>,
+    writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
+) {
     let filter = settings.filter.as_deref().unwrap_or(default_filter);
-    let lines = fmt::layer().with_writer(stderr).with_ansi(stderr().is_terminal());
+    let lines = fmt::layer().with_writer(writer).with_ansi(stderr().is_terminal());
     let lines = match settings.format {
         LogFormat::Pretty => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),

@@ -10,6 +10,7 @@ pub mod fallback;
 pub mod gaps;
 pub mod import;
 mod inputs;
+mod log_writer;
 mod logs;
 pub mod next;
 mod output;
@@ -109,7 +110,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // It fails only where one is installed already, and then there is nothing left to choose.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = Cli::parse_from(args);
-    let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+    let runtime = runtime().expect("threads for the runtime");
     let outcome = runtime.block_on(run(cli));
     // While the runtime's threads still live: they send what is left.
     #[cfg(feature = "otlp")]
@@ -124,6 +125,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The runtime: one worker for two cores, unless the runtime's own variable says otherwise. Workers
+/// that wake each other for every request and split what one flight could carry cost more than they
+/// give; and whoever has few cores shares them with Redis and the database.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        builder.worker_threads(cores.div_ceil(2));
+    }
+    builder.enable_all().build()
 }
 
 async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {

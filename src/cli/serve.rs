@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use super::log_writer::Gathering;
 use super::logs;
 use super::session::clock;
 use crate::config::Settings;
@@ -19,7 +20,7 @@ use crate::service::{Mode, Service};
 /// # Errors
 /// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
-    start_log(settings)?;
+    let _gathering = start_log(settings)?;
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
     let listener = listen("http.listen", settings.http_listen).await?;
@@ -69,7 +70,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Starts the log, and the export of spans where it is wanted.
-fn start_log(settings: &Settings) -> anyhow::Result<()> {
+fn start_log(settings: &Settings) -> anyhow::Result<Gathering> {
     #[cfg(feature = "otlp")]
     let spans = super::traces::layer(&settings.trace).context("trace.otlp_url")?;
     #[cfg(not(feature = "otlp"))]
@@ -79,8 +80,7 @@ fn start_log(settings: &Settings) -> anyhow::Result<()> {
         settings.trace.otlp_url.is_none(),
         "trace.otlp_url: this program cannot send traces; build it with --features otlp"
     );
-    logs::start(&settings.log, "info", spans);
-    Ok(())
+    Ok(logs::start_gathering(&settings.log, spans))
 }
 
 /// Binds an address.

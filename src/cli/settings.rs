@@ -39,7 +39,7 @@ impl SettingsArgs {
     /// The first wrong setting.
     pub fn prepare(&self, default_filter: &str) -> Result<Settings, SettingsError> {
         let settings = self.load()?;
-        logs::start(&settings.log, default_filter, None);
+        logs::start(&settings.log, default_filter);
         Ok(settings)
     }
 

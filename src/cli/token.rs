@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::output::{print, print_json, say};
 use crate::config::is_token_name;
+use crate::number::hexadecimal;
 
 /// What to do with tokens.
 #[derive(Clone, Debug, Subcommand)]
@@ -36,11 +37,11 @@ struct NewToken {
 
 impl NewToken {
     fn create(name: String) -> Self {
-        // Two random ids of 122 bits each from the system's generator: beyond guessing, so a plain
-        // hash is as good as a slow one.
+        // Two random ids of 122 bits each from a cryptographic generator: beyond guessing, so a
+        // plain hash is as good as a slow one.
         let token = format!("nbr_{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let hash = Sha256::digest(token.as_bytes());
-        let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hexadecimal(&hash);
         NewToken { name, token, sha256 }
     }
 }

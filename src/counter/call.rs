@@ -10,6 +10,8 @@ use fred::types::scripts::Script;
 use fred::types::{Key, Value};
 use sha2::{Digest, Sha256};
 
+use crate::number::hexadecimal;
+
 /// Joins the functions a script uses with the script.
 macro_rules! script {
     ($verb:literal $(, $lib:literal)*) => {
@@ -173,24 +175,18 @@ impl Call {
 
 /// Fingerprint of a flight's bytes: 128 bits in hexadecimal (F10). Each part is preceded by its
 /// length, so that no two flights run together into the same bytes.
-pub(super) fn fingerprint(
-    verb: Verb,
-    keys: &[String],
-    guard: &[Vec<u8>],
-    rest: &[Vec<u8>],
-) -> String {
+pub(super) fn fingerprint<'a>(verb: Verb, parts: impl Iterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     hash.update(verb.word());
-    for part in keys.iter().map(String::as_bytes).chain(guard.iter().chain(rest).map(Vec::as_slice))
-    {
+    for part in parts {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(part);
     }
     let digest = hash.finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&digest[..16])
 }
 
-/// The keys of a call in the order of their first mention.
+/// The keys of a call.
 #[derive(Default)]
 pub(super) struct KeyList {
     keys: Vec<String>,
@@ -198,13 +194,19 @@ pub(super) struct KeyList {
 }
 
 impl KeyList {
-    /// The key's place in KEYS, from 1; adds it where it is new.
-    pub(super) fn place(&mut self, key: String) -> usize {
-        if let Some(place) = self.places.get(&key) {
+    /// The place in KEYS, from 1, of a key that many requests name; adds it where it is new.
+    pub(super) fn place(&mut self, name: &str, key: impl FnOnce() -> String) -> usize {
+        if let Some(place) = self.places.get(name) {
             return *place;
         }
-        self.keys.push(key.clone());
-        self.places.insert(key, self.keys.len());
+        let place = self.add(key());
+        self.places.insert(name.to_owned(), place);
+        place
+    }
+
+    /// Adds a key that no request names, and says its place.
+    pub(super) fn add(&mut self, key: String) -> usize {
+        self.keys.push(key);
         self.keys.len()
     }
 

@@ -3,6 +3,9 @@
 //! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
 //! tells a repetition from another process under the same identity.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::Keys;
@@ -32,7 +35,7 @@ pub struct Guard {
 }
 
 /// One serial's share of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
     /// Name of the counter within its partition: `<series id>:<serial>:<counter key>`.
     pub counter: String,
@@ -62,7 +65,7 @@ pub struct IssueRequest {
     /// Whether the journal was asked for these keys in this epoch (F1).
     pub asked: bool,
     /// The allocation's record, opaque to the script.
-    pub record: String,
+    pub record: Arc<str>,
 }
 
 /// What became of one request.
@@ -204,15 +207,26 @@ pub struct Flight {
     requests: usize,
 }
 
-/// A request as `issue.lua` reads it, but for what no text can hold; counters are named by their
-/// place in KEYS.
+/// The requests of a flight as `issue.lua` reads them, but for what no text can hold.
+#[derive(Serialize)]
+struct Orders {
+    /// What they take; many of them the same.
+    wishes: Vec<Wish>,
+    requests: Vec<Order>,
+}
+
+/// A request; wishes are named by their place in the list.
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an answer to a question of its own")]
 struct Order {
-    takes: Vec<Wish>,
+    takes: Vec<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     caller: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     document: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     again: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     asked: bool,
 }
 
@@ -242,9 +256,8 @@ impl Flight {
         limits: RecordLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
-        list.place(keys.records(guard.partition));
-        let orders = requests.iter().map(|request| order(keys, guard, request, &mut list));
-        let orders = json(&orders.collect::<Vec<_>>());
+        list.add(keys.records(guard.partition));
+        let orders = json(&orders(keys, guard, requests, &mut list));
         // The expiry of a record must be a number that Redis and Lua can hold.
         let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
         let kept = if limits.keep_whole { "whole" } else { "place" };
@@ -256,7 +269,7 @@ impl Flight {
             orders.into(),
             marks(requests),
         ];
-        rest.extend(requests.iter().map(|request| request.record.clone().into_bytes()));
+        rest.extend(requests.iter().map(|request| request.record.as_bytes().to_vec()));
         Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }
 
@@ -301,7 +314,8 @@ impl Flight {
             flight.to_string().into(),
             confirmed.to_string().into(),
         ];
-        let digest = fingerprint(verb, &keys, &args, &rest);
+        let parts = args.iter().chain(&rest).map(Vec::as_slice);
+        let digest = fingerprint(verb, keys.iter().map(String::as_bytes).chain(parts));
         args.push(digest.clone().into());
         args.extend(rest);
         let call = Call::new(verb, echo, keys, args);
@@ -340,26 +354,40 @@ struct Place {
 /// Owner record and outbox: the first two keys of each flight.
 fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     let mut list = KeyList::default();
-    list.place(keys.owner(guard.partition));
-    list.place(keys.outbox(guard.partition, guard.node));
+    list.add(keys.owner(guard.partition));
+    list.add(keys.outbox(guard.partition, guard.node));
     list
 }
 
-fn order(keys: &Keys, guard: &Guard, request: &IssueRequest, list: &mut KeyList) -> Order {
-    let wish = |take: &Take, list: &mut KeyList| Wish {
-        key: list.place(keys.counter(guard.partition, &take.counter)),
-        count: take.count.to_string(),
-        step: take.step.to_string(),
-        max: take.max.to_string(),
-        seen: take.seen.map(|seen| seen.to_string()),
+fn orders<'a>(
+    keys: &Keys,
+    guard: &Guard,
+    requests: &'a [IssueRequest],
+    list: &mut KeyList,
+) -> Orders {
+    let mut wishes = Vec::new();
+    let mut places: HashMap<&Take, usize> = HashMap::new();
+    let mut place_of = |take: &'a Take| {
+        *places.entry(take).or_insert_with(|| {
+            wishes.push(Wish {
+                key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
+                count: take.count.to_string(),
+                step: take.step.to_string(),
+                max: take.max.to_string(),
+                seen: take.seen.map(|seen| seen.to_string()),
+            });
+            wishes.len()
+        })
     };
-    Order {
-        takes: request.takes.iter().map(|take| wish(take, list)).collect(),
+    let order = |request: &'a IssueRequest| Order {
+        takes: request.takes.iter().map(&mut place_of).collect(),
         caller: request.caller_key.is_some(),
         document: request.document_key.is_some(),
         again: request.again,
         asked: request.asked,
-    }
+    };
+    let requests = requests.iter().map(order).collect();
+    Orders { wishes, requests }
 }
 
 fn marks(requests: &[IssueRequest]) -> Vec<u8> {

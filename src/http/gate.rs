@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
@@ -37,8 +37,15 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// The other end of the connection; put into each request by the server.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(pub(super) IpAddr);
+#[derive(Clone, Debug)]
+pub(super) struct Peer(pub(super) Arc<str>);
+
+impl Peer {
+    /// The peer at an address; IPv4 in the guise of IPv6 is shown as IPv4.
+    pub(super) fn at(address: IpAddr) -> Self {
+        Peer(address.to_canonical().to_string().into())
+    }
+}
 
 /// Who calls. Handlers get it as an extension.
 #[derive(Clone, Debug)]
@@ -46,13 +53,20 @@ pub(super) struct Caller {
     /// Name of the token, or [`LOCAL_USER`].
     pub(super) user_id: String,
     /// The other end of the connection. Headers that claim another address are not believed.
-    pub(super) ip_address: Option<String>,
+    pub(super) ip_address: Option<Arc<str>>,
     /// Name of this call in answers and log lines.
     pub(super) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(super) language: Language,
     /// What took the call's numbers.
     pub(super) served_by: ServedBy,
+}
+
+impl Caller {
+    /// The address as records carry it.
+    pub(super) fn address(&self) -> Option<String> {
+        self.ip_address.as_deref().map(str::to_owned)
+    }
 }
 
 /// Which path took the numbers of a call; nothing for a call that took none. Of several, the first.
@@ -125,7 +139,8 @@ impl Gate {
                 let now_us = u64::try_from(self.clock.now_us()).unwrap_or_default();
                 let nanos = u32::try_from(now_us % 1_000_000 * 1_000).unwrap_or_default();
                 let time = uuid::Timestamp::from_unix(uuid::NoContext, now_us / 1_000_000, nanos);
-                Uuid::new_v7(time).to_string().into()
+                let mut text = Uuid::encode_buffer();
+                (&*Uuid::new_v7(time).hyphenated().encode_lower(&mut text)).into()
             }
         }
     }
@@ -156,14 +171,14 @@ pub(super) fn span(request_id: &str) -> tracing::Span {
 /// The call itself, inside its span.
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
     let language = Language::of(request.headers());
-    let ip = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical().to_string());
+    let ip = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
     let route = routes::pattern(request.uri().path());
     let mut call = Call {
         gate: Arc::clone(&gate),
-        method: request.method().to_string(),
+        method: request.method().clone(),
         route,
         user_id: String::new(),
-        ip_address: ip.clone().unwrap_or_default(),
+        ip_address: ip.clone(),
         served_by: ServedBy::default(),
         outcome: None,
         began: Instant::now(),
@@ -207,11 +222,11 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
 /// One call, logged and counted when it ends, however it ends.
 struct Call {
     gate: Arc<Gate>,
-    method: String,
+    method: Method,
     /// Pattern of the route.
     route: &'static str,
     user_id: String,
-    ip_address: String,
+    ip_address: Option<Arc<str>>,
     served_by: ServedBy,
     /// Status and slug; `None` until it is answered.
     outcome: Option<(u16, Option<Slug>)>,
@@ -227,7 +242,8 @@ impl Drop for Call {
         if let Some(slug) = slug {
             self.gate.problems.of(slug.name()).increment(1);
         }
-        let Call { method, route, user_id: user, ip_address: ip, .. } = self;
+        let Call { method, route, user_id: user, ip_address, .. } = self;
+        let (method, ip) = (method.as_str(), ip_address.as_deref().unwrap_or_default());
         let slug = slug.map_or("", Slug::name);
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if routes::is_open(route) {

@@ -150,7 +150,7 @@ impl NumberOrder {
             again,
             idempotency_key,
             user_id: caller.user_id.clone(),
-            ip_address: caller.ip_address.clone(),
+            ip_address: caller.address(),
         })
     }
 }
@@ -196,7 +196,8 @@ pub(super) fn document_of(path: Result<Path<String>, PathRejection>) -> Result<S
 
 /// A document id, normalised like every input (R2.4).
 pub(crate) fn check_document_id(field: &str, text: &str) -> Result<String, Problem> {
-    let id: String = text.nfc().collect();
+    // What most systems send is normal as it is.
+    let id = if text.is_ascii() { text.to_owned() } else { text.nfc().collect() };
     check_key(&id, KEY_CHARS_MAX).map_err(|reason| Problem::field(field, reason))?;
     Ok(id)
 }

@@ -53,7 +53,7 @@ impl RevisionOrder {
             series,
             reason,
             user_id: caller.user_id.clone(),
-            ip_address: caller.ip_address.clone(),
+            ip_address: caller.address(),
         })
     }
 }

@@ -61,7 +61,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((slot, stream, peer)) => {
-                converse(&protocol, &graceful, router.clone(), slot, stream, Peer(peer.ip()));
+                converse(&protocol, &graceful, router.clone(), slot, stream, Peer::at(peer.ip()));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -92,7 +92,7 @@ fn converse(
     }
     let answer = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(peer.clone());
         router.clone().oneshot(request)
     });
     let connection = graceful.watch(protocol.serve_connection(TokioIo::new(stream), answer));

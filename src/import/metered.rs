@@ -8,6 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::ImportError;
+use crate::number::hexadecimal;
 
 /// Most bytes of one line, record or statement's beginning.
 const RECORD_BYTES_MAX: u64 = 1_048_576;
@@ -48,7 +49,7 @@ impl Metered {
     /// SHA-256 of what was read so far, hex.
     pub(super) fn sha256(&self) -> String {
         let hash = self.digest.clone().finalize();
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&hash)
     }
 }
 

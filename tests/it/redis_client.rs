@@ -114,7 +114,7 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         again: false,
         asked: false,
         // More than the sockets of both sides can hold: the client's write is stuck for good.
-        record: "x".repeat(32 << 20),
+        record: "x".repeat(32 << 20).into(),
     };
     let limits = RecordLimits { window_ms: 1, records_max: 1, keep_whole: false };
     let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], 0, limits);

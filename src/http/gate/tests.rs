@@ -41,7 +41,7 @@ fn get_request(path: &str) -> axum::http::request::Builder {
 
 async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Response, String) {
     let mut request = request.body(Body::empty()).expect("request");
-    request.extensions_mut().insert(Peer("::ffff:192.0.2.7".parse().expect("address")));
+    request.extensions_mut().insert(Peer::at("::ffff:192.0.2.7".parse().expect("address")));
     let response = router(tokens).oneshot(request).await.expect("infallible");
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.expect("body");

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use sqlx::Row as _;
+use sqlx::{Encode, QueryBuilder, Row as _, Type};
 
-use super::{Conn, Row};
+use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Head, Line};
@@ -25,6 +25,18 @@ pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), Le
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(conn).await?;
     Ok(())
+}
+
+/// Whether a statement with [`push_among`] has one text, worth to be kept prepared.
+pub(super) const ONE_TEXT: bool = true;
+
+/// Ends a condition on a column: its value is among these. One text however many there are, so that
+/// the statement is planned once.
+pub(super) fn push_among<T>(query: &mut QueryBuilder<Db>, values: Vec<T>)
+where
+    Vec<T>: for<'q> Encode<'q, Db> + Type<Db> + Send + 'static,
+{
+    query.push(" = any (").push_bind(values).push(")");
 }
 
 /// For each extent the last row of its counter that begins at or before its end. Rows of one

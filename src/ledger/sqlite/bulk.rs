@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use sqlx::Row as _;
+use sqlx::{Encode, QueryBuilder, Row as _, Type};
 
-use super::{Conn, Row};
+use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Line};
@@ -14,6 +14,23 @@ use crate::node::NodeId;
 /// Nothing to lock: the transaction is the only writer.
 pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
     Ok(())
+}
+
+/// Whether a statement with [`push_among`] has one text, worth to be kept prepared: here each
+/// number of values makes another.
+pub(super) const ONE_TEXT: bool = false;
+
+/// Ends a condition on a column: its value is among these.
+pub(super) fn push_among<T>(query: &mut QueryBuilder<Db>, values: Vec<T>)
+where
+    T: for<'q> Encode<'q, Db> + Type<Db> + Send + 'static,
+{
+    query.push(" in (");
+    let mut list = query.separated(", ");
+    for value in values {
+        list.push_bind(value);
+    }
+    query.push(")");
 }
 
 /// For each extent the last row of its counter that begins at or before its end. Rows of one

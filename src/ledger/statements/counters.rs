@@ -2,7 +2,7 @@
 
 use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bytes, commit, partitions};
+use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bulk, bytes, commit, partitions};
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
 use crate::node::NodeId;
@@ -111,13 +111,10 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
         return Ok(Vec::new());
     }
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push("where counter_id in (");
-    let mut list = query.separated(", ");
-    for id in ids {
-        list.push_bind(*id);
-    }
-    query.push(") order by series_id, serial, key").push(FOR_UPDATE);
-    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    query.push("where counter_id");
+    bulk::push_among(&mut query, ids.to_vec());
+    query.push(" order by series_id, serial, key").push(FOR_UPDATE);
+    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 

@@ -127,14 +127,10 @@ async fn judge_rejected(
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, first_value, allocation_id from journal_rejected where counter_id in (",
+        "select counter_id, first_value, allocation_id from journal_rejected where counter_id",
     );
-    let mut list = query.separated(", ");
-    for id in counters_of(lines) {
-        list.push_bind(id);
-    }
-    query.push(")");
-    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    bulk::push_among(&mut query, counters_of(lines));
+    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
     let mut rejected: HashSet<(i64, i64, Vec<u8>)> = HashSet::with_capacity(rows.len());
     for row in rows {
         rejected.insert((

@@ -91,14 +91,11 @@ pub(super) async fn earlier(
     let mut query = QueryBuilder::<Db>::new("select ");
     query.push(ENTRY).push(
         " from journal j join counter c on c.counter_id = j.counter_id \
-         where j.path = 'database' and j.number is not null and j.allocation_id in (",
+         where j.path = 'database' and j.number is not null and j.allocation_id",
     );
-    let mut list = query.separated(", ");
-    for id in allocations {
-        list.push_bind(id.as_bytes().to_vec());
-    }
-    query.push(")");
-    let rows = query.build().persistent(false).fetch_all(conn).await?;
+    let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
+    bulk::push_among(&mut query, ids);
+    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
     let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
 }

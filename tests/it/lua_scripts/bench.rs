@@ -216,7 +216,7 @@ pub(super) fn plain(counter: &str) -> IssueRequest {
         payload: payload("d1"),
         again: false,
         asked: false,
-        record: format!("record of {counter}"),
+        record: format!("record of {counter}").into(),
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) fn keyed(document: &str, caller: Option<&str>, digest: &str) -> Issue
         caller_key: caller.map(|key| format!("k:{key}")),
         document_key: Some(format!("d:{document}")),
         payload: payload(digest),
-        record: format!("record of {document} {digest}"),
+        record: format!("record of {document} {digest}").into(),
         ..plain("c")
     }
 }

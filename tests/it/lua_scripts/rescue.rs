@@ -57,7 +57,7 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
     let node = bench.guard.node;
     let entries = bench.redis.peek(&bench.keys, PARTITION, node, 0, 10).await.unwrap();
     assert_eq!(entries.len(), 1);
-    assert_eq!(entries[0].allocations, [(values.clone(), request.record.clone())]);
+    assert_eq!(entries[0].allocations, [(values.clone(), request.record.to_string())]);
     let after = entries[0].flight;
     assert_eq!(bench.redis.peek(&bench.keys, PARTITION, node, after, 10).await.unwrap(), []);
 
@@ -72,7 +72,8 @@ async fn counters_records_and_outboxes_are_revealed_as_they_stand() {
         HeldKey::Counter("7:SEQ:missing".into()),
     ];
     let revealed = bench.redis.reveal(&bench.keys, PARTITION, &held).await.unwrap();
-    let whole = Remembered { epoch: EPOCH, taken: values, record: request.record };
+    let record = request.record.to_string();
+    let whole = Remembered { epoch: EPOCH, taken: values, record };
     let high = Revealed::Counter { highest: 500 };
     let expected = [
         Revealed::Counter { highest: 100 },
