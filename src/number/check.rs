@@ -6,7 +6,7 @@
 use unicode_normalization::char::is_combining_mark;
 
 /// A check character algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Check {
     /// Luhn, ISO/IEC 7812-1 annex B: digits, one digit.
     Luhn,
@@ -82,7 +82,7 @@ impl Check {
         u8::try_from(value).ok()
     }
 
-    fn reads_letters(self) -> bool {
+    pub(super) fn reads_letters(self) -> bool {
         matches!(self, Check::Mod97 | Check::Mod37)
     }
 
@@ -93,17 +93,63 @@ impl Check {
     }
 
     /// The check characters of a text, and how many they are.
-    pub(super) fn characters(
-        self,
-        text: impl DoubleEndedIterator<Item = char>,
-    ) -> ([char; 2], usize) {
-        let values = text.filter_map(|character| self.value(character));
-        let check = match self {
-            Check::Luhn => luhn(values),
-            Check::Damm => values.fold(0, |row, digit| DAMM[usize::from(row)][usize::from(digit)]),
-            Check::Mod37 => mod37(values),
+    pub(super) fn characters(self, text: impl Iterator<Item = char>) -> ([char; 2], usize) {
+        let mut running = Running::of(self);
+        text.for_each(|character| running.read(character));
+        running.characters()
+    }
+}
+
+/// A check over text that is read from left to right: few states, so that a search can follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Running {
+    check: Check,
+    /// What is known of the text so far. Of Luhn, the sum if the last digit counts twice.
+    state: u8,
+    /// Of Luhn, the sum if the last digit counts once.
+    other: u8,
+}
+
+impl Running {
+    /// Before the first character.
+    pub(super) fn of(check: Check) -> Self {
+        Running { check, state: if check == Check::Mod37 { 36 } else { 0 }, other: 0 }
+    }
+
+    /// Reads the next character.
+    pub(super) fn read(&mut self, character: char) {
+        let Some(value) = self.check.value(character) else { return };
+        match self.check {
+            // From the right, every second digit counts twice, its own digits summed.
+            Check::Luhn => {
+                let twice = 2 * value / 10 + 2 * value % 10;
+                (self.state, self.other) = ((self.other + twice) % 10, (self.state + value) % 10);
+            }
+            Check::Damm => self.state = DAMM[usize::from(self.state)][usize::from(value)],
+            // A letter counts as two digits.
             Check::Mod97 => {
-                let check = mod97(values);
+                let base: u16 = if value < 10 { 10 } else { 100 };
+                let remainder = (u16::from(self.state) * base + u16::from(value)) % 97;
+                self.state = u8::try_from(remainder).expect("below 97");
+            }
+            // The hybrid system of the moduli 37 and 36.
+            Check::Mod37 => {
+                let sum = (self.state + value) % 36;
+                self.state = (if sum == 0 { 36 } else { sum }) * 2 % 37;
+            }
+        }
+    }
+
+    /// The check characters of what was read, and how many they are.
+    pub(super) fn characters(self) -> ([char; 2], usize) {
+        let check = match self.check {
+            Check::Luhn => (10 - self.state) % 10,
+            Check::Damm => self.state,
+            Check::Mod37 => (37 - self.state) % 36,
+            // The two digits that leave the remainder 1 behind the value.
+            Check::Mod97 => {
+                let check = 98 - u16::from(self.state) * 100 % 97;
+                let check = u8::try_from(check).expect("at most 98");
                 return ([sign(check / 10), sign(check % 10)], 2);
             }
         };
@@ -114,33 +160,6 @@ impl Check {
 /// The sign of a value below 36.
 fn sign(value: u8) -> char {
     char::from(if value < 10 { b'0' + value } else { b'A' + value - 10 })
-}
-
-/// Every second digit from the right counts twice, its own digits summed.
-fn luhn(values: impl DoubleEndedIterator<Item = u8>) -> u8 {
-    let sum = values.rev().enumerate().fold(0, |sum, (place, digit)| {
-        let weighed = if place % 2 == 0 { 2 * digit } else { digit };
-        (sum + weighed / 10 + weighed % 10) % 10
-    });
-    (10 - sum) % 10
-}
-
-/// The two digits that leave the remainder 1 behind the value; a letter counts as two digits.
-fn mod97(values: impl Iterator<Item = u8>) -> u8 {
-    let remainder = values.fold(0_u32, |remainder, value| {
-        let base = if value < 10 { 10 } else { 100 };
-        (remainder * base + u32::from(value)) % 97
-    });
-    u8::try_from(98 - remainder * 100 % 97).expect("at most 98")
-}
-
-/// The hybrid system of the moduli 37 and 36.
-fn mod37(values: impl Iterator<Item = u8>) -> u8 {
-    let product = values.fold(36, |product, value| {
-        let sum = (product + value) % 36;
-        (if sum == 0 { 36 } else { sum }) * 2 % 37
-    });
-    (37 - product) % 36
 }
 
 #[cfg(test)]

@@ -78,6 +78,13 @@ impl SeriesDefinition {
         let (name, reset) = (HIDDEN_SERIAL.into(), Reset::Day);
         Cow::Owned(vec![SerialDefinition { name, reset, ..SerialDefinition::default() }])
     }
+
+    /// Whether start or step of a serial leave values out. The ambiguity proof builds on that, as
+    /// far as no earlier version had others (R2.7).
+    #[must_use]
+    pub fn leaves_values_out(&self) -> bool {
+        self.serials.iter().any(|serial| serial.start > 1 || serial.step > 1)
+    }
 }
 
 /// How a series takes its numbers: speed against what a loss may cost.

@@ -15,7 +15,8 @@ pub(super) struct Question {
     definitions: Vec<SeriesDefinition>,
     /// Codes of those that are new among them.
     new: Vec<String>,
-    /// Versions before of those that are new, as far as numbers may have been issued under them.
+    /// Versions before of those that are new, and of those whose values the proof builds on, as far
+    /// as numbers may have been issued under them.
     earlier: Vec<EarlierVersion>,
     /// Whether all of them are proved: a rule that is gone keeps no request from the others any
     /// more.
@@ -43,12 +44,12 @@ impl Question {
         let (mut new, mut earlier) = (Vec::new(), Vec::new());
         for after in saved.iter().filter(|version| version.is_new && version.active) {
             new.push(after.definition.code.clone());
-            let mut before = versions::of_used(conn, after.series_id).await?;
-            before.retain(|before| before.version < after.version);
-            earlier.extend(before.into_iter().map(|before| {
-                let SeriesVersion { version, definition, .. } = before;
-                EarlierVersion { version, definition }
-            }));
+            earlier.extend(before(conn, after).await?);
+        }
+        for other in active.iter().filter(|other| !new.contains(&other.definition.code)) {
+            if other.definition.leaves_values_out() {
+                earlier.extend(before(conn, other).await?);
+            }
         }
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         let reference = Arc::default();
@@ -78,6 +79,22 @@ impl Question {
             error @ ProofError::Series { .. } => LedgerError::Refused(error.to_string()),
         })
     }
+}
+
+/// The versions before one under which numbers may have been issued.
+async fn before(
+    conn: &mut Conn,
+    after: &SeriesVersion,
+) -> Result<Vec<EarlierVersion>, LedgerError> {
+    // The first has none before it.
+    if after.version == 1 {
+        return Ok(Vec::new());
+    }
+    let mut before = versions::of_used(conn, after.series_id).await?;
+    before.retain(|before| before.version < after.version);
+    let earlier =
+        |SeriesVersion { version, definition, .. }| EarlierVersion { version, definition };
+    Ok(before.into_iter().map(earlier).collect())
 }
 
 impl Proved {

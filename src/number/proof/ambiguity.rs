@@ -5,6 +5,9 @@ use std::fmt;
 use thiserror::Error;
 
 use super::super::Inputs;
+use super::comparison::WALKS_MAX;
+use super::product::PAIRS_MAX;
+use super::refined::MEMORIES_MAX;
 
 /// A series whose numbers are not proved to be different (R2.7).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -24,13 +27,41 @@ pub enum Ambiguity {
         explanation: String,
     },
     /// Neither a proof nor a collision was found within the bounds of the search.
-    #[error("{subject} cannot be proved to be free of collisions: {explanation}")]
+    #[error("{subject} cannot be proved to be free of collisions: {limit}")]
     Unproven {
         /// The series, or the two, in words.
         subject: String,
         /// Where the search ended, and the remedy.
-        explanation: String,
+        limit: Limit,
     },
+}
+
+/// Why a search ended without a proof and without a collision. Nothing else leaves a series
+/// unproven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// More states than are looked at.
+    States,
+    /// Texts are left that both readings can show; no requests were found that get one of them.
+    Examples,
+    /// What the tables of two series are lacking, or how they differ, in words.
+    Tables(String),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::States => write!(f, "more than {PAIRS_MAX} states or {MEMORIES_MAX} texts")?,
+            Limit::Examples => {
+                write!(f, "two readings seem possible, none of {WALKS_MAX} was")?;
+            }
+            Limit::Tables(words) => return f.write_str(words),
+        }
+        f.write_str(
+            "; separate parts of variable width by a sign that they exclude, or give them a fixed \
+             width",
+        )
+    }
 }
 
 /// A request with the values that it takes.

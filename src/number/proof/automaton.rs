@@ -62,6 +62,16 @@ impl Sets {
         new
     }
 
+    /// All sets.
+    pub(super) fn all(&self) -> &[CharSet] {
+        &self.sets
+    }
+
+    /// Whether a set has the character.
+    pub(super) fn has(&self, set: SetId, character: char) -> bool {
+        self.sets[set as usize].has(character)
+    }
+
     /// Some characters that both sets have; none only if there are none.
     pub(super) fn common(&mut self, a: SetId, b: SetId) -> &[char] {
         let (sets, pair) = (&self.sets, (a.min(b), a.max(b)));

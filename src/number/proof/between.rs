@@ -6,11 +6,14 @@ use std::cell::LazyCell;
 use super::super::series::Dimension;
 use super::super::ties::TYPE;
 use super::super::{Inputs, Series, choose};
-use super::ambiguity::{Ambiguity, CollidingRequest};
+use super::EarlierVersion;
+use super::ambiguity::{Ambiguity, CollidingRequest, Limit};
 use super::comparison::Comparison;
+use super::grid::grids;
 use super::language::{Shows, head, shows};
 use super::meeting::{Meetings, are_apart, is_shared, meetings};
 use super::product::Walk;
+use super::scope::may_meet;
 use super::told;
 use super::witness::{Asked, dimension_of, name_of};
 use super::world::World;
@@ -19,12 +22,21 @@ use super::world::World;
 const LISTED_MAX: usize = 12;
 
 /// The numbers of two series.
-pub(super) fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
+pub(super) fn between(
+    a: &Series,
+    b: &Series,
+    active: &[&Series],
+    earlier: &[EarlierVersion],
+) -> Result<(), Ambiguity> {
     // Most series are told apart by their prefix: nothing needs to be searched.
     let differs = |(x, y)| x != y;
     if std::iter::zip(head(a).chars(), head(b).chars()).any(differs) || are_apart(a, b) {
         return Ok(());
     }
+    if !may_meet(a, b) {
+        return Ok(());
+    }
+    let (grids_a, grids_b) = (grids(a, earlier), grids(b, earlier));
     let types = |series: &Series| series.definition.serves.types.clone();
     let (mut types_a, mut types_b) = (types(a), types(b));
     if is_shared(a, b, TYPE) && a.table_of(Dimension::Type).is_none() {
@@ -40,6 +52,8 @@ pub(super) fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), 
         marked: 0,
         wanted: 0,
         same: &same,
+        grids: [&grids_a, &grids_b],
+        counted: &[],
     };
     // Looked at only where the texts meet: most series differ in their first characters.
     let asking = LazyCell::new(|| meetings(a, b, active));
@@ -48,8 +62,8 @@ pub(super) fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), 
         let Meetings::Perhaps(all) = &*asking else { return None };
         let (for_a, for_b) = all.get(turn % all.len().max(1))?;
         turn += 1;
-        let mut first = Asked::read(a, &walk.text, &walk.first)?;
-        let mut second = Asked::read(b, &walk.text, &walk.second)?;
+        let mut first = Asked::read(a, &grids_a, &walk.text, &walk.first)?;
+        let mut second = Asked::read(b, &grids_b, &walk.text, &walk.second)?;
         for (asked, asking) in [(&mut first, for_a), (&mut second, for_b)] {
             asked.known.entry("type".into()).or_insert_with(|| asking.type_code.clone());
             if let Some(project) = &asking.project {
@@ -68,12 +82,11 @@ pub(super) fn between(a: &Series, b: &Series, active: &[&Series]) -> Result<(), 
         })?;
         chosen(&ambiguity, active).then_some(ambiguity)
     };
-    match comparison.decide(found) {
-        // No request of one scope reaches both.
-        Err(_) if matches!(*asking, Meetings::Never) => Ok(()),
-        Err(Ambiguity::Unproven { subject, explanation }) => {
-            let explanation = of_tables(a, b).unwrap_or(explanation);
-            Err(Ambiguity::Unproven { subject, explanation })
+    // No request of one scope reaches both.
+    match comparison.decide(|| matches!(*asking, Meetings::Never), found) {
+        Err(Ambiguity::Unproven { subject, limit }) => {
+            let limit = of_tables(a, b).map_or(limit, Limit::Tables);
+            Err(Ambiguity::Unproven { subject, limit })
         }
         decided => decided,
     }

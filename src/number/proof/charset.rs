@@ -7,7 +7,7 @@ use super::super::text::{is_printable, may_begin};
 const PICKS_MAX: usize = 24;
 
 /// Offered first where they fit: plain, and easy to tell apart.
-const PREFERRED: &str = "AB01CXZ23456789abcxz-./_#+ ";
+pub(super) const PREFERRED: &str = "AB01CXZ23456789abcxz-./_#+ ";
 
 /// Every character.
 const EVERYTHING: (char, char) = ('\0', char::MAX);
@@ -55,6 +55,11 @@ impl CharSet {
     pub(super) fn has(&self, character: char) -> bool {
         self.fits(character)
             && self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
+    }
+
+    /// Where its ranges begin, and where they are over.
+    pub(super) fn bounds(&self) -> impl Iterator<Item = u32> {
+        self.ranges.iter().flat_map(|(first, last)| [u32::from(*first), u32::from(*last) + 1])
     }
 
     /// Some characters that both sets have: all of them where there are fewer than two.

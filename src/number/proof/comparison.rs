@@ -2,12 +2,16 @@
 
 use super::super::Series;
 use super::ambiguity::Ambiguity;
+use super::ambiguity::Limit;
 use super::automaton::{Automaton, Sets, automaton};
+use super::grid::Grid;
 use super::language::{Reach, language};
-use super::product::{Chance, PAIRS_MAX, Product, Runs, Search, Walk};
+use super::memory::Counted;
+use super::product::{Chance, EVERYTHING, FURTHER, Product, Runs, Search, Walk};
+use super::refined::{Detail, Refined, Refining};
 
 /// Walks through a product of examples before it is given up.
-const WALKS_MAX: usize = 400;
+pub(super) const WALKS_MAX: usize = 400;
 
 /// What is compared: one series with itself, or two.
 pub(super) struct Comparison<'a> {
@@ -25,37 +29,80 @@ pub(super) struct Comparison<'a> {
     pub(super) wanted: u8,
     /// For each part of the first, the part of the second that shows the same value in both runs.
     pub(super) same: &'a [Option<usize>],
+    /// The values that the serials of each can have.
+    pub(super) grids: [&'a [Grid]; 2],
+    /// Serials that both take from the same counters.
+    pub(super) counted: &'a [Counted],
 }
 
+/// How closely the second search looks, in turn.
+const DETAILS: [Detail; 4] = [
+    Detail { characters: 1, texts: false, values: false },
+    Detail { characters: 1, texts: true, values: false },
+    Detail { characters: 1, texts: true, values: true },
+    Detail { characters: 2, texts: true, values: true },
+];
+
 impl Comparison<'_> {
-    /// Searches everything; where that is not empty, looks for a text that `found` can show to be a
-    /// collision.
+    /// Searches everything; where that is not empty, and a common text does harm at all, looks for
+    /// one that `found` can show to be a collision.
     pub(super) fn decide(
         &self,
+        harmless: impl FnOnce() -> bool,
         mut found: impl FnMut(&Walk) -> Option<Ambiguity>,
     ) -> Result<(), Ambiguity> {
         let mut sets = Sets::default();
         let mut chance = Chance::new();
         let everything = self.automata(Reach::Everything, &mut sets);
         let runs = self.runs(&everything);
-        let product = match runs.search(&mut sets) {
+        let product = match runs.search(&mut sets, FURTHER) {
             Search::Never => return Ok(()),
-            Search::TooLarge => {
-                return Err(self.unproven(&format!("more than {PAIRS_MAX} states")));
-            }
+            Search::TooLarge => return Err(self.unproven(Limit::States)),
+            Search::Perhaps(_) if harmless() => return Ok(()),
             Search::Perhaps(product) => product,
         };
         let likely = self.automata(Reach::Likely, &mut sets);
         let likely = self.runs(&likely);
-        if let Search::Perhaps(product) = likely.search(&mut sets)
+        if let Search::Perhaps(product) = likely.search(&mut sets, FURTHER)
             && let Some(ambiguity) = examples(&product, &likely, &mut sets, &mut chance, &mut found)
         {
             return Err(ambiguity);
         }
-        let ambiguity = examples(&product, &runs, &mut sets, &mut chance, &mut found);
-        Err(ambiguity.unwrap_or_else(|| {
-            self.unproven(&format!("two readings seem possible, none of {WALKS_MAX} was"))
-        }))
+        match examples(&product, &runs, &mut sets, &mut chance, &mut found) {
+            Some(ambiguity) => Err(ambiguity),
+            None => self.refine(&mut chance, found),
+        }
+    }
+
+    /// Searches again, with what was read in mind.
+    fn refine(
+        &self,
+        chance: &mut Chance,
+        mut found: impl FnMut(&Walk) -> Option<Ambiguity>,
+    ) -> Result<(), Ambiguity> {
+        let mut sets = Sets::default();
+        let everything = self.automata(Reach::Everything, &mut sets);
+        let runs = self.runs(&everything);
+        let product = match runs.search(&mut sets, EVERYTHING) {
+            Search::Never => return Ok(()),
+            Search::TooLarge => return Err(self.unproven(Limit::States)),
+            Search::Perhaps(product) => product,
+        };
+        let Comparison { series, grids, counted, .. } = *self;
+        let refining = Refining { runs: &runs, series, grids, counted };
+        for detail in DETAILS {
+            match refining.search(&product, &sets, detail) {
+                Refined::Never => return Ok(()),
+                Refined::TooLarge => return Err(self.unproven(Limit::States)),
+                Refined::Perhaps(texts) => {
+                    let mut walks = (0..WALKS_MAX).filter_map(|_| texts.walk(chance));
+                    if let Some(ambiguity) = walks.find_map(|walk| found(&walk)) {
+                        return Err(ambiguity);
+                    }
+                }
+            }
+        }
+        Err(self.unproven(Limit::Examples))
     }
 
     fn automata(&self, reach: Reach, sets: &mut Sets) -> [Automaton; 2] {
@@ -71,15 +118,11 @@ impl Comparison<'_> {
         Runs { first, second, places, marks, marked, wanted, same }
     }
 
-    fn unproven(&self, reason: &str) -> Ambiguity {
+    fn unproven(&self, limit: Limit) -> Ambiguity {
         let [a, b] = self.series.map(|series| series.definition.code.as_str());
         let subject =
             if a == b { format!("series {a}") } else { format!("series {a} beside series {b}") };
-        let explanation = format!(
-            "{reason}; separate parts of variable width by a sign that they exclude, or give them \
-             a fixed width"
-        );
-        Ambiguity::Unproven { subject, explanation }
+        Ambiguity::Unproven { subject, limit }
     }
 }
 

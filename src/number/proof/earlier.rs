@@ -9,14 +9,19 @@ use super::super::pattern::DateField;
 use super::super::series::Dimension;
 use super::super::template::Part;
 use super::super::{Reset, Series, Style};
+use super::EarlierVersion;
 use super::ambiguity::Ambiguity;
 use super::comparison::Comparison;
+use super::grid::grids;
 use super::language::{Shows, head, shows};
+use super::memory::Counted;
 use super::product::Walk;
+use super::scope::may_meet;
 use super::witness::{Asked, name_of, scope_names, values, varies};
 use super::{moments, told};
 
-/// Proves that a version can give no text that an earlier one gave to another value.
+/// Proves that a version can give no text that an earlier one gave to another value. `versions` are
+/// all that may have counters, this one among them.
 ///
 /// # Errors
 /// [`Ambiguity`]; the first request is the earlier version's.
@@ -24,6 +29,7 @@ pub(super) fn beside_earlier(
     earlier: &Series,
     version: u32,
     next: &Series,
+    versions: &[EarlierVersion],
 ) -> Result<(), Ambiguity> {
     if !std::iter::zip(head(earlier).chars(), head(next).chars()).all(|(x, y)| x == y) {
         return Ok(());
@@ -40,6 +46,9 @@ pub(super) fn beside_earlier(
             return Ok(());
         }
     }
+    if pair.one_scope && !may_meet(earlier, next) {
+        return Ok(());
+    }
     let (places, serials) = (pair.places(), pair.serials());
     // One id of a table may be shown by two codes, before and after it was renamed.
     let is_code = |dimension| pair.is_scope(0, dimension) && earlier.table_of(dimension).is_none();
@@ -48,6 +57,8 @@ pub(super) fn beside_earlier(
     };
     let same: Vec<Option<usize>> = places.iter().enumerate().map(scoped).collect();
     let marks = [0, 1].map(|side| pair.marks(side, &serials));
+    let grids = [earlier, next].map(|series| grids(series, versions));
+    let counted: Vec<Counted> = serials.iter().filter_map(|serial| pair.counted(serial)).collect();
     let comparison = Comparison {
         series: pair.both,
         types: [&types, &next_types],
@@ -56,25 +67,50 @@ pub(super) fn beside_earlier(
         marked: bits(&serials, |serial| !serial.is_told),
         wanted: bits(&serials, |_| true),
         same: &same,
+        grids: [&grids[0], &grids[1]],
+        counted: &counted,
     };
+    // Pairs where the next value is lower take a request that was checked before the change.
+    let (mut lower, mut lowered) = (None, 0);
     let found = |walk: &Walk| {
-        let first = Asked::read(earlier, &walk.text, &walk.first)?;
-        let second = Asked::read(next, &walk.text, &walk.second)?;
-        told(first, second, || {
-            format!(
-                "the first is a number of version {version}, which may be out already: begin the \
-                 template with other text (a new `prefix`, for example), or show what that version \
-                 shows"
-            )
-        })
-    };
-    comparison.decide(found).map_err(|ambiguity| match ambiguity {
-        Ambiguity::Unproven { subject, explanation } => {
-            let subject = format!("{subject}, beside its own version {version},");
-            Ambiguity::Unproven { subject, explanation }
+        let first = Asked::read(earlier, &grids[0], &walk.text, &walk.first)?;
+        let second = Asked::read(next, &grids[1], &walk.text, &walk.second)?;
+        let ambiguity = told(first, second, || remedy(version))?;
+        lowered += usize::from(lowers(&ambiguity));
+        if lowers(&ambiguity) && lowered < LOWERED_MAX {
+            lower.get_or_insert(ambiguity);
+            return None;
         }
-        collision @ Ambiguity::Collision { .. } => collision,
+        Some(ambiguity)
+    };
+    comparison.decide(|| false, found).map_err(|ambiguity| match (ambiguity, lower) {
+        (Ambiguity::Unproven { .. }, Some(lower)) => lower,
+        (Ambiguity::Unproven { subject, limit }, None) => {
+            let subject = format!("{subject}, beside its own version {version},");
+            Ambiguity::Unproven { subject, limit }
+        }
+        (collision @ Ambiguity::Collision { .. }, _) => collision,
     })
+}
+
+/// Why two numbers of two versions are told, and what to do.
+fn remedy(version: u32) -> String {
+    format!(
+        "the first is a number of version {version}, which may be out already: begin the template \
+         with other text (a new `prefix`, for example), or show what that version shows"
+    )
+}
+
+/// After so many pairs where the next value is lower one of them is told.
+const LOWERED_MAX: usize = 100;
+
+/// Whether the second number has a lower value of some serial than the first.
+fn lowers(ambiguity: &Ambiguity) -> bool {
+    let Ambiguity::Collision { first, second, .. } = ambiguity else { return false };
+    let mut pairs = first.values.iter().flat_map(|before| {
+        second.values.iter().filter(|after| after.0 == before.0).map(move |after| (before, after))
+    });
+    pairs.any(|(before, after)| after.1 < before.1)
 }
 
 /// Whether the same names, of the same tables, make the scopes of both.
@@ -201,6 +237,35 @@ impl<'s> Versions<'s> {
         let period = keys.iter().all(Option::is_some) && years;
         let keys = keys.map(Option::unwrap_or_default);
         Serial { at: Some(at), is_told: dimensions && phase && period, keys }
+    }
+
+    /// The parts that tell a serial and its counter in both versions; `None` where not all is told.
+    fn counted(&self, serial: &Serial) -> Option<Counted> {
+        let at = serial.at.filter(|_| serial.is_told)?;
+        let part = |side: usize, shown: Shows| {
+            self.both[side].parts.iter().position(|part| shows(part) == shown)
+        };
+        let rules = [0, 1].map(|side| &self.both[side].counters[at[side]]);
+        let mut parts = vec![[part(0, Shows::Serial(at[0]))?, part(1, Shows::Serial(at[1]))?]];
+        for (one, other) in std::iter::zip(&rules[0].dimensions, &rules[1].dimensions) {
+            let shown = [part(0, Shows::Dimension(*one)), part(1, Shows::Dimension(*other))];
+            // What is not shown in both is the same anyway.
+            if let ([Some(first), Some(second)], false) = (shown, self.is_scope(0, *one)) {
+                parts.push([first, second]);
+            }
+        }
+        if rules[0].reset == Reset::Phase {
+            parts.push([part(0, Shows::Phase)?, part(1, Shows::Phase)?]);
+        }
+        // Fields that tell the period in one version tell it in the other, where it shows them.
+        let dates = serial.keys.iter().find_map(|keys| {
+            let both = |field: &DateField| {
+                Some([part(0, Shows::Date(*field))?, part(1, Shows::Date(*field))?])
+            };
+            keys.iter().map(both).collect::<Option<Vec<_>>>()
+        });
+        parts.extend(dates?);
+        Some(Counted { parts })
     }
 
     /// Whether both numbers have the same value of a dimension anyway.

@@ -58,7 +58,8 @@ pub(super) enum Shows {
 pub(super) enum Reach {
     /// Whatever a part may ever show: for proofs.
     Everything,
-    /// Dates of the years around now and values that the serials reach: for examples.
+    /// Dates of the years around now, values that the serials reach, and codes that are listed: for
+    /// examples.
     Likely,
 }
 
@@ -101,7 +102,7 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
         }
         Part::Variable(index) => Language::Value(series.variables[*index].rule.clone()),
         // A table has whatever codes it is given: new rows, and other codes of those there are.
-        Part::Project | Part::Type(_) if tabled(series, part) => {
+        Part::Project | Part::Type(_) if reach == Reach::Everything && tabled(series, part) => {
             Language::Value(ValueRule::printable())
         }
         Part::Project if series.definition.serves.projects.is_empty() => {

@@ -5,8 +5,9 @@
 //! counter is not shown, or is read elsewhere in the text by one of them. The first is seen from
 //! the definition; for the second, two runs of the series over one text are searched in full. The
 //! search follows a little more than can happen and never less: where it finds nothing, there is
-//! nothing. Where it finds something, two requests are made of it and rendered; a series is
-//! refused with such a pair, or because neither proof nor pair was found within the bounds.
+//! nothing. Where it finds something, two requests are made of it and rendered. Where none of
+//! them collide, a second search remembers what was read. A series is refused with such a pair, or
+//! because neither proof nor pair was found within the bounds.
 //!
 //! Never says that a series is sound because a search ended early.
 
@@ -14,52 +15,61 @@ mod ambiguity;
 mod automaton;
 mod between;
 mod charset;
+mod classes;
 mod comparison;
 mod earlier;
+mod grid;
 mod language;
 mod meeting;
+mod memory;
 mod moments;
 mod product;
+mod reading;
+mod refined;
 mod saving;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod witness;
 mod world;
 
-pub use ambiguity::{Ambiguity, CollidingRequest};
+pub use ambiguity::{Ambiguity, CollidingRequest, Limit};
 pub use saving::{Accepted, EarlierVersion, ProofError, prove_saved};
 
 use between::between;
 use comparison::Comparison;
+use grid::{Grid, grids};
 use language::{Shows, shows};
+use memory::Counted;
 use product::Walk;
-use witness::{Asked, PHASE, collision, name_of, scope_names, settle, values, varies};
+use witness::{Asked, PHASE, collision, name_of, settle, values, varies};
 
 use super::series::Dimension;
 use super::{Reset, Series};
 
 /// Proves that no number of a series can have the text of another of its uniqueness scope: neither
 /// of its own nor of the other active series. `active` may hold the series itself; it is told by
-/// its code.
+/// its code. `earlier` holds the versions before of all of them, as far as they may have counters.
 ///
 /// # Errors
 /// [`Ambiguity`]: two requests that collide, or that neither proof nor collision was found.
-pub fn prove(subject: &Series, active: &[&Series]) -> Result<(), Ambiguity> {
-    alone(subject)?;
+pub fn prove(
+    subject: &Series,
+    active: &[&Series],
+    earlier: &[EarlierVersion],
+) -> Result<(), Ambiguity> {
+    alone(subject, &grids(subject, earlier))?;
     let others = active.iter().filter(|other| other.definition.code != subject.definition.code);
     let mut all: Vec<&Series> = others.copied().collect();
     all.push(subject);
     for other in &all[..all.len() - 1] {
-        // Other dimensions give other scopes, which have their texts to themselves.
-        if scope_names(subject) == scope_names(other) {
-            between(subject, other, &all)?;
-        }
+        between(subject, other, &all, earlier)?;
     }
     Ok(())
 }
 
 /// The numbers of one series among themselves.
-fn alone(series: &Series) -> Result<(), Ambiguity> {
+fn alone(series: &Series, grids: &[Grid]) -> Result<(), Ambiguity> {
     // Where an id is shown it takes the place of all serials: two numbers differ in it.
     let has_id = series.parts.iter().any(|part| shows(part) == Shows::Id);
     let serials = 0..if has_id { 1 } else { series.serials.len() };
@@ -67,7 +77,7 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
     let keys: Vec<_> = serials.clone().map(|serial| moments::keys(series, serial)).collect();
     let open = |serial: &usize| !has_id && (hidden[*serial].is_some() || keys[*serial].is_none());
     if serials.clone().all(|serial| open(&serial)) {
-        unshown(series, &hidden)?;
+        unshown(series, grids, &hidden)?;
     }
     let bit = |serial: usize| 1_u8 << serial;
     let mark = |part| {
@@ -94,6 +104,22 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
     let same = series.parts.iter().enumerate();
     let same: Vec<_> = same.map(|(index, part)| in_scope(part).then_some(index)).collect();
     let types = &series.definition.serves.types;
+    let part = |shown: Shows| {
+        let part = series.parts.iter().position(|part| shows(part) == shown)?;
+        Some([part, part])
+    };
+    let counted = |serial: usize| {
+        let rule = &series.counters[serial];
+        let dimensions =
+            rule.dimensions.iter().filter(|dimension| !series.scope.contains(dimension));
+        let dimensions = dimensions.map(|dimension| Shows::Dimension(*dimension));
+        let phase = (rule.reset == Reset::Phase).then_some(Shows::Phase);
+        let dates = keys[serial].iter().flatten().map(|field| Shows::Date(*field));
+        let counter = dimensions.chain(phase).chain(dates).filter_map(part);
+        Counted { parts: part(Shows::Serial(serial)).into_iter().chain(counter).collect() }
+    };
+    let shown = serials.clone().filter(|serial| !has_id && !open(serial));
+    let counted: Vec<Counted> = shown.map(counted).collect();
     let comparison = Comparison {
         series: [series, series],
         types: [types, types],
@@ -102,13 +128,15 @@ fn alone(series: &Series) -> Result<(), Ambiguity> {
         marked: serials.clone().filter(open).fold(0, |marks, serial| marks | bit(serial)),
         wanted: serials.clone().fold(0, |marks, serial| marks | bit(serial)),
         same: &same,
+        grids: [grids, grids],
+        counted: &counted,
     };
     let found = |walk: &Walk| {
-        let first = Asked::read(series, &walk.text, &walk.first)?;
-        let second = Asked::read(series, &walk.text, &walk.second)?;
+        let first = Asked::read(series, grids, &walk.text, &walk.first)?;
+        let second = Asked::read(series, grids, &walk.text, &walk.second)?;
         told(first, second, || misreading(series, walk))
     };
-    comparison.decide(found)
+    comparison.decide(|| false, found)
 }
 
 /// The name of something by which a serial's counter counts, and that no text and no scope tells.
@@ -126,14 +154,15 @@ fn hidden(series: &Series, serial: usize) -> Option<&str> {
 }
 
 /// Two requests whose texts are read alike and do not show what tells their counters apart.
-fn unshown(series: &Series, hidden: &[Option<&str>]) -> Result<(), Ambiguity> {
+fn unshown(series: &Series, grids: &[Grid], hidden: &[Option<&str>]) -> Result<(), Ambiguity> {
     let by_period: Vec<usize> = (0..hidden.len()).filter(|s| hidden[*s].is_none()).collect();
     let pair = match by_period[..] {
         [] => Some((moments::first(), moments::first())),
         _ => moments::apart(series, &by_period, &moments::fields(series)),
     };
     let Some((early, late)) = pair else { return Ok(()) };
-    let (mut first, mut second) = (Asked::first(series, early), Asked::first(series, late));
+    let (mut first, mut second) =
+        (Asked::first(series, grids, early), Asked::first(series, grids, late));
     for part in &series.parts {
         let (name, value) = match shows(part) {
             Shows::Dimension(dimension) => {

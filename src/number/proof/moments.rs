@@ -117,7 +117,34 @@ pub(super) fn apart(
 /// Most moments that show the same and are kept to be compared with.
 const LIKE_MAX: usize = 16;
 
-/// A moment that shows these values.
+/// Whether a field tells a year, of whatever kind.
+pub(super) fn names_year(field: DateField) -> bool {
+    year_of(field, 1).is_some()
+}
+
+/// The year that a field tells of, or one beside it.
+fn year_of(field: DateField, value: i64) -> Option<i64> {
+    let fiscal = field.fiscal_year(value).map(|(_, year)| year.into());
+    let week = (field == DateField::WeekYear).then_some(value);
+    field.common_year(value).or(fiscal).or(week)
+}
+
+/// For a field that tells a year the value of a year near the present that has the same days, and
+/// has them before it and behind; the value itself where there is none.
+pub(super) fn like(field: DateField, value: i64) -> i64 {
+    let days = |year: i64| {
+        let first = |year: i64| Date::new(i16::try_from(year).ok()?, 1, 1).ok();
+        let years = [first(year - 1)?, first(year)?, first(year + 1)?];
+        Some((years[0].weekday(), years.map(Date::days_in_year)))
+    };
+    let Some(year) = year_of(field, value) else { return value };
+    let Some(same) = days(year) else { return value };
+    let first = i64::from(FIRST_DAY.year());
+    let mut near = first..first + i64::from(YEARS);
+    near.find(|near| days(*near) == Some(same)).map_or(value, |near| value + near - year)
+}
+
+/// A moment that shows these values; `None` only if there is none.
 pub(super) fn find(fields: &[(DateField, i64)]) -> Option<DateTime> {
     let shows =
         |at: &DateTime| fields.iter().all(|(field, value)| field.value(*at) == Some(*value));
@@ -125,15 +152,12 @@ pub(super) fn find(fields: &[(DateField, i64)]) -> Option<DateTime> {
         let days = fields.iter().filter(|(field, _)| !field.is_time());
         days.clone().all(|(field, value)| field.value(*at) == Some(*value))
     };
-    let year = |(field, value): &(DateField, i64)| {
-        let fiscal = field.fiscal_year(*value).map(|(_, year)| year.into());
-        field.common_year(*value).or(fiscal)
-    };
-    let day = match fields.iter().find_map(year) {
+    let day = match fields.iter().find_map(|(field, value)| year_of(*field, *value)) {
         None => DAYS.iter().copied().find(of_day),
         Some(year) => {
-            // A fiscal year may begin in the calendar year before.
-            let years = [year - 1, year].into_iter().filter(|year| *year >= 1);
+            // A fiscal year may begin in the calendar year before, the year of weeks a few days
+            // before it, and end as many after it.
+            let years = [year, year - 1, year + 1].into_iter().filter(|year| *year >= 1);
             let firsts = years.filter_map(|year| Date::new(i16::try_from(year).ok()?, 1, 1).ok());
             let days = |first: Date| {
                 first.series(1.day()).take(first.days_in_year().unsigned_abs().into())
@@ -217,5 +241,7 @@ mod tests {
         let fiscal = fields(&of(Reset::None, "{FY}"))[0];
         let shown = [(fiscal, 2020), (DateField::Month, 5)];
         assert_eq!(find(&shown), Some(date(2019, 5, 1).at(12, 0, 0, 0)));
+        let shown = [(DateField::WeekYear, 1992), (DateField::Week, 53), (DateField::Month, 1)];
+        assert_eq!(find(&shown), Some(date(1993, 1, 1).at(12, 0, 0, 0)));
     }
 }

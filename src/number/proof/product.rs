@@ -11,8 +11,12 @@ use super::automaton::{Automaton, SetId, Sets, StateId, id};
 /// Most pairs of states looked at.
 pub(super) const PAIRS_MAX: usize = 200_000;
 
-/// Characters beyond the shortest text found up to which longer ones are looked for.
-const FURTHER: usize = 8;
+/// Characters beyond the shortest text found up to which longer ones are looked for, where examples
+/// are wanted.
+pub(super) const FURTHER: usize = 8;
+
+/// The same where every text is wanted.
+pub(super) const EVERYTHING: usize = usize::MAX;
 
 /// Steps of one walk: no number is longer.
 const STEPS_MAX: usize = super::super::TEXT_CHARS_MAX;
@@ -75,8 +79,9 @@ pub(super) struct Walk {
 }
 
 impl Runs<'_> {
-    /// Searches breadth first: shortest texts first.
-    pub(super) fn search(&self, sets: &mut Sets) -> Search {
+    /// Searches breadth first: shortest texts first, and others that are at most `further`
+    /// characters longer.
+    pub(super) fn search(&self, sets: &mut Sets, further: usize) -> Search {
         let mut found = Found::default();
         for a in &self.first.starts {
             for b in &self.second.starts {
@@ -93,11 +98,11 @@ impl Runs<'_> {
             if end(&pair) {
                 shortest = shortest.or(Some(depth));
             }
-            if shortest.is_some_and(|shortest| depth >= shortest + FURTHER) {
+            if shortest.is_some_and(|shortest| depth >= shortest.saturating_add(further)) {
                 continue;
             }
             if found.pairs.len() > PAIRS_MAX {
-                if shortest.is_none() {
+                if shortest.is_none() || further == EVERYTHING {
                     return Search::TooLarge;
                 }
                 break;
@@ -202,6 +207,28 @@ impl Found {
 }
 
 impl Product {
+    /// Where ways to an end that counts begin.
+    pub(super) fn alive_starts(&self) -> impl Iterator<Item = u32> {
+        (0..self.starts).filter(|start| self.left[*start].is_some()).map(id)
+    }
+
+    /// The ways to an end that counts.
+    pub(super) fn alive_ways(&self, pair: u32) -> impl Iterator<Item = ((SetId, SetId), u32)> {
+        let ways = self.ways[pair as usize].iter();
+        ways.filter(|way| self.left[way.to as usize].is_some()).map(|way| (way.sets, way.to))
+    }
+
+    /// Whether it is an end that counts.
+    pub(super) fn is_end(&self, pair: u32) -> bool {
+        self.left[pair as usize] == Some(0)
+    }
+
+    /// The states of a pair.
+    pub(super) fn states(&self, pair: u32) -> (StateId, StateId) {
+        let (first, second, _) = self.pairs[pair as usize];
+        (first, second)
+    }
+
     /// A text that both runs can read, by chance; nearly the shortest first.
     pub(super) fn walk(
         &self,
@@ -261,12 +288,12 @@ impl Chance {
     }
 
     /// True once in `n` times.
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
         self.next().is_multiple_of(n)
     }
 
     /// One of these.
-    fn pick<'t, T>(&mut self, among: &'t [T]) -> Option<&'t T> {
+    pub(super) fn pick<'t, T>(&mut self, among: &'t [T]) -> Option<&'t T> {
         let index = self.next().checked_rem(among.len() as u64)?;
         among.get(usize::try_from(index).ok()?)
     }

@@ -63,7 +63,7 @@ pub fn prove_saved(
     let all: Vec<&Series> = all.iter().collect();
     let mut accepted = Vec::new();
     for subject in all.iter().filter(|series| saved(series.definition())) {
-        let proved = match prove(subject, &all) {
+        let proved = match prove(subject, &all, earlier) {
             Ok(()) => prove_beside(subject, reference, earlier)?,
             ambiguous => ambiguous,
         };
@@ -91,7 +91,9 @@ fn prove_beside(
         if before.code != definition.code || proved.contains(&of_before) {
             continue;
         }
-        if let Err(ambiguity) = beside_earlier(&compile(before, reference)?, *version, subject) {
+        if let Err(ambiguity) =
+            beside_earlier(&compile(before, reference)?, *version, subject, earlier)
+        {
             return Ok(Err(ambiguity));
         }
         proved.push(of_before);

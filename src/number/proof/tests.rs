@@ -4,4 +4,5 @@ mod brute_force;
 mod table_traps;
 mod tables;
 mod traps;
+mod values;
 mod versions;

@@ -11,6 +11,7 @@ use super::super::series::Dimension;
 use super::super::{Inputs, Serial, Series};
 use super::ambiguity::CollidingRequest;
 use super::charset::CharSet;
+use super::grid::Grid;
 use super::language::{Shows, serial_value, shows};
 use super::moments;
 use super::world::World;
@@ -34,6 +35,8 @@ pub(super) struct Asked<'s> {
     pub(super) at: DateTime,
     /// One value per serial.
     pub(super) values: Vec<u64>,
+    /// The values that each can have.
+    pub(super) grids: &'s [Grid],
 }
 
 /// The name of a dimension, as counter keys hold it.
@@ -99,7 +102,12 @@ pub(super) fn values(series: &Series, dimension: Dimension) -> Vec<String> {
 
 impl<'s> Asked<'s> {
     /// The request that one reading of a text shows; `None` where its parts contradict each other.
-    pub(super) fn read(series: &'s Series, text: &[char], parts: &[usize]) -> Option<Self> {
+    pub(super) fn read(
+        series: &'s Series,
+        grids: &'s [Grid],
+        text: &[char],
+        parts: &[usize],
+    ) -> Option<Self> {
         let mut shown: BTreeMap<usize, String> = BTreeMap::new();
         for (character, part) in text.iter().zip(parts) {
             shown.entry(*part).or_default().push(*character);
@@ -135,13 +143,13 @@ impl<'s> Asked<'s> {
                 }
             }
         }
-        Some(Asked { series, known, at: moments::find(&fields)?, values })
+        Some(Asked { series, known, at: moments::find(&fields)?, values, grids })
     }
 
     /// A request of a series with its first values and nothing known yet.
-    pub(super) fn first(series: &'s Series, at: DateTime) -> Self {
+    pub(super) fn first(series: &'s Series, grids: &'s [Grid], at: DateTime) -> Self {
         let values = series.serials.iter().map(|serial| serial.start).collect();
-        Asked { series, known: BTreeMap::new(), at, values }
+        Asked { series, known: BTreeMap::new(), at, values, grids }
     }
 
     /// The request as a caller would write it.
@@ -172,10 +180,10 @@ impl<'s> Asked<'s> {
 
     /// Whether each value is one that its counter reaches.
     fn reached(&self) -> bool {
-        self.series.serials.iter().zip(&self.values).all(|(serial, value)| {
-            (serial.start..=serial.max).contains(value)
-                && (value - serial.start).is_multiple_of(serial.step)
-        })
+        let serials = self.series.serials.iter().zip(self.grids);
+        serials
+            .zip(&self.values)
+            .all(|((serial, grid), value)| *value <= serial.max && grid.has(*value))
     }
 }
 
@@ -256,15 +264,12 @@ pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)
     let (of_a, of_b) = (draft(a.series, &inputs_a)?, draft(b.series, &inputs_b)?);
     let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
     let one_series = a.series.definition.code == b.series.definition.code;
-    let is_earlier = one_series && !std::ptr::eq(a.series, b.series);
-    // A counter gives no value twice, and a later version none below what an earlier one took.
+    // A counter gives no value twice, whichever version takes it.
     let never = |(index, serial): (usize, &Serial)| {
         let mut others = b.series.serials.iter();
         let other = others.position(|other| other.name == serial.name);
         other.is_some_and(|other| {
-            let (before, after) = (a.values[index], b.values[other]);
-            of_a.keys[index] == of_b.keys[other]
-                && (before == after || is_earlier && before > after)
+            of_a.keys[index] == of_b.keys[other] && a.values[index] == b.values[other]
         })
     };
     let shared = one_series && a.series.serials.iter().enumerate().any(never);

@@ -76,6 +76,33 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     assert!(!ledger.set_activity(&activity(rule_id, false)).await.unwrap().active);
 }
 
+/// Goal: the proof builds on a step only as far as it always was the step. Method: a series of tens
+/// beside one whose numbers end in five, with and without a counter under an earlier step of five.
+pub(super) async fn a_step_that_was_another_one_is_not_built_on(world: World) {
+    let ledger = &world.ledger;
+    let tens = |code: &str, step: u64| {
+        let mut change = change(code, "{SEQ}");
+        (change.definition.serials[0].start, change.definition.serials[0].step) = (10, step);
+        change
+    };
+    let first = ledger.apply_series(&[tens("A", 5)]).await.unwrap().remove(0);
+    ledger.apply_series(&[tens("A", 10)]).await.unwrap();
+    let fives = || vec![change("B", "{SEQ}5")];
+    ledger.try_series(&fives()).await.unwrap();
+    let at = At { partition: first.partition, epoch: world.partition().await.epoch };
+    let seed = Seed { series_id: first.series_id, version: 2, ..seed("type=A") };
+    let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
+    let at = At { epoch: bump, ..at };
+    ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
+    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    // The first version had no counter.
+    ledger.try_series(&fives()).await.unwrap();
+    ledger.apply_series(&[tens("A", 5)]).await.unwrap();
+    ledger.apply_series(&[tens("A", 10)]).await.unwrap();
+    let error = ambiguity(ledger.apply_series(&fives()).await).to_string();
+    assert!(error.contains("would both get"), "{error}");
+}
+
 pub(super) async fn an_accepted_ambiguity_is_saved_and_remembered(world: World) {
     let ledger = &world.ledger;
     let reason = "The year is on the letterhead; agreed with audit.";

@@ -20,8 +20,10 @@ const VALUE_MAX: u64 = 12;
 /// Random series of each test.
 const CASES: u32 = 300;
 
-/// Of so many random series, one at most may be neither proved nor shown to collide.
-const UNPROVEN_ONE_IN: usize = 20;
+/// Of so many random series one at most may be neither proved nor shown to collide, and that only
+/// because more would have to be looked at than is: years that must go together at places that
+/// shift, mostly.
+const UNPROVEN_ONE_IN: usize = 50;
 
 /// What is chosen at random for a series.
 #[derive(Clone, Debug)]
@@ -36,25 +38,28 @@ pub(super) struct Plan {
     pub(super) step: u64,
     pub(super) style: Style,
     pub(super) overflow: Overflow,
-    /// Whether check characters stand at the end, where they can read what stands before.
-    pub(super) checked: bool,
+    /// Check characters, where they can read what stands before, and before which part.
+    pub(super) check: (&'static str, prop::sample::Index),
 }
 
+/// What stands between serials.
+const PARTS: [&str; 12] = [
+    "-",
+    "1",
+    "{A}",
+    "{A}",
+    "{B}",
+    "{PROJECT}",
+    "{CORR_TYPE}",
+    "{DATE:Q}",
+    "{YEAR}",
+    "{DATE:MMdd}",
+    "{FY}",
+    "{PHASE}",
+];
+
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
-    let part = prop::sample::select(vec![
-        "-",
-        "1",
-        "{A}",
-        "{A}",
-        "{B}",
-        "{PROJECT}",
-        "{CORR_TYPE}",
-        "{DATE:Q}",
-        "{YEAR}",
-        "{DATE:MMdd}",
-        "{FY}",
-        "{PHASE}",
-    ]);
+    let part = prop::sample::select(PARTS.to_vec());
     let serials = prop_oneof![
         4 => prop::sample::select(vec![vec!["{SEQ:1}"], vec!["{SEQ:2}"], vec!["{SEQ}"]]),
         1 => Just(vec!["{SEQ:1:X}", "{SEQ:1:Y}"]),
@@ -78,16 +83,20 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let projects = prop::sample::select(vec![&[][..], &["P"], &["1", "11"], &["-", "a"]]);
     let parts = (prop::collection::vec(part, 0..5), serials, any::<[prop::sample::Index; 2]>());
     let counters = prop::collection::vec((dimension(), reset), 2);
-    let numbers =
-        (prop::sample::select(vec![1_u64, 1, 1, 1, 3]), prop::sample::select(vec![1_u64, 1, 1, 4]));
+    let numbers = (
+        prop::sample::select(vec![1_u64, 1, 1, 2, 3]),
+        prop::sample::select(vec![1_u64, 1, 1, 3, 4]),
+    );
     let figures = (
         prop::sample::select(vec![Style::Digits, Style::Digits, Style::Letters]),
         prop::sample::select(vec![Overflow::Refuse, Overflow::Widen]),
     );
-    let rest = (lists, projects, dimension(), counters, numbers, figures, any::<bool>());
+    let check = prop::sample::select(vec!["", "luhn", "damm", "mod97-10", "mod37-36"]);
+    let check = (check, any::<prop::sample::Index>());
+    let rest = (lists, projects, dimension(), counters, numbers, figures, check);
     (parts, [variable.clone(), variable], rest).prop_map(
         |((parts, serials, at), variables, rest)| {
-            let (types, projects, scope, counters, numbers, figures, checked) = rest;
+            let (types, projects, scope, counters, numbers, figures, check) = rest;
             let ((start, step), (style, overflow)) = (numbers, figures);
             let (mut parts, mut counters) = (parts, counters);
             for (serial, at) in std::iter::zip(&serials, at) {
@@ -105,7 +114,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
                 step,
                 style,
                 overflow,
-                checked,
+                check,
             }
         },
     )
@@ -139,8 +148,11 @@ impl Plan {
             SerialDefinition { start, step, style, overflow, max, counter, reset, ..serial(name) }
         });
         definition.serials = serials.collect();
-        if self.checked {
-            let template = format!("{}{{CHECK:mod97-10}}", definition.template);
+        if !self.check.0.is_empty() {
+            let mut parts: Vec<String> = strings(&self.parts);
+            let at = self.check.1.index(parts.len()) + 1;
+            parts.insert(at, format!("{{CHECK:{}}}", self.check.0));
+            let template = parts.concat();
             let checked = SeriesDefinition { template, ..definition.clone() };
             if let Ok(series) = Series::compile(checked) {
                 return series;
@@ -243,9 +255,9 @@ fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
     let count = |cell: &Cell<usize>| cell.set(cell.get() + 1);
     let run = runner(CASES).run(&plan(), |plan| {
         let series = plan.series("random");
-        match prove(&series, &[]) {
-            Err(Ambiguity::Unproven { .. }) => {
-                println!("unproven: {plan:?}");
+        match prove(&series, &[], &[]) {
+            Err(Ambiguity::Unproven { limit, .. }) => {
+                prop_assert_eq!(&limit, &Limit::States, "{:?}", plan);
                 count(&unproven);
             }
             Err(ambiguity) => {
@@ -278,7 +290,7 @@ fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
 fn what_is_proved_is_read_back_or_has_readings_that_do_no_harm() {
     let run = runner(CASES).run(&(plan(), any::<prop::sample::Index>()), |(plan, at)| {
         let series = plan.series("random");
-        if prove(&series, &[]).is_err() {
+        if prove(&series, &[], &[]).is_err() {
             return Ok(());
         }
         let numbers = numbers(&plan, &series);
@@ -302,12 +314,15 @@ fn two_series_that_are_proved_share_no_number() {
         two.scope.clone_from(&one.scope);
         let (a, b) = (one.series("a"), two.series("b"));
         let both = [&a, &b];
-        if prove(&a, &[]).is_err() || prove(&b, &[]).is_err() {
+        if prove(&a, &[], &[]).is_err() || prove(&b, &[], &[]).is_err() {
             return Ok(());
         }
         let serves = |inputs: &Inputs| choose(both, inputs);
-        match prove(&a, &both) {
-            Err(Ambiguity::Unproven { .. }) => unproven.set(unproven.get() + 1),
+        match prove(&a, &both, &[]) {
+            Err(Ambiguity::Unproven { limit, .. }) => {
+                println!("unproven2 {limit:?} {one:?} {two:?}");
+                unproven.set(unproven.get() + 1);
+            }
             Err(ambiguity) => {
                 prop_assert!(collides(&ambiguity, &both), "{}", ambiguity);
                 let Ambiguity::Collision { first, second, .. } = ambiguity else { return Ok(()) };

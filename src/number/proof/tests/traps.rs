@@ -2,12 +2,12 @@
 
 use super::super::super::testing::{definition, serial};
 use super::super::super::{
-    Ambiguity, Overflow, Reset, Series, SeriesDefinition, Style, VariableDefinition,
+    Ambiguity, Limit, Overflow, Reset, Series, SeriesDefinition, Style, VariableDefinition,
     builtin_series, prove,
 };
 
 /// A variable as it is declared.
-fn variable(excluded: &str, width_max: usize) -> VariableDefinition {
+pub(super) fn variable(excluded: &str, width_max: usize) -> VariableDefinition {
     VariableDefinition {
         required: true,
         excluded: (!excluded.is_empty()).then(|| excluded.into()),
@@ -16,7 +16,7 @@ fn variable(excluded: &str, width_max: usize) -> VariableDefinition {
     }
 }
 
-fn compile(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+pub(super) fn compile(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
     let mut definition = definition();
     edit(&mut definition);
     Series::compile(definition).expect("a series that compiles")
@@ -24,10 +24,10 @@ fn compile(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
 
 /// The refusal of a series beside others.
 fn refusal(subject: &Series, others: &[&Series]) -> String {
-    prove(subject, others).expect_err(&subject.definition().template).to_string()
+    prove(subject, others, &[]).expect_err(&subject.definition().template).to_string()
 }
 
-fn strings(names: &[&str]) -> Vec<String> {
+pub(super) fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
@@ -42,7 +42,7 @@ fn every_series_that_ships_is_proved() {
         builtin_series().into_iter().map(|d| Series::compile(d).expect("compiles")).collect();
     let all: Vec<&Series> = all.iter().collect();
     for series in &all {
-        prove(series, &all).unwrap_or_else(|error| panic!("{error}"));
+        prove(series, &all, &[]).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
@@ -95,7 +95,7 @@ fn types_that_share_a_template_and_the_whole_ledger_give_a_pair() {
         Series::compile(definition).expect("compiles")
     };
     let (letter, other) = (whole("LETTER"), whole("CORRESPONDENCE"));
-    assert_eq!(prove(&letter, &[]), Ok(()));
+    assert_eq!(prove(&letter, &[], &[]), Ok(()));
     let error = refusal(&letter, &[&other]);
     assert!(error.contains("LETTER (type \"LETTER\""), "{error}");
     assert!(error.contains("CORRESPONDENCE (type "), "{error}");
@@ -159,7 +159,7 @@ fn variable_neighbours_are_told_apart_or_give_a_pair() {
         ("{A}กข{B}{SEQ:3}", variable("ข", 4), variable("", 4), true),
         ("{A}กข{B}{SEQ:3}", variable("", 4), variable("ก", 4), true),
     ] {
-        match prove(&of(template, a, b), &[]) {
+        match prove(&of(template, a, b), &[], &[]) {
             Ok(()) => assert!(proved, "{template} is no proof"),
             Err(error @ Ambiguity::Unproven { .. }) => panic!("{template}: {error}"),
             Err(error) => assert!(!proved, "{template}: {error}"),
@@ -169,12 +169,30 @@ fn variable_neighbours_are_told_apart_or_give_a_pair() {
 
 #[test]
 fn what_is_beyond_the_search_is_refused_as_unproven() {
-    // Its length tells where `A` ends, but no search through characters counts both halves.
-    let halves = of("{A}{A}-{B}-{SEQ:3}", variable("-", 4), variable("-", 4));
-    let error = prove(&halves, &[]).expect_err("not proved");
-    assert!(matches!(error, Ambiguity::Unproven { .. }), "{error}");
-    let says = "series test cannot be proved to be free of collisions: two readings seem possible";
+    // No request names an id, so no pair can be told.
+    let ids = compile(|definition| {
+        definition.code = "ids".into();
+        definition.template = "{SNOWFLAKE}".into();
+        definition.serials = Vec::new();
+    });
+    let digits = compile(|definition| {
+        definition.template = "{SEQ:4}{SEQ:15:OTHER}".into();
+        definition.serials = vec![serial("SEQ"), serial("OTHER")];
+        definition.serves.types = strings(&["U"]);
+    });
+    let error = prove(&digits, &[&ids], &[]).expect_err("not proved");
+    let Ambiguity::Unproven { limit, .. } = &error else { panic!("{error}") };
+    assert_eq!(*limit, Limit::Examples);
+    let says = "series test beside series ids cannot be proved to be free of collisions: two \
+                readings seem possible";
     assert!(error.to_string().starts_with(says), "{error}");
+}
+
+#[test]
+fn what_is_told_by_lengths_and_repetitions_is_proved() {
+    // Its length tells where `A` ends: both halves are as long.
+    let halves = of("{A}{A}-{B}-{SEQ:3}", variable("-", 4), variable("-", 4));
+    assert_eq!(prove(&halves, &[], &[]), Ok(()));
 }
 
 #[test]
@@ -186,7 +204,7 @@ fn what_no_counter_counts_by_may_be_read_as_it_likes() {
             definition.variables.insert("NOTE".into(), variable("", 5));
         })
     };
-    assert_eq!(prove(&revision(variable("", 4)), &[]), Ok(()));
+    assert_eq!(prove(&revision(variable("", 4)), &[], &[]), Ok(()));
     let shifted = compile(|definition| {
         definition.template = "{NOTE}{SEQ}".into();
         definition.variables.insert("NOTE".into(), variable("", 5));
@@ -205,7 +223,7 @@ fn one_serial_that_is_always_told_is_enough() {
             definition.serials[1].counter = strings(&["A"]);
         })
     };
-    assert_eq!(prove(&two(&[]), &[]), Ok(()));
+    assert_eq!(prove(&two(&[]), &[], &[]), Ok(()));
     assert!(refusal(&two(&["A"]), &[]).contains("counts by A"));
 }
 
@@ -230,7 +248,7 @@ fn every_period_is_told_by_what_determines_it() {
         (Reset::FiscalYear, "{FY:start}", "{DATE:MM}"),
         (Reset::Phase, "{PHASE}", "{YEAR}"),
     ] {
-        let proved = prove(&counted(&format!("{shown}-{{SEQ:3}}"), reset), &[]);
+        let proved = prove(&counted(&format!("{shown}-{{SEQ:3}}"), reset), &[], &[]);
         assert_eq!(proved, Ok(()), "{reset:?} {shown}");
         let error = refusal(&counted(&format!("{hidden}-{{SEQ:3}}"), reset), &[]);
         assert!(error.contains("begins anew"), "{reset:?} {hidden}: {error}");
@@ -260,7 +278,7 @@ fn figures_of_serials_are_told_apart_or_give_a_pair() {
         ("{N}{SEQ:3}{CHECK:mod97-10}", digits, Overflow::Widen, false),
         ("{SEQ}{N}{CHECK:mod37-36}", letters, Overflow::Refuse, true),
     ] {
-        match prove(&of(template, style, overflow), &[]) {
+        match prove(&of(template, style, overflow), &[], &[]) {
             Err(error @ Ambiguity::Unproven { .. }) => panic!("{template}: {error}"),
             found => assert_eq!(found.is_ok(), proved, "{template} {overflow:?}: {found:?}"),
         }
@@ -279,7 +297,7 @@ fn the_scope_tells_what_the_number_does_not_show() {
         })
     };
     // A project may hold the separator where it is the same for both.
-    assert_eq!(prove(&scoped(&["project", "type"]), &[]), Ok(()));
+    assert_eq!(prove(&scoped(&["project", "type"]), &[], &[]), Ok(()));
     assert!(refusal(&scoped(&["project"]), &[]).contains("counts by type"));
     assert!(refusal(&scoped(&["type"]), &[]).contains("can be read in two ways"));
 }
@@ -308,12 +326,12 @@ fn two_series_meet_only_where_one_request_of_a_scope_can_reach_both() {
     ] {
         let subject = of("a", &["T"], &[], scope, "{SEQ:3}");
         let other = of("b", &[types], projects, scope, template);
-        let found = prove(&subject, &[&other, &subject]);
+        let found = prove(&subject, &[&other, &subject], &[]);
         assert_eq!(found.is_ok(), proved, "{scope:?} {types} {projects:?} {template}: {found:?}");
         assert!(!matches!(found, Err(Ambiguity::Unproven { .. })), "{found:?}");
     }
     let elsewhere = of("b", &["U"], &[], &["project"], "{SEQ:3}");
-    assert_eq!(prove(&of("a", &["T"], &[], &[], "{SEQ:3}"), &[&elsewhere]), Ok(()));
+    assert_eq!(prove(&of("a", &["T"], &[], &[], "{SEQ:3}"), &[&elsewhere], &[]), Ok(()));
 }
 
 #[test]
@@ -326,7 +344,7 @@ fn a_start_and_a_step_are_kept_in_the_pair() {
         definition.serials[0].step = 50;
         definition.serials[0].counter = strings(&["A"]);
     });
-    match prove(&stepped, &[]) {
+    match prove(&stepped, &[], &[]) {
         Err(Ambiguity::Collision { first, second, .. }) => {
             for (_, value) in first.values.iter().chain(&second.values) {
                 assert!(*value >= 107 && (value - 107).is_multiple_of(50), "{value}");

@@ -1,0 +1,271 @@
+//! What is remembered of two runs over one text, and what of it contradicts itself: values of the
+//! scope that differ, repeated ones that are not the same, and one value of one counter twice.
+//!
+//! Whatever is not remembered is taken to be as it would collide.
+
+use std::collections::BTreeSet;
+
+use super::super::Series;
+use super::language::{Shows, serial_value, shows};
+use super::product::Runs;
+use super::reading::{At, Reader, Reading};
+use super::witness::{PHASE, name_of};
+
+/// A serial that both series take from the same counters: two numbers with one value of one counter
+/// are one number.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    /// The parts that show its value in the two series, then those that tell its counter: equal
+    /// texts are an equal counter.
+    pub(super) parts: Vec<[usize; 2]>,
+}
+
+/// A value that a request names, by the parts that show it.
+struct Named {
+    parts: [Vec<usize>; 2],
+    /// Whether it is the same in both runs.
+    shared: bool,
+}
+
+/// What is compared between two runs.
+pub(super) struct Comparing<'a> {
+    runs: &'a Runs<'a>,
+    series: [&'a Series; 2],
+    counted: &'a [Counted],
+    named: Vec<Named>,
+    /// Characters that stand for themselves alone.
+    exact: &'a BTreeSet<char>,
+}
+
+/// What is known of both runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Memory {
+    pub(super) readings: [Reading; 2],
+    /// Of each serial that is compared.
+    counted: Vec<Counter>,
+    /// Of each named value in each run, the text.
+    named: Vec<[Option<Vec<char>>; 2]>,
+}
+
+/// What is known of a serial and its counter, as the two runs read them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Counter {
+    /// What was read of each pair of parts; all that was compared is equal.
+    Alike(Vec<Compared>),
+    /// Value or counter may differ.
+    Apart,
+}
+
+/// A pair of parts that show the same of two numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Compared {
+    /// What the first and the second run have read.
+    Read([Option<Vec<char>>; 2]),
+    /// The same.
+    Equal,
+}
+
+impl<'a> Comparing<'a> {
+    /// `counted`: the serials to compare; `exact`: characters that stand for themselves alone.
+    pub(super) fn of(
+        runs: &'a Runs<'a>,
+        series: [&'a Series; 2],
+        counted: &'a [Counted],
+        exact: &'a BTreeSet<char>,
+    ) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        let parts_of = |side: usize, name: &str| -> Vec<usize> {
+            let shown = series[side].parts.iter().enumerate();
+            shown
+                .filter(|(_, part)| named(series[side], shows(part)) == Some(name))
+                .map(|(index, _)| index)
+                .collect()
+        };
+        for side in series {
+            names.extend(side.parts.iter().filter_map(|part| named(side, shows(part))));
+        }
+        names.sort_unstable();
+        names.dedup();
+        let named = names.into_iter().map(|name| {
+            let parts = [0, 1].map(|side| parts_of(side, name));
+            let same = |part: &usize| runs.same.get(*part).copied().flatten().is_some();
+            let shared = parts[0].iter().any(same);
+            Named { parts, shared }
+        });
+        let matters =
+            |named: &Named| named.shared || named.parts.iter().any(|parts| parts.len() > 1);
+        Comparing { runs, series, counted, named: named.filter(matters).collect(), exact }
+    }
+
+    /// Before the first character.
+    pub(super) fn begin(&self, readers: &[Reader<'_>; 2]) -> Memory {
+        let unread = |counted: &Counted| {
+            Counter::Alike(counted.parts.iter().map(|_| Compared::Read([None, None])).collect())
+        };
+        Memory {
+            readings: readers.each_ref().map(Reader::begin),
+            counted: self.counted.iter().map(unread).collect(),
+            named: self.named.iter().map(|_| [None, None]).collect(),
+        }
+    }
+
+    /// Whether the runs are at the same place, and so have been since they came into its part.
+    pub(super) fn together(&self, at: [At; 2]) -> bool {
+        let is = |places: &[Option<usize>]| {
+            places.get(at[0].0).copied().flatten() == Some(at[1].0) && at[0].1 == at[1].1
+        };
+        is(self.runs.places) || is(self.runs.same)
+    }
+
+    /// Whether the text of a part is needed.
+    pub(super) fn keeps(&self, memory: &Memory, side: usize, at: [At; 2]) -> bool {
+        let (part, together) = (at[side].0, self.together(at));
+        let counts = |(counted, known): (&Counted, &Counter)| {
+            let Counter::Alike(known) = known else { return false };
+            std::iter::zip(&counted.parts, known)
+                .any(|(parts, known)| parts[side] == part && *known != Compared::Equal)
+        };
+        let named = |named: &Named| {
+            let only = named.shared && named.parts.iter().all(|parts| parts.len() == 1);
+            named.parts[side].contains(&part) && !(only && together)
+        };
+        !together && std::iter::zip(self.counted, &memory.counted).any(counts)
+            || self.named.iter().any(named)
+    }
+
+    /// Takes in what has been read up to here; false where it contradicts what was read before.
+    /// `ends`: which runs have come to the end of their part by this character.
+    pub(super) fn take(&self, memory: &mut Memory, at: [At; 2], ends: [bool; 2]) -> bool {
+        let together = self.together(at);
+        if !self.named.iter().enumerate().all(|(index, _)| self.agrees(memory, index, at, ends)) {
+            return false;
+        }
+        let texts = [0, 1].map(|side| {
+            let open = &mut memory.readings[side].open;
+            let text = ends[side].then(|| std::mem::take(open));
+            // What was not kept from its beginning is not known.
+            text.map(|text| if text.len() == at[side].1 + 1 { text } else { Vec::new() })
+        });
+        let at = at.map(|at| at.0);
+        for index in 0..self.counted.len() {
+            if !self.counts(memory, index, at, &texts, together) {
+                return false;
+            }
+        }
+        for (named, known) in self.named.iter().zip(&mut memory.named) {
+            for side in [0, 1] {
+                let is_read = named.parts[side].contains(&at[side]);
+                if let Some(text) = texts[side].as_ref().filter(|text| is_read && !text.is_empty())
+                {
+                    known[side] = Some(text.clone());
+                }
+            }
+        }
+        true
+    }
+
+    /// Notes what ended of a serial and its counter; false where all of both is equal.
+    fn counts(
+        &self,
+        memory: &mut Memory,
+        index: usize,
+        at: [usize; 2],
+        texts: &[Option<Vec<char>>; 2],
+        together: bool,
+    ) -> bool {
+        let Counter::Alike(known) = &mut memory.counted[index] else { return true };
+        let pairs = std::iter::zip(&self.counted[index].parts, &mut *known);
+        let mut apart = false;
+        for (parts, known) in pairs {
+            let Compared::Read(read) = known else { continue };
+            if together && *parts == at {
+                match texts {
+                    [None, None] => {}
+                    [Some(_), Some(_)] => *known = Compared::Equal,
+                    // One goes on: it is the longer.
+                    _ => apart = true,
+                }
+                continue;
+            }
+            for side in [0, 1] {
+                if let Some(text) = texts[side].as_ref().filter(|_| parts[side] == at[side]) {
+                    read[side] = Some(text.clone());
+                }
+            }
+            if let [Some(first), Some(second)] = &*read {
+                if self.equal(*parts, first, second) {
+                    *known = Compared::Equal;
+                } else {
+                    apart = true;
+                }
+            }
+        }
+        if apart {
+            memory.counted[index] = Counter::Apart;
+            return true;
+        }
+        known.iter().any(|known| *known != Compared::Equal)
+    }
+
+    /// Whether two parts surely show the same.
+    fn equal(&self, parts: [usize; 2], first: &[char], second: &[char]) -> bool {
+        let value = |side: usize, text: &[char]| {
+            let part = &self.series[side].parts[parts[side]];
+            serial_value(part, &text.iter().collect::<String>())
+        };
+        match (value(0, first), value(1, second)) {
+            (Some(first), Some(second)) => first == second,
+            _ => {
+                first == second
+                    && !first.is_empty()
+                    && first.iter().all(|character| self.exact.contains(character))
+            }
+        }
+    }
+
+    /// Whether all that was read of a named value can be one text.
+    fn agrees(&self, memory: &Memory, index: usize, at: [At; 2], ends: [bool; 2]) -> bool {
+        let (named, known) = (&self.named[index], &memory.named[index]);
+        let of = |side: usize| {
+            let open = &memory.readings[side].open;
+            let is_open = named.parts[side].contains(&at[side].0) && !open.is_empty();
+            let open = is_open.then_some((open, ends[side]));
+            known[side].as_ref().map(|text| (text, true)).into_iter().chain(open)
+        };
+        let agree = |texts: &[(&Vec<char>, bool)]| {
+            texts.iter().enumerate().all(|(index, (one, whole))| {
+                texts[..index].iter().all(|(other, other_whole)| {
+                    std::iter::zip(*one, *other).all(|(a, b)| a == b)
+                        && !(*whole && one.len() < other.len())
+                        && !(*other_whole && other.len() < one.len())
+                })
+            })
+        };
+        if named.shared {
+            return agree(&of(0).chain(of(1)).collect::<Vec<_>>());
+        }
+        [0, 1].into_iter().all(|side| agree(&of(side).collect::<Vec<_>>()))
+    }
+
+    /// Forgets what no part to come is compared with.
+    pub(super) fn forget(&self, memory: &mut Memory, parts: [usize; 2]) {
+        for (named, known) in self.named.iter().zip(&mut memory.named) {
+            let to_come =
+                [0, 1].map(|side| named.parts[side].iter().any(|part| *part >= parts[side]));
+            for side in [0, 1] {
+                if !(to_come[side] || named.shared && to_come[1 - side]) {
+                    known[side] = None;
+                }
+            }
+        }
+    }
+}
+
+/// The name of a value that a request names.
+fn named(series: &Series, shown: Shows) -> Option<&str> {
+    match shown {
+        Shows::Dimension(dimension) => Some(name_of(series, dimension)),
+        Shows::Phase => Some(PHASE),
+        _ => None,
+    }
+}
