@@ -26,7 +26,7 @@ const RELEASE: &str =
 
 pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
     let deadline = Instant::now() + LIMIT;
-    let key = format!("lock:{}", wanted.counter);
+    let key = format!("{}:lock", wanted.counter);
     let token = format!("{:032x}", fastrand::u128(..));
     loop {
         acquire(stores, &key, &token, deadline).await?;
