@@ -33,7 +33,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SCENARIO")]
     only: Vec<String>,
     /// Time of one run, in seconds
-    #[arg(long, default_value_t = 4.0, value_parser = positive)]
+    #[arg(long, default_value_t = 3.0, value_parser = positive)]
     seconds: f64,
     /// Runs of each figure, of which the median is shown
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
@@ -54,7 +54,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "URL", requires = "redis_url", conflicts_with = "latency")]
     database_url: Option<String>,
     /// Rows of the journal in which numbers are looked up
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,
     /// Write plots into this folder and tables into the page of its name, `DIR.md`
     #[arg(long, value_name = "DIR", conflicts_with = "smoke")]

@@ -33,7 +33,8 @@ pub(crate) struct SoakArgs {
     #[arg(long, default_value_t = 2_000.0)]
     rate: f64,
     /// Counters that they are taken from
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     counters: u32,
 }
 

@@ -1,5 +1,5 @@
-//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it all
-//! in bounded memory; and what a number adds to it.
+//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it
+//! all in bounded memory; and what a number adds to it.
 //!
 //! The plans are those of the statements that the service really sends, as PostgreSQL logs them.
 

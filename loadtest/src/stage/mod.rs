@@ -108,8 +108,8 @@ impl Stage {
         schema
     }
 
-    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its settings
-    /// are `name=value`.
+    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its
+    /// settings are `name=value`.
     pub(crate) fn service(&self, path: Path, policy: &str, settings: &[&str]) -> Served {
         let schema = self.new_schema();
         let database_url = self.stores.database_url(&schema);
