@@ -180,8 +180,13 @@ impl Redis {
 
 /// Runs one command on whatever listens on a port of this machine.
 pub(super) fn cli(port: u16, arguments: &[&str]) -> String {
+    cli_at(&format!("redis://127.0.0.1:{port}"), arguments)
+}
+
+/// Runs one command on a server, and gives what redis-cli prints, without the last line feed.
+pub fn cli_at(url: &str, arguments: &[&str]) -> String {
     let output = Command::new(find_program("redis-cli", &[]))
-        .args(["-h", "127.0.0.1", "-p", &port.to_string()])
+        .args(["-u", url])
         .args(arguments)
         .stdin(Stdio::null())
         .output()

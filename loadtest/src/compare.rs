@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::program;
 use crate::report::{Section, machine, page, table};
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
+use crate::stage::Given;
 
 /// Exit code of a command line that cannot be followed.
 const WRONG_USAGE: u8 = 2;
@@ -32,7 +33,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SCENARIO")]
     only: Vec<String>,
     /// Time of one run, in seconds
-    #[arg(long, default_value_t = 4.0, value_parser = positive)]
+    #[arg(long, default_value_t = 3.0, value_parser = positive)]
     seconds: f64,
     /// Runs of each figure, of which the median is shown
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
@@ -46,8 +47,15 @@ pub(crate) struct CompareArgs {
     /// Milliseconds that whatever is sent to or from Redis and PostgreSQL arrives later
     #[arg(long, value_name = "MS", default_value_t = 0)]
     latency: u64,
+    /// A Redis to measure on, in the place of its own; keys that are written are removed again
+    #[arg(long, value_name = "URL", requires = "database_url", conflicts_with = "latency")]
+    redis_url: Option<String>,
+    /// A PostgreSQL to measure on likewise; schemas that are made are removed again
+    #[arg(long, value_name = "URL", requires = "redis_url", conflicts_with = "latency")]
+    database_url: Option<String>,
     /// Rows of the journal in which numbers are looked up
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,
     /// Write plots into this folder and tables into the page of its name, `DIR.md`
     #[arg(long, value_name = "DIR", conflicts_with = "smoke")]
@@ -75,6 +83,7 @@ impl CompareArgs {
             measured,
             is_smoke: self.smoke,
             latency: Duration::from_millis(self.latency),
+            given: self.given(),
             rows: if self.smoke { SMOKE_ROWS } else { self.rows },
         }
     }
@@ -88,9 +97,21 @@ impl CompareArgs {
             SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(unknown)
         };
         if self.only.is_empty() {
-            return Ok(SCENARIOS.iter().collect());
+            let can_run = |scenario: &&Scenario| scenario.takes_given || self.redis_url.is_none();
+            return Ok(SCENARIOS.iter().filter(can_run).collect());
         }
-        self.only.iter().map(named).collect()
+        let chosen: Vec<&Scenario> = self.only.iter().map(named).collect::<Result<_, _>>()?;
+        match chosen.iter().find(|scenario| !scenario.takes_given) {
+            Some(scenario) if self.redis_url.is_some() => {
+                Err(format!("--only {}: it needs stores of its own", scenario.name))
+            }
+            _ => Ok(chosen),
+        }
+    }
+
+    fn given(&self) -> Option<Given> {
+        let redis_url = self.redis_url.clone()?;
+        Some(Given { redis_url, database_url: self.database_url.clone()? })
     }
 }
 

@@ -13,6 +13,7 @@ mod pace;
 mod recovery_time;
 mod report;
 mod scenarios;
+mod soak;
 mod stage;
 mod tally;
 mod work;
@@ -45,6 +46,8 @@ enum Command {
     Nemesis(nemesis::NemesisArgs),
     /// Measure how soon numbers come again after Redis lost everything, by the number of counters
     RecoveryTime(recovery_time::RecoveryTimeArgs),
+    /// Take numbers at a steady rate for a long time, and see whether anything grows
+    Soak(soak::SoakArgs),
     /// Be a baseline
     #[command(hide = true)]
     Baseline(baselines::BaselineArgs),
@@ -59,6 +62,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Compare(args) => compare::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::Baseline(args) => baselines::run(&args),
         Command::Nemesis(args) => nemesis::run(&args),
         Command::RecoveryTime(args) => recovery_time::run(&args),

@@ -5,7 +5,7 @@ use super::stores::{Stores, TakeError};
 
 /// Takes a value that nobody remembers.
 pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
-    stores.command("INCR", vec![format!("incr:{}", wanted.counter)]).await
+    stores.command("INCR", vec![wanted.counter.to_owned()]).await
 }
 
 /// Takes a value and writes its row before it is answered. Whatever dies between the two leaves a
@@ -14,8 +14,7 @@ pub(super) async fn take_and_insert(
     stores: &Stores,
     wanted: &Wanted<'_>,
 ) -> Result<u64, TakeError> {
-    let name = format!("incr-insert:{}", wanted.counter);
-    let value = stores.command("INCR", vec![name]).await?;
+    let value = take(stores, wanted).await?;
     stores.insert(wanted, value).await?;
     Ok(value)
 }

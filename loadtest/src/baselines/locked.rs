@@ -1,8 +1,9 @@
 //! A lock in Redis around a read and an optimistic update: two locks, one number at a time.
 //!
-//! The lock is what its authors recommend: `SET NX PX` with a random token, and a script that deletes
-//! it only while it holds that token. Update and audit row are one statement, so that the lock is
-//! held for two round trips and one commit. Whoever finds it held waits a random time that grows.
+//! The lock is what its authors recommend: `SET NX PX` with a random token, and a script that
+//! deletes it only while it holds that token. Update and audit row are one statement, so that the
+//! lock is held for two round trips and one commit. Whoever finds it held waits a random time that
+//! grows.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ const RELEASE: &str =
 
 pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
     let deadline = Instant::now() + LIMIT;
-    let key = format!("lock:{}", wanted.counter);
+    let key = format!("{}:lock", wanted.counter);
     let token = format!("{:032x}", fastrand::u128(..));
     loop {
         acquire(stores, &key, &token, deadline).await?;

@@ -93,6 +93,9 @@ pub(crate) struct BaselineArgs {
     /// Its PostgreSQL
     #[arg(long)]
     database_url: String,
+    /// What its keys begin with
+    #[arg(long)]
+    prefix: String,
 }
 
 /// What a request names, as far as a baseline needs it.
@@ -127,8 +130,7 @@ pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
         let router = match args.baseline {
             Baseline::Echo => Router::new().route(ROUTE, post(echo::echo)),
             baseline => {
-                let stores =
-                    Stores::connect(&args.redis_url, &args.database_url, baseline.pool()).await;
+                let stores = Stores::connect(args, baseline.pool()).await;
                 Router::new().route(ROUTE, post(generate_number)).with_state((baseline, stores))
             }
         };
@@ -153,7 +155,7 @@ async fn generate_number(
     let Order { type_code, context: Context { line } } = order;
     let series = type_code.trim_start_matches("LOAD");
     let prefix = format!("L{series}-{line}-");
-    let counter = format!("{type_code}:{line}");
+    let counter = format!("{}:{type_code}:{line}", stores.prefix);
     let wanted = Wanted {
         counter: &counter,
         prefix: &prefix,

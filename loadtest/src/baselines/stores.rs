@@ -1,12 +1,14 @@
 //! Redis and PostgreSQL of a baseline, and how its calls to them may fail.
 
+use std::sync::Arc;
+
 use fred::interfaces::ClientLike as _;
 use fred::prelude::{Client, Config};
 use fred::types::{Builder, ClusterHash, CustomCommand, FromValue};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
-use super::{Wanted, number};
+use super::{BaselineArgs, Wanted, number};
 
 /// The tables: what such a service keeps, and no more.
 const TABLES: &str = "
@@ -26,6 +28,8 @@ const TABLES: &str = "
 pub(super) struct Stores {
     pub(super) redis: Client,
     pub(super) pool: PgPool,
+    /// What keys begin with.
+    pub(super) prefix: Arc<str>,
 }
 
 /// Why there is no number.
@@ -44,14 +48,14 @@ pub(super) enum TakeError {
 
 impl Stores {
     /// Connects to both, and makes the tables.
-    pub(super) async fn connect(redis_url: &str, database_url: &str, pool: u32) -> Self {
-        let config = Config::from_url(redis_url).expect("a URL of Redis");
+    pub(super) async fn connect(args: &BaselineArgs, pool: u32) -> Self {
+        let config = Config::from_url(&args.redis_url).expect("a URL of Redis");
         let redis = Builder::from_config(config).build().expect("a client");
         redis.init().await.expect("Redis answers");
         let options = PgPoolOptions::new().max_connections(pool).min_connections(pool);
-        let pool = options.connect(database_url).await.expect("PostgreSQL answers");
+        let pool = options.connect(&args.database_url).await.expect("PostgreSQL answers");
         sqlx::raw_sql(TABLES).execute(&pool).await.expect("tables");
-        Stores { redis, pool }
+        Stores { redis, pool, prefix: args.prefix.as_str().into() }
     }
 
     /// One command on one key.

@@ -1,5 +1,5 @@
-//! Requests started at fixed times: 100 per second, and the profile of the system that asked for the
-//! service first.
+//! Requests started at fixed times: 100 per second, and the profile of the system that asked for
+//! the service first.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ struct Run {
 impl<'a> Contestant<'a> {
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
-        let processes = [&[("service", served.id())], &stage.stores()[..]].concat();
+        let processes = [&[("service", served.id())], &stage.processes()[..]].concat();
         let journal = served.schema.is_some().then_some((stage, served));
         Contestant { journal, ..Self::new(served.address, processes, work) }
     }
@@ -47,7 +47,7 @@ impl<'a> Contestant<'a> {
         measuring: &Measuring,
         work: impl Work + 'static,
     ) -> Self {
-        let processes = [&[("service", measuring.id())], &stage.stores()[..]].concat();
+        let processes = [&[("service", measuring.id())], &stage.processes()[..]].concat();
         Self::new(measuring.address, processes, work)
     }
 

@@ -1,5 +1,5 @@
-//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it all
-//! in bounded memory; and what a number adds to it.
+//! A long journal: numbers are looked up by an index, never by reading it all; `verify` reads it
+//! all in bounded memory; and what a number adds to it.
 //!
 //! The plans are those of the statements that the service really sends, as PostgreSQL logs them.
 
@@ -41,12 +41,12 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
-    stage.postgres.sql(
+    stage.sql(
         "load 'auto_explain'; alter role postgres set session_preload_libraries = 'auto_explain'; \
          alter role postgres set auto_explain.log_min_duration = 0",
     );
     // Redis holds what was before: it is as if it had been lost meanwhile.
-    stage.redis.flushall();
+    stage.redis().flushall();
     let service = Served::start(deployment, Some(schema.clone()));
     let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows)));
     let load = Load { connections: READERS, ..bench.load(Pace::Closed, vec![service.address]) };
@@ -60,7 +60,6 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     section.rows.extend(rows);
     section.rows[0].note = indexes(&stage, section);
     let bytes: f64 = stage
-        .postgres
         .sql(&format!("select pg_total_relation_size('{schema}.journal')"))
         .parse()
         .expect("a size");
@@ -92,7 +91,7 @@ fn take_one(stage: &Stage, service: &Served, section: &mut Section) {
 
 /// Writes rows like the first one, and the counter that has taken them.
 fn fill(stage: &Stage, schema: &str, rows: u64) {
-    let columns = stage.postgres.sql(&format!(
+    let columns = stage.sql(&format!(
         "select string_agg(column_name, ',' order by ordinal_position) \
          from information_schema.columns \
          where table_schema = '{schema}' and table_name = 'journal'"
@@ -103,20 +102,20 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
         expression.replace("$rows", &rows.to_string())
     };
     let values: Vec<String> = columns.split(',').map(expression).collect();
-    stage.postgres.sql(&format!(
+    stage.sql(&format!(
         "insert into {schema}.journal ({columns}) select {} \
          from {schema}.journal, generate_series(2, {rows}) n",
         values.join(", ")
     ));
-    stage.postgres.sql(&format!(
+    stage.sql(&format!(
         "update {schema}.counter set taken = {rows}, ceiling = {rows} + 10, journaled = {rows}"
     ));
-    stage.postgres.sql(&format!("vacuum analyze {schema}.journal"));
+    stage.sql(&format!("vacuum analyze {schema}.journal"));
 }
 
 /// The indexes by which the journal was read; a plan that reads it all is a breach.
 fn indexes(stage: &Stage, section: &mut Section) -> String {
-    let log = stage.postgres.log();
+    let log = stage.postgres().log();
     let reads_all = |line: &&str| line.contains("Seq Scan on journal");
     if let Some(line) = log.lines().find(reads_all) {
         section.breaches.push(format!("a look-up reads the whole journal: {}", line.trim()));

@@ -76,7 +76,7 @@ fn write_counters(stage: &Stage, service: &Served, count: usize, section: &mut S
     let (measured, ()) = touch.run(&work, async {});
     section.judge(&measured);
     section.breaches.extend(work.borrow().findings());
-    let (postgres, redis) = (&stage.postgres, &stage.redis);
+    let (postgres, redis) = (stage.postgres(), stage.redis());
     let schema = service.schema();
     for index in 0..series {
         let lines = count / series + usize::from(index < count % series);

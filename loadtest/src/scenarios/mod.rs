@@ -22,7 +22,7 @@ use harness::service::Program;
 use crate::load::Load;
 use crate::pace::Pace;
 use crate::report::Section;
-use crate::stage::Stage;
+use crate::stage::{Given, Stage};
 
 /// A scenario.
 pub(crate) struct Scenario {
@@ -30,24 +30,76 @@ pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     /// What it measures, for people.
     pub(crate) about: &'static str,
+    /// Whether it also works on stores that were there before and stay.
+    pub(crate) takes_given: bool,
     /// Measures.
     pub(crate) run: fn(&Bench, &mut Section),
 }
 
 /// All of them, in the order in which they run.
 pub(crate) const SCENARIOS: [Scenario; 12] = [
-    Scenario { name: "hot", about: "one hot counter, beside a bare echo", run: hot::run },
-    Scenario { name: "rivals", about: "the same taken in other ways", run: rivals::run },
-    Scenario { name: "counters", about: "one counter beside 1,000", run: counters::run },
-    Scenario { name: "ladder", about: "10 to 1,000,000 counters", run: ladder::run },
-    Scenario { name: "variants", about: "keys, durable, two processes", run: variants::run },
-    Scenario { name: "calm", about: "100 requests per second", run: calm::run },
-    Scenario { name: "curve", about: "full rate, and latency below it", run: curve::run },
-    Scenario { name: "batches", about: "lists of documents, and ranges", run: batches::run },
-    Scenario { name: "database", about: "PostgreSQL or SQLite alone", run: database::run },
-    Scenario { name: "pressure", about: "a ledger that stops", run: pressure::run },
-    Scenario { name: "records", about: "memory of idempotency records", run: records::run },
-    Scenario { name: "history", about: "a long journal", run: history::run },
+    Scenario {
+        name: "hot",
+        about: "one hot counter, beside a bare echo",
+        takes_given: true,
+        run: hot::run,
+    },
+    Scenario {
+        name: "rivals",
+        about: "the same taken in other ways",
+        takes_given: true,
+        run: rivals::run,
+    },
+    Scenario {
+        name: "counters",
+        about: "one counter beside 1,000",
+        takes_given: true,
+        run: counters::run,
+    },
+    Scenario {
+        name: "ladder",
+        about: "10 to 1,000,000 counters",
+        takes_given: false,
+        run: ladder::run,
+    },
+    Scenario {
+        name: "variants",
+        about: "keys, durable, two processes",
+        takes_given: true,
+        run: variants::run,
+    },
+    Scenario { name: "calm", about: "100 requests per second", takes_given: true, run: calm::run },
+    Scenario {
+        name: "curve",
+        about: "full rate, and latency below it",
+        takes_given: true,
+        run: curve::run,
+    },
+    Scenario {
+        name: "batches",
+        about: "lists of documents, and ranges",
+        takes_given: true,
+        run: batches::run,
+    },
+    Scenario {
+        name: "database",
+        about: "PostgreSQL or SQLite alone",
+        takes_given: true,
+        run: database::run,
+    },
+    Scenario {
+        name: "pressure",
+        about: "a ledger that stops",
+        takes_given: false,
+        run: pressure::run,
+    },
+    Scenario {
+        name: "records",
+        about: "memory of idempotency records",
+        takes_given: false,
+        run: records::run,
+    },
+    Scenario { name: "history", about: "a long journal", takes_given: false, run: history::run },
 ];
 
 /// Sizes of a smoke test: counters, records.
@@ -70,6 +122,8 @@ pub(crate) struct Bench {
     pub(crate) is_smoke: bool,
     /// How much later everything arrives that is sent to or from a store.
     pub(crate) latency: Duration,
+    /// Stores to measure on; its own without them.
+    pub(crate) given: Option<Given>,
     /// Rows of a long journal.
     pub(crate) rows: u64,
 }
@@ -77,7 +131,10 @@ pub(crate) struct Bench {
 impl Bench {
     /// Stores to measure on.
     fn stage(&self) -> Stage {
-        Stage::start(&self.program, self.latency)
+        match &self.given {
+            Some(given) => Stage::on_given(&self.program, given.clone()),
+            None => Stage::start(&self.program, self.latency),
+        }
     }
 
     /// So many of something, or few where only the numbers are checked.

@@ -24,9 +24,9 @@ const AWAY_MIN: Duration = Duration::from_secs(2);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let link = Proxy::start(stage.postgres.port());
-    let schema = "pressure".to_owned();
-    let url = stage.postgres.url_by(link.port(), &schema);
+    let link = Proxy::start(stage.postgres().port());
+    let schema = stage.new_schema();
+    let url = stage.postgres().url_by(link.port(), &schema);
     let queue = if bench.is_smoke { QUEUE_SMOKE } else { QUEUE };
     let settings =
         ["queue_max", "batch_rows_max"].map(|setting| format!("journal.{setting}={queue}"));

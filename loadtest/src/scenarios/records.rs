@@ -64,7 +64,7 @@ fn write(address: &std::net::SocketAddr, work: &Shared, lists: usize, section: &
 /// Memory of Redis once it stands still: outboxes are trimmed, buffers given back.
 fn memory(stage: &Stage) -> u64 {
     let used = || -> u64 {
-        let info = stage.redis.cli(&["info", "memory"]);
+        let info = stage.redis().cli(&["info", "memory"]);
         let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
         line.and_then(|value| value.trim().parse().ok()).expect("Redis tells its memory")
     };

@@ -7,16 +7,17 @@
 pub(crate) mod filling;
 mod process;
 mod served;
+mod stores;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use harness::process::{Process, free_port};
-use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::{Deployment, Program};
 
@@ -24,9 +25,11 @@ use crate::baselines::Baseline;
 use crate::work::{LINE_DIGITS, SERIES_MAX};
 pub(crate) use process::{Usage, resident_mb, resident_peak_mb};
 pub(crate) use served::{Served, metric};
+pub(crate) use stores::Given;
+use stores::Stores;
 
-/// Options of Redis: what the service asks for.
-const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"];
+/// Ledgers of this process so far: each has a name of its own, on whatever stores.
+static LEDGERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Longest wait for a baseline to listen.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -34,13 +37,10 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 /// The servers of one scenario.
 pub(crate) struct Stage {
     program: Program,
-    pub(crate) postgres: Postgres,
-    pub(crate) redis: Redis,
-    /// Before Redis and PostgreSQL, where a network is wanted between them and the others.
-    links: Option<[Proxy; 2]>,
+    stores: Stores,
     folder: tempfile::TempDir,
-    /// Ledgers so far: each has a schema and a prefix of its own.
-    ledgers: Cell<usize>,
+    /// Schemas that were made, which are the prefixes of keys too.
+    schemas: RefCell<Vec<String>>,
 }
 
 /// Where a service keeps its numbers.
@@ -62,31 +62,58 @@ pub(crate) struct Measuring {
 }
 
 impl Stage {
-    /// Starts the stores; whatever is sent to or from them arrives so much later.
+    /// Starts stores; whatever is sent to or from them arrives so much later.
     pub(crate) fn start(program: &Program, latency: Duration) -> Self {
-        let redis = Redis::start_with(&REDIS_OPTIONS);
-        let postgres = Postgres::start_for_load();
-        let links = (!latency.is_zero()).then(|| {
-            let links = [Proxy::start(redis.port()), Proxy::start(postgres.port())];
-            links.iter().for_each(|link| link.delay(latency));
-            links
-        });
-        Stage {
-            program: program.clone(),
-            postgres,
-            redis,
-            links,
-            folder: tempfile::tempdir().expect("temporary folder"),
-            ledgers: Cell::new(0),
-        }
+        Self::on(program, Stores::start(latency))
     }
 
-    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its settings
-    /// are `name=value`.
+    /// On stores that were there before.
+    pub(crate) fn on_given(program: &Program, given: Given) -> Self {
+        Self::on(program, Stores::Given(given))
+    }
+
+    fn on(program: &Program, stores: Stores) -> Self {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        Stage { program: program.clone(), stores, folder, schemas: RefCell::default() }
+    }
+
+    /// The stage's own PostgreSQL.
+    ///
+    /// # Panics
+    /// On stores that were given: a scenario that asks for it does not run there.
+    pub(crate) fn postgres(&self) -> &Postgres {
+        let Stores::Own { postgres, .. } = &self.stores else { unreachable!("stores were given") };
+        postgres
+    }
+
+    /// The stage's own Redis.
+    ///
+    /// # Panics
+    /// On stores that were given: a scenario that asks for it does not run there.
+    pub(crate) fn redis(&self) -> &Redis {
+        let Stores::Own { redis, .. } = &self.stores else { unreachable!("stores were given") };
+        redis
+    }
+
+    /// What a statement prints.
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        self.stores.sql(statement)
+    }
+
+    /// A name of a schema, and of keys, that nobody had before.
+    pub(crate) fn new_schema(&self) -> String {
+        let index = LEDGERS.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("load_{}_{index}", std::process::id());
+        self.schemas.borrow_mut().push(schema.clone());
+        schema
+    }
+
+    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its
+    /// settings are `name=value`.
     pub(crate) fn service(&self, path: Path, policy: &str, settings: &[&str]) -> Served {
-        let ledger = self.ledgers.replace(self.ledgers.get() + 1);
-        let schema = format!("ledger_{ledger}");
-        self.service_at(path, policy, settings, &self.database_url(&schema), schema)
+        let schema = self.new_schema();
+        let database_url = self.stores.database_url(&schema);
+        self.service_at(path, policy, settings, &database_url, schema)
     }
 
     /// The same, its ledger behind another address.
@@ -103,7 +130,7 @@ impl Stage {
         let settings = settings.iter().copied().chain([prefix.as_str()]);
         let flags = settings.flat_map(|setting| ["--setting", setting]);
         program.arguments.extend(flags.map(str::to_owned));
-        let redis_url = (path == Path::Redis).then(|| self.redis_url());
+        let redis_url = (path == Path::Redis).then(|| self.stores.redis_url());
         let mut deployment = match path {
             Path::Sqlite => Deployment::sqlite(program, None),
             _ => Deployment::new(program, database_url, redis_url.as_deref()),
@@ -121,15 +148,18 @@ impl Stage {
     pub(crate) fn baseline(&self, baseline: Baseline) -> Measuring {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let program = std::env::current_exe().expect("the path of this executable");
+        let schema = self.new_schema();
         let arguments = [
             "baseline",
             baseline.name(),
             "--listen",
             &address.to_string(),
             "--redis-url",
-            &self.redis_url(),
+            &self.stores.redis_url(),
             "--database-url",
-            &self.database_url(&baseline.name().replace('-', "_")),
+            &self.stores.database_url(&schema),
+            "--prefix",
+            &schema,
         ];
         let log = self.folder.path().join(baseline.name());
         let process = Process::start(&program, &arguments.map(str::to_owned), &log);
@@ -142,19 +172,20 @@ impl Stage {
         Measuring { process, address }
     }
 
-    /// The processes of the stores, by name.
-    pub(crate) fn stores(&self) -> Vec<(&'static str, u32)> {
-        vec![("Redis", self.redis.id()), ("PostgreSQL", self.postgres.id())]
+    /// The processes of the stage's own stores, by name.
+    pub(crate) fn processes(&self) -> Vec<(&'static str, u32)> {
+        match &self.stores {
+            Stores::Own { postgres, redis, .. } => {
+                vec![("Redis", redis.id()), ("PostgreSQL", postgres.id())]
+            }
+            Stores::Given(_) => Vec::new(),
+        }
     }
+}
 
-    fn redis_url(&self) -> String {
-        self.links.as_ref().map_or_else(|| self.redis.url(), |links| links[0].redis_url())
-    }
-
-    fn database_url(&self, schema: &str) -> String {
-        let port =
-            self.links.as_ref().map_or_else(|| self.postgres.port(), |links| links[1].port());
-        self.postgres.url_by(port, schema)
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.schemas.borrow().iter().for_each(|schema| self.stores.forget(schema));
     }
 }
 

@@ -69,7 +69,7 @@ impl Served {
         );
         let deadline = Instant::now() + JOURNAL_LIMIT;
         loop {
-            let text = stage.postgres.sql(&query);
+            let text = stage.sql(&query);
             let journaled: u64 = text.parse().map_err(|_| format!("a sum of {text}"))?;
             if journaled == numbers {
                 return Ok(());
