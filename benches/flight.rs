@@ -5,13 +5,14 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use numerator::counter::{Flight, Guard, IssueRequest, Keys, RecordLimits, Take};
+use numerator::counter::{Flight, Guard, IssueRequest, Keys, PayloadMark, RecordLimits, Take};
 use numerator::ledger::Record;
 use numerator::node::NodeId;
 use uuid::Uuid;
 
 const NOW_MS: i64 = 1_764_600_000_000;
-const LIMITS: RecordLimits = RecordLimits { window_ms: 86_400_000, records_max: 10_000_000 };
+const LIMITS: RecordLimits =
+    RecordLimits { window_ms: 86_400_000, records_max: 10_000_000, keep_whole: false };
 
 /// The record of an ordinary request for a document.
 fn record(document: usize) -> Record {
@@ -48,7 +49,7 @@ fn request(document: usize, counters: usize) -> IssueRequest {
         }],
         caller_key: None,
         document_key: Some(format!("d:3:order-{document}")),
-        digest: "971ec6de3dc8b2fec57bac1ba299503c".into(),
+        payload: PayloadMark::of("971ec6de3dc8b2fec57bac1ba299503c"),
         again: false,
         asked: false,
         record: record(document).to_flat_json().into(),
@@ -59,9 +60,6 @@ fn keys(criterion: &mut Criterion) {
     let keys = Keys::new("nbr");
     criterion.bench_function("build the key of a counter", |bencher| {
         bencher.iter(|| keys.counter(black_box(7), black_box("3:SEQ:day=2024-01-22")));
-    });
-    criterion.bench_function("build the key of an idempotency record", |bencher| {
-        bencher.iter(|| keys.record(black_box(7), black_box("d:3:order-1")));
     });
 }
 

@@ -13,36 +13,18 @@
 -- ARGV[13] 32 bytes per request: first half of the payload's digest (8), names of the caller's and
 --   of the document's idempotency record (12 each; zeros where it has none)
 -- ARGV[14..] the requests' allocation records
--- Returns {"issued", echo, outcomes, idempotency records that went before their time} | {"fenced", echo, epoch, reason} | {"barred", echo}
---   | {"late", echo} | {"mismatch", echo} | {"miscounted", echo}; an outcome is
+-- Returns {"issued", echo, outcomes, idempotency records that went before their time}
+--   | {"fenced", echo, epoch, reason} | {"barred", echo} | {"late", echo} | {"mismatch", echo}
+--   | {"miscounted", echo}; an outcome is
 --   {"taken", values} | {"nothing"} or what lib/repeated and lib/take return;
 --   values are `counter id:first:last:step`, joined by commas
 local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local orders, marks = cjson.decode(ARGV[12]), ARGV[13]
-local wishes, requests = orders.wishes, orders.requests
 
--- One entry is written by one call, whose arguments must fit Lua's stack.
-if #requests > 1000 then return redis.error_reply('ERR issue: more than 1000 requests') end
-for _, wish in ipairs(wishes) do
-  if tonumber(wish.count) < 1 or tonumber(wish.step) < 1 then
-    return redis.error_reply('ERR issue: count and step start at 1')
-  end
-  wish.key = KEYS[wish.key]
-end
-for i, request in ipairs(requests) do
-  if #request.takes == 0 then return redis.error_reply('ERR issue: a request takes nothing') end
-  for j, place in ipairs(request.takes) do
-    request.takes[j] = wishes[place]
-  end
-  local at = 32 * (i - 1)
-  request.digest = string.sub(marks, at + 1, at + 8)
-  request.caller = request.caller and string.sub(marks, at + 9, at + 20)
-  request.document = request.document and string.sub(marks, at + 21, at + 32)
-  request.record = ARGV[13 + i]
-end
+local requests, wrong = boarded(KEYS, cjson.decode(ARGV[12]), ARGV[13], ARGV, 13)
+if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
 local refusal, flown, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest

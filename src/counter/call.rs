@@ -24,6 +24,7 @@ macro_rules! script {
 
 static ISSUE: LazyLock<Script> = script!(
     "issue",
+    "boarded",
     "integer",
     "decimal",
     "server",

@@ -3,14 +3,14 @@
 //! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
 //! tells a repetition from another process under the same identity.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::Keys;
 use super::call::{Call, KeyList, Verb, fingerprint};
-use super::record::{PayloadMark, mark};
+use super::orders::{marks, orders};
+use super::record::PayloadMark;
 use crate::node::NodeId;
 use crate::number::TakenRange;
 
@@ -207,40 +207,6 @@ pub struct Flight {
     requests: usize,
 }
 
-/// The requests of a flight as `issue.lua` reads them, but for what no text can hold.
-#[derive(Serialize)]
-struct Orders {
-    /// What they take; many of them the same.
-    wishes: Vec<Wish>,
-    requests: Vec<Order>,
-}
-
-/// A request; wishes are named by their place in the list.
-#[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an answer to a question of its own")]
-struct Order {
-    takes: Vec<usize>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    caller: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    document: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    again: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    asked: bool,
-}
-
-/// A take as `issue.lua` reads it; numbers travel as text.
-#[derive(Serialize)]
-struct Wish {
-    key: usize,
-    count: String,
-    step: String,
-    max: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seen: Option<String>,
-}
-
 impl Flight {
     /// Most requests that one flight may carry; a larger one is refused by the script.
     pub const REQUESTS_MAX: usize = 1_000;
@@ -357,45 +323,6 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
     list.add(keys.owner(guard.partition));
     list.add(keys.outbox(guard.partition, guard.node));
     list
-}
-
-fn orders<'a>(
-    keys: &Keys,
-    guard: &Guard,
-    requests: &'a [IssueRequest],
-    list: &mut KeyList,
-) -> Orders {
-    let mut wishes = Vec::new();
-    let mut places: HashMap<&Take, usize> = HashMap::new();
-    let mut place_of = |take: &'a Take| {
-        *places.entry(take).or_insert_with(|| {
-            wishes.push(Wish {
-                key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
-                count: take.count.to_string(),
-                step: take.step.to_string(),
-                max: take.max.to_string(),
-                seen: take.seen.map(|seen| seen.to_string()),
-            });
-            wishes.len()
-        })
-    };
-    let order = |request: &'a IssueRequest| Order {
-        takes: request.takes.iter().map(&mut place_of).collect(),
-        caller: request.caller_key.is_some(),
-        document: request.document_key.is_some(),
-        again: request.again,
-        asked: request.asked,
-    };
-    let requests = requests.iter().map(order).collect();
-    Orders { wishes, requests }
-}
-
-fn marks(requests: &[IssueRequest]) -> Vec<u8> {
-    let mut marks = Vec::new();
-    for IssueRequest { payload, caller_key, document_key, .. } in requests {
-        mark(&mut marks, *payload, caller_key.as_deref(), document_key.as_deref());
-    }
-    marks
 }
 
 /// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.

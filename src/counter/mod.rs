@@ -11,6 +11,7 @@ mod hazards;
 mod keys;
 mod link;
 mod masters;
+mod orders;
 mod record;
 mod redis;
 mod reply;
