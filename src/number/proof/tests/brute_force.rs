@@ -320,7 +320,7 @@ fn two_series_that_are_proved_share_no_number() {
         let serves = |inputs: &Inputs| choose(both, inputs);
         match prove(&a, &both, &[]) {
             Err(Ambiguity::Unproven { limit, .. }) => {
-                println!("unproven2 {limit:?} {one:?} {two:?}");
+                prop_assert_eq!(&limit, &Limit::States, "{:?} {:?}", one, two);
                 unproven.set(unproven.get() + 1);
             }
             Err(ambiguity) => {
