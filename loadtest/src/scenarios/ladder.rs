@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use super::Bench;
 use super::contest::Contestant;
-use crate::load::{Load, Shared};
+use crate::load::{Load, Shared, Work as _};
 use crate::pace::Pace;
 use crate::report::{Plot, Reach, Row, Section, figure};
 use crate::stage::{Path, Served, Stage, filling, resident_mb};
+use crate::tally::Tally;
 use crate::work::{Counters, Documents, SERIES_MAX, Single};
 
 /// The steps.
@@ -26,17 +27,25 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let steps = STEPS.map(|step| bench.sized(step as usize));
     let stages = steps.map(|_| bench.stage());
     let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "fast", &[]));
+    let idle_mb = resident_mb(services[3].id()).unwrap_or_default();
+    section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
     for ((stage, service), step) in stages.iter().zip(&services).zip(steps) {
         write_counters(stage, service, step, section);
     }
-    let work = |place: usize| {
-        let counters = Counters::at_random(steps[place]);
-        let work = Single::after_first(counters, SERIES_MAX.min(steps[place]));
+    let tally = walk(&services[3], steps[3], section);
+    let touched_mb = resident_mb(services[3].id()).unwrap_or_default();
+    let row = Row::new("memory, 1,000,000 counters touched", touched_mb, "MiB");
+    section.rows.push(row.reach(Reach::AtMost(300.0)));
+
+    let contestant = |place: usize, tally: Tally| {
+        let work = Single::after(Counters::at_random(steps[place]), tally);
         Contestant::service(&stages[place], &services[place], work)
     };
-    let mut contestants = [0, 1, 2, 3].map(work);
+    let mut contestants: Vec<Contestant<'_>> =
+        (0..3).map(|place| contestant(place, touched(steps[place]))).collect();
+    contestants.push(contestant(3, tally));
     bench.contest(section, &mut contestants);
-    let [few, .., many] = &contestants;
+    let [few, .., many] = &contestants[..] else { unreachable!("as many as there are steps") };
     let mut points = Vec::new();
     for (contestant, step) in contestants.iter().zip(STEPS) {
         let step = f64::from(step);
@@ -57,8 +66,13 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         is_x_log: true,
         lines: vec![("service and stores".to_owned(), points)],
     });
-    drop(contestants);
-    walk(bench, section, steps[3]);
+}
+
+/// What is known of counters after the first line of each series was touched.
+fn touched(count: usize) -> Tally {
+    let mut tally = Tally::new(count);
+    (0..SERIES_MAX.min(count)).for_each(|counter| tally.take(counter, 1, 1));
+    tally
 }
 
 /// Writes counters into both stores, as if callers had touched them; the first line of each series
@@ -86,28 +100,21 @@ fn write_counters(stage: &Stage, service: &Served, count: usize, section: &mut S
     }
 }
 
-/// Touches every counter of a service that has just started, and tells its memory.
-fn walk(bench: &Bench, section: &mut Section, count: usize) {
-    let stage = bench.stage();
-    let service = stage.service(Path::Redis, "fast", &[]);
-    let idle_mb = resident_mb(service.id()).unwrap_or_default();
-    section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
-    write_counters(&stage, &service, count, section);
+/// Takes a number of every counter.
+fn walk(service: &Served, count: usize, section: &mut Section) -> Tally {
     let list = LIST.min(count);
-    let lists = count.div_ceil(list);
-    let work = Documents::after_first(count, list, SERIES_MAX.min(count));
-    let work: Shared = Rc::new(RefCell::new(work));
+    let work = Rc::new(RefCell::new(Documents::after(count, list, touched(count))));
     let load = Load {
         addresses: vec![service.address],
         connections: WALKERS,
-        pace: Pace::once(lists),
+        pace: Pace::once(count.div_ceil(list)),
         warm_up: Duration::ZERO,
         measured: Duration::ZERO,
     };
-    let (measured, ()) = load.run(&work, async {});
+    let shared: Shared = Rc::<RefCell<Documents>>::clone(&work);
+    let (measured, ()) = load.run(&shared, async {});
+    drop(shared);
     section.judge(&measured);
     section.breaches.extend(work.borrow().findings());
-    let touched_mb = resident_mb(service.id()).unwrap_or_default();
-    let row = Row::new("memory, 1,000,000 counters touched", touched_mb, "MiB");
-    section.rows.push(row.reach(Reach::AtMost(300.0)));
+    Rc::into_inner(work).expect("the load has ended").into_inner().into_tally()
 }

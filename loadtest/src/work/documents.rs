@@ -31,11 +31,14 @@ impl Documents {
         Documents { counters: Counters::in_turn(counters), size, asked: 0, tally }
     }
 
-    /// For counters the first few of which have given their first number before.
-    pub(crate) fn after_first(counters: usize, size: usize, given: usize) -> Self {
-        let mut documents = Self::new(counters, size);
-        (0..given).for_each(|counter| documents.tally.take(counter, 1, 1));
-        documents
+    /// For counters that have given numbers before.
+    pub(crate) fn after(counters: usize, size: usize, tally: Tally) -> Self {
+        Documents { tally, ..Self::new(counters, size) }
+    }
+
+    /// What was received.
+    pub(crate) fn into_tally(self) -> Tally {
+        self.tally
     }
 }
 

@@ -40,12 +40,10 @@ impl Single {
         Single { counters, template, key_at, naming_at, asked: 0, tally, is_checked: true }
     }
 
-    /// For counters the first few of which have given their first number before.
-    pub(crate) fn after_first(counters: Counters, given: usize) -> Self {
-        let mut single = Self::new(counters, false);
-        (0..given).for_each(|counter| single.tally.take(counter, 1, 1));
-        single.asked = given as u64;
-        single
+    /// For counters that have given numbers before; none of its documents has one.
+    pub(crate) fn after(counters: Counters, tally: Tally) -> Self {
+        let asked = tally.numbers();
+        Single { tally, asked, ..Self::new(counters, false) }
     }
 
     /// The same requests to a server that makes its numbers up: they are read and not checked.
