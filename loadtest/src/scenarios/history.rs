@@ -104,7 +104,7 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
     let values: Vec<String> = columns.split(',').map(expression).collect();
     stage.sql(&format!(
         "insert into {schema}.journal ({columns}) select {} \
-         from {schema}.journal, generate_series(2, {rows}) n",
+         from {schema}.journal, generate_series(2::bigint, {rows}) n",
         values.join(", ")
     ));
     stage.sql(&format!(
