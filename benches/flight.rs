@@ -83,7 +83,7 @@ fn encoding(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(requests as u64));
         let name = BenchmarkId::new(format!("{counters} counters"), requests);
         group.bench_function(name, |bencher| {
-            bencher.iter(|| Flight::issue(&keys, &guard, black_box(&list), NOW_MS, LIMITS));
+            bencher.iter(|| Flight::issue(&keys, &guard, black_box(&list), Some(NOW_MS), LIMITS));
         });
     }
     group.finish();

@@ -4,7 +4,7 @@
 -- KEYS[4..] counters; a request names them by their place in KEYS
 -- ARGV[1] echo                  ARGV[2] epoch               ARGV[3] incarnation
 -- ARGV[4] node                  ARGV[5] flight number       ARGV[6] last confirmed flight
--- ARGV[7] digest of the flight  ARGV[8] now, ms             ARGV[9] idempotency window, ms
+-- ARGV[7] digest of the flight  ARGV[8] '' or now, ms       ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
 -- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
 -- ARGV[12] JSON of {wishes: [{key, count, step, max, seen?}], requests: [{takes, caller?,
@@ -21,9 +21,11 @@
 local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
-local now_ms, window_ms, records_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local now_ms, window_ms, records_max = clock(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 
-local requests, wrong = boarded(KEYS, cjson.decode(ARGV[12]), ARGV[13], ARGV, 13)
+local function key(place) return KEYS[place] end
+local function record(place) return ARGV[13 + place] end
+local requests, wrong = boarded(cjson.decode(ARGV[12]), ARGV[13], key, record)
 if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
 local refusal, flown, held = guard(

@@ -1,13 +1,14 @@
 -- open: make this server the owner of a partition for a new epoch (F6). Sent once.
 -- KEYS[1] owner record
 -- ARGV[1] echo                  ARGV[2] epoch to open       ARGV[3] incarnation
--- ARGV[4] deployment            ARGV[5] epoch just closed   ARGV[6] now, ms
+-- ARGV[4] deployment            ARGV[5] epoch just closed   ARGV[6] '' or now, ms
 -- ARGV[7] "1": no number was ever issued in this partition
 -- Returns {"opened", echo} | {"newer", echo, epoch} | {"foreign", echo, deployment}
 --   | {"unfit", echo, reason}
 local owner_key = KEYS[1]
 local echo, epoch, incarnation = ARGV[1], ARGV[2], ARGV[3]
-local deployment, closed, now_ms, pristine = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
+local deployment, closed, pristine = ARGV[4], ARGV[5], ARGV[7] == '1'
+local now_ms = decimal(clock(ARGV[6]))
 
 local role, shown = server()
 if role ~= 'master' then return {'unfit', echo, 'role is ' .. role} end

@@ -27,7 +27,7 @@ pub use queue::{Handover, JournalQueue, Lag};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::allocator::AllocatorSettings;
@@ -39,7 +39,7 @@ use crate::node::NodeId;
 use crate::task::{Stop, Task};
 use in_use::InUse;
 use kept::Kept;
-use queue::Message;
+use queue::{Message, Waiting};
 
 /// How long a record waits for others to be committed with: a transaction costs as much as some
 /// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
@@ -62,7 +62,7 @@ pub fn start(
         lag: Arc::default(),
         progress: Arc::clone(&progress),
         in_use: InUse::default(),
-        urge: Arc::default(),
+        waiting: Arc::default(),
         rows_max: settings.journal_batch_rows_max,
     };
     let writer = Writer {
@@ -72,7 +72,7 @@ pub fn start(
         progress,
         lag: Arc::clone(&queue.lag),
         in_use: queue.in_use.clone(),
-        urge: Arc::clone(&queue.urge),
+        waiting: Arc::clone(&queue.waiting),
         aside: None,
         kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
@@ -92,7 +92,7 @@ struct Writer {
     kept: Kept,
     lag: Arc<Mutex<Lag>>,
     in_use: InUse,
-    urge: Arc<Notify>,
+    waiting: Arc<Waiting>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
     backoff: Backoff,
@@ -113,6 +113,7 @@ impl Writer {
         while let Some(message) = self.next(&mut stop).await {
             match message {
                 Message::HandOver(first) => {
+                    self.waiting.remove(&first);
                     self.gather(&first, &mut stop).await;
                     self.commit(first).await;
                 }
@@ -125,15 +126,15 @@ impl Writer {
         }
     }
 
-    /// Waits until others have joined a flight's records. What is urgent may have been so for the
-    /// batch before: that wait is over too soon, and nothing else.
+    /// Waits until others have joined a flight's records. A permit to end the wait may be left from
+    /// the batch before: that wait is over too soon, and nothing else.
     async fn gather(&self, first: &Handover, stop: &mut Stop) {
-        if first.is_urgent {
+        if first.is_urgent || self.waiting.is_due(first.entries.len(), self.rows_max) {
             return;
         }
         tokio::select! {
             () = tokio::time::sleep(GATHER_PERIOD) => {}
-            () = self.urge.notified() => {}
+            () = self.waiting.urge.notified() => {}
             () = stop.requested() => {}
         }
     }
@@ -163,6 +164,7 @@ impl Writer {
         for handover in batch {
             self.progress[handover.partition as usize].send_replace(handover.flight);
         }
+        self.waiting.rest();
     }
 
     /// Writes what is kept once more.
@@ -199,6 +201,7 @@ impl Writer {
         while rows < self.rows_max {
             match self.receiver.try_recv() {
                 Ok(Message::HandOver(next)) => {
+                    self.waiting.remove(&next);
                     rows += next.entries.len();
                     batch.push(next);
                 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
@@ -20,6 +19,7 @@ use crate::gauges::Gauges;
 use crate::journal;
 use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
+use crate::node::system_random;
 use crate::number;
 use crate::reconciler::{Reconciler, watch_hazards};
 use crate::task::{Task, Ticks};
@@ -236,7 +236,7 @@ pub async fn open_ledger(
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {
-        deployment_id: Uuid::new_v4(),
+        deployment_id: system_random(),
         partitions: settings.partitions,
         prefix: settings.redis_prefix.clone(),
     };

@@ -1,7 +1,7 @@
 -- allocated: answers with the allocation that an idempotency record stands for. Until it is
 -- journaled it stands in the outbox of the node that took it; trimmed means journaled (F16).
 -- Takes the flight's view of the records, the answer's word, an idempotency record of its epoch.
--- Returns {word, values, record} | {"ask"}: the journal has it
+-- Returns {word, values, record} | {"journaled"}: the journal has it
 local function allocated(view, word, found)
   if found.values then return {word, found.values, found.record} end
   local id = found.flight .. '-0'
@@ -14,5 +14,5 @@ local function allocated(view, word, found)
     end
   end
   -- Also when the journal was asked before: it has the number by now, and must never be passed.
-  return {'ask'}
+  return {'journaled'}
 end

@@ -36,13 +36,15 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
   if #names == 0 then return 0 end
 
   local newest = redis.pcall('LINDEX', list_key, -1)
-  -- Whatever else stands there names nothing: its records go with their buckets alone.
+  -- Whatever else stands there names nothing: its records go with their buckets, in which nobody
+  -- may write for two windows. Only a hand from outside leads here.
   if type(newest) == 'table' then redis.call('DEL', list_key) end
   local before = integer(type(newest) == 'string' and string.match(newest, '^%d+ (%d+) ')) or 0
   local last = before + #names
   local element = {decimal(before + 1), decimal(last), decimal(now_ms), table.concat(names)}
   redis.call('RPUSH', list_key, table.concat(element, ' '))
-  redis.call('PEXPIRE', list_key, window_ms)
+  -- Never before a bucket: what no list names would stay for as long as its bucket is written to.
+  redis.call('PEXPIRE', list_key, 2 * window_ms)
 
   -- Twice as many may go as came, so that it gets below a bound that was lowered, by and by.
   local shed, gone = 0, 0

@@ -1,6 +1,6 @@
 -- repeated: what the idempotency records answer to a request; the caller's key first (R1.8).
 -- Takes the flight's view of the records, the request.
--- Returns nil (take numbers) | {"ask"} | {"reused"} | {"replayed", values, record}
+-- Returns nil (take numbers) | {"ask"} | {"journaled"} | {"reused"} | {"replayed", values, record}
 --   | {"numbered", values, record}; and the document's record, where the caller's key is new to it
 local function repeated(view, request)
   if request.caller then

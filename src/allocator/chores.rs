@@ -135,12 +135,15 @@ impl Chores {
         tokio::spawn(async move {
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
-            if !context.doubts.cleared(at.partition, limit).await {
+            // What Redis knows to be journaled is there, whoever is in doubt.
+            let in_doubt = tickets.iter().any(|ticket| !ticket.is_journaled);
+            if in_doubt && !context.doubts.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
-            let since_us = context.window_start_us();
+            let (since_us, before_us) = context.window_starts_us();
+            let since_us = |ticket: &Ticket| if ticket.is_journaled { before_us } else { since_us };
             let questions: Vec<_> =
-                tickets.iter().map(|ticket| ticket.order.question(since_us)).collect();
+                tickets.iter().map(|ticket| ticket.order.question(since_us(ticket))).collect();
             let mut patience = Patience::new(&context, at, tickets.len());
             let result = loop {
                 match context.ledger.replays(&questions).await {

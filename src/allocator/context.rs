@@ -114,6 +114,15 @@ impl Context {
         self.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX))
     }
 
+    /// Where the idempotency window begins, and the one before it: a key that was bound to a
+    /// document at the end of its window is remembered for another one.
+    #[must_use]
+    pub fn window_starts_us(&self) -> (i64, i64) {
+        let since_us = self.window_start_us();
+        let window_us = self.clock.now_us().saturating_sub(since_us);
+        (since_us, since_us.saturating_sub(window_us))
+    }
+
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).
     #[must_use]
     pub fn guard(&self, at: At, incarnation: &str, node: NodeId) -> Guard {

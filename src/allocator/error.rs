@@ -41,6 +41,8 @@ pub enum Unavailable {
     /// The clock is behind the last id of `{SNOWFLAKE}`, or shows a year that ids do not have (slug
     /// `clock-behind`).
     ClockBehind,
+    /// Redis knows a number of the request, and the journal does not (slug `number-not-journaled`).
+    NotJournaled,
     /// Every node number for ids is held (slug `node-numbers-held`).
     NodeNumbers,
     /// The process is stopping (slug `stopping`).
@@ -70,6 +72,7 @@ impl fmt::Display for Unavailable {
             Unavailable::NoRedis => "owned by redis, and redis.url is not set",
             Unavailable::ForeignRedis => "redis counts for another ledger",
             Unavailable::ClockBehind => "the clock is behind the last id",
+            Unavailable::NotJournaled => "the number that was taken is not in the journal",
             Unavailable::NodeNumbers => "every node number for ids is held",
             Unavailable::Stopping => "stopping",
         })

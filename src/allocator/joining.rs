@@ -149,7 +149,11 @@ impl Lane {
             self.owed.settle_unsure();
         }
         let nodes = self.owed.joined_in(epoch - 1);
-        if nodes.is_empty() || *self.progress.borrow() < self.handed {
+        if nodes.is_empty() {
+            return None;
+        }
+        if *self.progress.borrow() < self.handed {
+            self.context.journal.hurry();
             return None;
         }
         match self.context.ledger.acknowledge(at, &nodes).await {
@@ -219,6 +223,7 @@ impl Lane {
     /// Ends when everything that this lane handed out is committed. Safe to drop.
     fn settled(&self) -> impl Future<Output = ()> + use<> {
         let (handed, mut progress) = (self.handed, self.progress.clone());
+        self.context.journal.hurry();
         async move {
             // An error means that the journal is gone: then nothing more will be committed.
             if progress.wait_for(|committed| *committed >= handed).await.is_err() {

@@ -223,7 +223,8 @@ impl Lane {
                 self.sort_earlier(seat, sorted, ticket, taken, &record, false);
             }
             IssueOutcome::KeyReused => sorted.refused.push((ticket, AllocError::KeyReused)),
-            IssueOutcome::Ask => sorted.ask.push(ticket),
+            IssueOutcome::Ask => sorted.ask.push(Ticket { is_journaled: false, ..ticket }),
+            IssueOutcome::Journaled => sorted.ask.push(Ticket { is_journaled: true, ..ticket }),
             IssueOutcome::Cold { take } => sorted.cold.push((ticket, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);

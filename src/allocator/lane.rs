@@ -277,6 +277,7 @@ impl Lane {
             ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
         }
         let handed = self.handed;
+        self.context.journal.hurry();
         let committed = self.progress.wait_for(|committed| *committed >= handed);
         let journaled = tokio::time::timeout_at(by, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {

@@ -163,6 +163,7 @@ impl Allocator {
             attempts: 0,
             maybe_taken: false,
             asked_in: None,
+            is_journaled: false,
             queued_at: Instant::now(),
             _place: place,
         };

@@ -139,8 +139,7 @@ impl Lane {
             records_max: settings.idempotency_records_max,
             keep_whole: settings.idempotency_keep_whole,
         };
-        let now_ms = self.context.clock.now_ms();
-        let flight = Flight::issue(keys, &guard, &requests, now_ms, limits);
+        let flight = Flight::issue(keys, &guard, &requests, None, limits);
         self.context.metrics.flight_requests.of("redis").record(tickets.len() as f64);
         Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
     }

@@ -58,6 +58,17 @@ impl Lane {
                     }
                     ticket.answer(answer);
                 }
+                // Rejected by the ledger, or lost with an outbox: flying again would not help.
+                None if ticket.is_journaled => {
+                    let record = &ticket.order.record;
+                    tracing::error!(
+                        series_id = record.series_id,
+                        document_id = record.document_id,
+                        "a number that was taken is not in the journal; see `numerator verify`"
+                    );
+                    let taken = NumberTaken::Maybe;
+                    ticket.answer(Err(unavailable(Unavailable::NotJournaled, taken)));
+                }
                 None => {
                     ticket.asked_in = Some(epoch);
                     back.push(ticket);

@@ -245,6 +245,8 @@ pub(super) struct Ticket {
     pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
+    /// Whether Redis says that the journal has its number.
+    pub is_journaled: bool,
     /// Since when it waits for its first flight or transaction.
     pub queued_at: Instant,
     /// Its place among the requests that may wait; given back when the ticket is gone.

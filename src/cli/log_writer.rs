@@ -2,8 +2,9 @@
 //! one write and not for one per request.
 //!
 //! Loses no line and keeps their order. A line of level `warn` or above goes out at once, and with
-//! it all that came before: who looks after a crash finds what led to it. Only a process that is
-//! killed from outside takes the last [`GATHER_PERIOD`] of its other lines along.
+//! it all that came before: who looks after a crash finds what led to it. Only a process that ends
+//! without a word (killed, out of memory, out of stack) takes the last [`GATHER_PERIOD`] of its
+//! other lines along.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

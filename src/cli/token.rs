@@ -1,10 +1,10 @@
 //! `numerator token create`: makes a bearer token. Keeps none: settings hold its hash alone.
 
+use crate::node::system_random;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::output::{print, print_json, say};
 use crate::config::is_token_name;
@@ -39,7 +39,7 @@ impl NewToken {
     fn create(name: String) -> Self {
         // Two random ids of 122 bits each from a cryptographic generator: beyond guessing, so a
         // plain hash is as good as a slow one.
-        let token = format!("nbr_{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let token = format!("nbr_{}{}", system_random().simple(), system_random().simple());
         let hash = Sha256::digest(token.as_bytes());
         let sha256 = hexadecimal(&hash);
         NewToken { name, token, sha256 }

@@ -24,6 +24,7 @@ macro_rules! script {
 
 static ISSUE: LazyLock<Script> = script!(
     "issue",
+    "clock",
     "boarded",
     "integer",
     "decimal",
@@ -45,7 +46,7 @@ static ISSUE: LazyLock<Script> = script!(
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
 static RAISE: LazyLock<Script> =
     script!("raise", "integer", "decimal", "server", "owned", "guard", "counter");
-static OPEN: LazyLock<Script> = script!("open", "integer", "server");
+static OPEN: LazyLock<Script> = script!("open", "clock", "integer", "decimal", "server");
 static TRIM: LazyLock<Script> = script!("trim", "integer", "decimal", "server", "owned", "cut");
 static BAR: LazyLock<Script> = script!("bar", "server", "owned");
 static READ_OUTBOX: LazyLock<Script> = script!("read_outbox", "integer", "server", "owned");

@@ -92,6 +92,8 @@ pub enum IssueOutcome {
     KeyReused,
     /// The keys must be looked up in the journal first. Nothing taken.
     Ask,
+    /// An earlier allocation answers, and stands in the journal alone by now. Nothing taken.
+    Journaled,
     /// A counter is not in Redis in this epoch. Nothing taken.
     Cold {
         /// Index of the first such take.
@@ -211,14 +213,15 @@ impl Flight {
     /// Most requests that one flight may carry; a larger one is refused by the script.
     pub const REQUESTS_MAX: usize = 1_000;
 
-    /// A flight of requests. `now_ms` and `limits` judge idempotency records. Each request has at
-    /// least one take, each take a count and a step of at least 1.
+    /// A flight of requests. `limits` judge idempotency records at `now_ms`; `None`: by the
+    /// server's clock when it executes the flight. Each request has at least one take, each take a
+    /// count and a step of at least 1.
     #[must_use]
     pub fn issue(
         keys: &Keys,
         guard: &Guard,
         requests: &[IssueRequest],
-        now_ms: i64,
+        now_ms: Option<i64>,
         limits: RecordLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
@@ -228,7 +231,7 @@ impl Flight {
         let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
         let kept = if limits.keep_whole { "whole" } else { "place" };
         let mut rest: Vec<Vec<u8>> = vec![
-            now_ms.to_string().into(),
+            named(now_ms).into(),
             window_ms.to_string().into(),
             limits.records_max.to_string().into(),
             kept.into(),
@@ -328,6 +331,11 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
 /// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.
 fn bounded(ceiling: i64) -> i64 {
     ceiling.min(i64::try_from(NUMBER_MAX).unwrap_or(i64::MAX))
+}
+
+/// A moment, or that it is the server's to say.
+pub(super) fn named(now_ms: Option<i64>) -> String {
+    now_ms.map_or_else(String::new, |now_ms| now_ms.to_string())
 }
 
 fn json<T: Serialize>(value: &T) -> String {

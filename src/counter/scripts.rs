@@ -5,7 +5,7 @@
 use fred::types::Value;
 
 use super::call::{Call, Verb};
-use super::flight::{Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState};
+use super::flight::{Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState, named};
 use super::reply::{Parts, answer, garbled, landing, parse_taken};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
@@ -25,7 +25,7 @@ pub struct Opening {
     /// The epoch just closed: `continuous_since` is carried over only from an owner record of it.
     pub closed_epoch: u64,
     /// Now.
-    pub now_ms: i64,
+    pub now_ms: Option<i64>,
     /// Whether no number was ever issued in this partition: then no key can be older.
     pub pristine: bool,
 }
@@ -155,7 +155,7 @@ impl Redis {
             incarnation.clone(),
             deployment.clone(),
             closed_epoch.to_string(),
-            now_ms.to_string(),
+            named(*now_ms),
             u8::from(*pristine).to_string(),
         ];
         let echo = format!("open {partition} {epoch}");
@@ -308,6 +308,7 @@ pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
         }
         "reused" => IssueOutcome::KeyReused,
         "ask" => IssueOutcome::Ask,
+        "journaled" => IssueOutcome::Journaled,
         "cold" => IssueOutcome::Cold { take: parts.number()? },
         "ceiling" => IssueOutcome::Ceiling {
             take: parts.number()?,

@@ -117,6 +117,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::RedisUnavailable
         | Slug::PartitionHeld
         | Slug::ClockBehind
+        | Slug::NumberNotJournaled
         | Slug::NodeNumbersHeld
         | Slug::NotReady
         | Slug::Stopping => BUSY,

@@ -120,6 +120,8 @@ slugs! {
     RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "Redis does not answer",
     PartitionHeld "partition-held" SERVICE_UNAVAILABLE "The partition waits for an operator",
     ClockBehind "clock-behind" SERVICE_UNAVAILABLE "The clock is behind the last id",
+    NumberNotJournaled "number-not-journaled" SERVICE_UNAVAILABLE
+        "The number that was taken is not in the journal",
     NodeNumbersHeld "node-numbers-held" SERVICE_UNAVAILABLE
         "Every node number for ids is held",
     NotReady "not-ready" SERVICE_UNAVAILABLE "No partition can issue numbers",

@@ -3,6 +3,7 @@
 //! Room is reserved before a flight, so that what was taken always finds some; once it is handed
 //! over, it counts as handed out (F11). Writes nothing: that is the loop's.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -20,9 +21,49 @@ pub struct JournalQueue {
     pub(super) lag: Arc<Mutex<Lag>>,
     pub(super) progress: Arc<Vec<watch::Sender<u64>>>,
     pub(super) in_use: InUse,
-    /// Ends the gathering.
-    pub(super) urge: Arc<Notify>,
+    pub(super) waiting: Arc<Waiting>,
     pub(super) rows_max: usize,
+}
+
+/// What stands in the queue and in no transaction, and whether anybody waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Records.
+    pub(super) records: AtomicUsize,
+    /// Flights of which an answer waits for the commit.
+    pub(super) urgent: AtomicUsize,
+    /// Whether somebody waits until the queue is empty.
+    pub(super) hurried: AtomicBool,
+    /// Ends the gathering.
+    pub(super) urge: Notify,
+}
+
+impl Waiting {
+    /// Counts a flight that joins the queue.
+    fn add(&self, handover: &Handover) {
+        self.records.fetch_add(handover.entries.len(), Ordering::AcqRel);
+        self.urgent.fetch_add(usize::from(handover.is_urgent), Ordering::AcqRel);
+    }
+
+    /// Counts one that leaves it.
+    pub(super) fn remove(&self, handover: &Handover) {
+        self.records.fetch_sub(handover.entries.len(), Ordering::AcqRel);
+        self.urgent.fetch_sub(usize::from(handover.is_urgent), Ordering::AcqRel);
+    }
+
+    /// Whether a batch that begins with so many records should be written now.
+    pub(super) fn is_due(&self, records: usize, rows_max: usize) -> bool {
+        records + self.records.load(Ordering::Acquire) >= rows_max
+            || self.urgent.load(Ordering::Acquire) > 0
+            || self.hurried.load(Ordering::Acquire)
+    }
+
+    /// Ends the hurry once nothing waits.
+    pub(super) fn rest(&self) {
+        if self.records.load(Ordering::Acquire) == 0 {
+            self.hurried.store(false, Ordering::Release);
+        }
+    }
 }
 
 /// Records that were handed out and are not committed yet.
@@ -81,18 +122,24 @@ impl JournalQueue {
         // Requests of the flight that took nothing give their room back at once.
         let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
         drop(handover.room.split(spare));
-        let is_full = {
+        {
             let mut lag = self.lag.lock().expect("no holder of this lock panics");
             lag.records += handover.entries.len();
             lag.oldest.get_or_insert_with(Instant::now);
-            lag.records >= self.rows_max
-        };
-        let is_urgent = handover.is_urgent || is_full;
+        }
+        // Before it can be received, or it would leave before it came.
+        self.waiting.add(&handover);
         let message = Message::HandOver(handover);
         self.sender.send(message).expect("the journal loop outlives the lanes");
-        if is_urgent {
-            self.urge.notify_one();
+        if self.waiting.is_due(0, self.rows_max) {
+            self.waiting.urge.notify_one();
         }
+    }
+
+    /// Has what waits written without waiting for more: an epoch or the process is to end.
+    pub fn hurry(&self) {
+        self.waiting.hurried.store(true, Ordering::Release);
+        self.waiting.urge.notify_one();
     }
 
     /// Keeps records that the database path has committed, as the journal's own are kept.

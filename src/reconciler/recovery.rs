@@ -204,7 +204,7 @@ async fn open(
         // Whoever lost data may have lost idempotency records with it: they are carried over into
         // the next epoch only by a recovery that nothing forced (F1).
         closed_epoch: if lost_data { 0 } else { at.epoch - 1 },
-        now_ms: context.clock.now_ms(),
+        now_ms: None,
         pristine,
     };
     let (newer, cause) = match redis.open(&context.keys, &opening).await? {

@@ -26,6 +26,7 @@ mod redis_client;
 mod redis_faults;
 mod reference_data;
 mod reference_numbers;
+mod remembered;
 mod restored;
 mod retries;
 mod runbook;

@@ -117,7 +117,7 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         record: "x".repeat(32 << 20).into(),
     };
     let limits = RecordLimits { window_ms: 1, records_max: 1, keep_whole: false };
-    let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], 0, limits);
+    let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], Some(0), limits);
     fake.deafen();
     let outcome = redis.issue(&flight).await;
     assert!(matches!(outcome, Err(CounterError::Unknown(_))), "{outcome:?}");

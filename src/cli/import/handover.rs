@@ -11,6 +11,7 @@ use crate::cli::output::say;
 use crate::cli::session::{clock, operator, with_service};
 use crate::config::Settings;
 use crate::ledger::{Event, LedgerError, Owner, Partition, SharedLedger};
+use crate::node::system_random;
 use crate::reconciler::hand_over;
 use crate::service::Service;
 
@@ -39,7 +40,7 @@ impl Handover {
         lent.retain(|row| {
             partitions.contains(&row.partition) && matches!(row.owner, Owner::Redis { .. })
         });
-        let handover = Handover { id: Uuid::new_v4(), lent };
+        let handover = Handover { id: system_random(), lent };
         if handover.lent.is_empty() {
             return Ok(handover);
         }

@@ -37,6 +37,11 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
             "the clock of this process is behind the last id of its node number, or outside the \
              years 2020 to 2089; set the clock, or ask another process",
         ),
+        Unavailable::NotJournaled => (
+            Slug::NumberNotJournaled,
+            "a number was taken for this request and is not in the journal; an operator sees why \
+             with `numerator verify`",
+        ),
         Unavailable::NodeNumbers => (
             Slug::NodeNumbersHeld,
             "1024 processes hold the node numbers of {SNOWFLAKE}; stop some of them",

@@ -68,7 +68,7 @@ impl Bench {
             incarnation: self.guard.incarnation.clone(),
             deployment: DEPLOYMENT.into(),
             closed_epoch: EPOCH - 1,
-            now_ms: NOW_MS,
+            now_ms: Some(NOW_MS),
             pristine: true,
         }
     }
@@ -81,6 +81,7 @@ impl Bench {
     pub(super) async fn next_epoch(&mut self, pristine: bool, now_ms: i64) {
         let closed_epoch = self.guard.epoch;
         let epoch = closed_epoch + 1;
+        let now_ms = Some(now_ms);
         let opening = Opening { epoch, closed_epoch, now_ms, pristine, ..self.opening() };
         assert_eq!(self.open(&opening).await, OpenOutcome::Opened);
         self.guard.epoch = epoch;
@@ -115,7 +116,7 @@ impl Bench {
         requests: &[IssueRequest],
         now_ms: i64,
     ) -> Flight {
-        Flight::issue(&self.keys, guard, requests, now_ms, self.limits)
+        Flight::issue(&self.keys, guard, requests, Some(now_ms), self.limits)
     }
 
     /// Flies requests at a moment; the whole answer.

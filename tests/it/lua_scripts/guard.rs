@@ -139,12 +139,12 @@ async fn the_same_number_with_other_bytes_is_a_mismatch_whatever_differs() {
     let mut others = vec![
         bench.flight(&guard, &[plain("d")]),
         bench.flight(&guard, &[plain("c"), plain("c")]),
-        Flight::issue(keys, &guard, &[plain("c")], NOW_MS + 1, LIMITS),
+        Flight::issue(keys, &guard, &[plain("c")], Some(NOW_MS + 1), LIMITS),
         Flight::issue(
             keys,
             &guard,
             &[plain("c")],
-            NOW_MS,
+            Some(NOW_MS),
             RecordLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
         ),
     ];

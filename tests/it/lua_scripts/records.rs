@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use numerator::counter::{IssueOutcome, IssueRequest, Landing};
+use numerator::counter::{Flight, IssueOutcome, IssueRequest, Landing};
 
 use super::bench::{
     Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
@@ -176,8 +176,7 @@ async fn a_record_takes_few_bytes_and_goes_with_the_window() {
         assert_eq!(bench.server.cli(&["object", "encoding", key]).trim(), "listpack");
     }
     let list = bench.records_key();
-    assert!(left_ms(&bench, &list).abs_diff(WINDOW_MS) < 60_000, "{}", left_ms(&bench, &list));
-    for key in &buckets {
+    for key in buckets.iter().chain([&list]) {
         assert!(left_ms(&bench, key).abs_diff(2 * WINDOW_MS) < 60_000, "{}", left_ms(&bench, key));
         bench.server.cli(&["pexpire", key, &(WINDOW_MS - 1_000).to_string()]);
     }
@@ -207,8 +206,8 @@ async fn a_journaled_number_is_asked_for_even_when_the_journal_was_asked_before(
         keyed("doc", None, "d2"),
         keyed("other", Some("key"), "d2"),
     ];
-    let ask = || IssueOutcome::Ask;
-    let expected = [ask(), ask(), ask(), ask(), IssueOutcome::KeyReused];
+    let journaled = || IssueOutcome::Journaled;
+    let expected = [journaled(), journaled(), journaled(), journaled(), IssueOutcome::KeyReused];
     assert_eq!(bench.issue(&by_document).await, expected);
     // The new key is bound all the same.
     assert_eq!(bench.issue(&[keyed("x", Some("new"), "d2")]).await, [IssueOutcome::KeyReused]);
@@ -238,8 +237,29 @@ async fn a_record_of_a_lost_outbox_is_a_question_for_ever() {
         other.flight += 1;
         let asked = IssueRequest { asked: true, ..keyed("doc", None, "d1") };
         let flight = bench.flight(&other, &[asked]);
-        assert_eq!(issued(bench.redis.issue(&flight).await), [IssueOutcome::Ask], "{damage:?}");
+        assert_eq!(
+            issued(bench.redis.issue(&flight).await),
+            [IssueOutcome::Journaled],
+            "{damage:?}"
+        );
     }
+}
+
+#[tokio::test]
+async fn records_go_by_the_clock_of_the_server_alone() {
+    let mut bench = seeded().await;
+    let request = keyed("doc", None, "d1");
+    let guard = bench.next();
+    let flight = Flight::issue(&bench.keys, &guard, from_ref(&request), None, bench.limits);
+    assert_eq!(issued(bench.redis.issue(&flight).await), [taken(1)]);
+    bench.guard.confirmed = guard.flight;
+    let now_ms: i64 = bench.server.cli(&["time"]).lines().next().unwrap().parse().unwrap();
+    let now_ms = now_ms * 1_000;
+    let key = bench.bucket_keys().remove(0);
+    let at_ms = "local text = redis.call('hvals', KEYS[1])[1]; \
+                 return string.format('%.0f', select(2, struct.unpack('>I6I6', text)))";
+    let at_ms: i64 = bench.server.cli(&["--raw", "eval", at_ms, "1", &key]).trim().parse().unwrap();
+    assert!((now_ms - at_ms).abs() < 60_000, "{at_ms} at {now_ms}");
 }
 
 #[tokio::test]
