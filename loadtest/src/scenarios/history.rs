@@ -9,6 +9,8 @@ use std::process::Stdio;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use super::Bench;
 use crate::load::{Load, Shared};
 use crate::pace::Pace;
@@ -48,7 +50,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     // Redis holds what was before: it is as if it had been lost meanwhile.
     stage.redis().flushall();
     let service = Served::start(deployment, Some(schema.clone()));
-    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows)));
+    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows, newest(&stage, &schema))));
     let load = Load { connections: READERS, ..bench.load(Pace::Closed, vec![service.address]) };
     let (measured, ()) = load.run(&work, async {});
     section.judge(&measured);
@@ -111,6 +113,13 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
         "update {schema}.counter set taken = {rows}, ceiling = {rows} + 10, journaled = {rows}"
     ));
     stage.sql(&format!("vacuum analyze {schema}.journal"));
+}
+
+/// When the newest number was issued: filling takes its time, so it is not now.
+fn newest(stage: &Stage, schema: &str) -> Timestamp {
+    let text = stage.sql(&format!("select max(issued_at_us) from {schema}.journal"));
+    let newest = text.parse().ok().and_then(|us| Timestamp::from_microsecond(us).ok());
+    newest.expect("a time in a journal that was filled")
 }
 
 /// The indexes by which the journal was read; a plan that reads it all is a breach.

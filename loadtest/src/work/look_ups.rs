@@ -1,6 +1,6 @@
 //! Questions about numbers that were issued, of every kind in turn, about a random one.
 
-use numerator::clock::{Clock as _, SystemClock};
+use jiff::{SignedDuration, Timestamp};
 
 use super::text_of;
 use crate::client::Answer;
@@ -17,8 +17,8 @@ const QUESTIONS: [&str; 6] = [
     "/api/v1/document-numbering/numbers?from=@&until=@&limit=10",
 ];
 
-/// How long ago what is asked for by its time was issued: a window of a minute.
-const AGES_MIN: [i64; 2] = [2, 1];
+/// What is asked for by its time was issued so long before the newest number of all, or less.
+const WINDOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// Look-ups in a journal whose one counter has given so many numbers.
 pub(crate) struct LookUps {
@@ -30,14 +30,10 @@ pub(crate) struct LookUps {
 }
 
 impl LookUps {
-    /// Of a journal of so many rows, every hundredth of which is another user's.
-    pub(crate) fn new(rows: u64) -> Self {
-        let now_s = SystemClock.now_us() / 1_000_000;
-        let time = |age_min: i64| {
-            let at = jiff::Timestamp::from_second(now_s - age_min * 60);
-            at.expect("a time of these days").to_string()
-        };
-        let [from, until] = AGES_MIN.map(time);
+    /// Of a journal of so many rows, every hundredth of which is another user's; the newest was
+    /// issued at that time.
+    pub(crate) fn new(rows: u64, newest: Timestamp) -> Self {
+        let [from, until] = [newest - WINDOW, newest].map(|time| time.to_string());
         let questions = QUESTIONS.map(|path| path.replacen('@', &from, 1).replacen('@', &until, 1));
         LookUps { questions, rows, turn: 0, random: fastrand::Rng::with_seed(rows), answered: 0 }
     }
@@ -45,8 +41,9 @@ impl LookUps {
 
 impl Work for LookUps {
     fn next(&mut self, request: &mut Vec<u8>) -> usize {
-        // Documents belong to their callers: never one of another user.
-        let value = self.random.u64(..self.rows / 100) * 100 + 1;
+        // Documents belong to their callers: never one of another user. And never that of the
+        // first number, which the others were made from.
+        let value = self.random.u64(..self.rows / 100) * 100 + 2;
         let question = &self.questions[self.turn % QUESTIONS.len()];
         self.turn += 1;
         let path = question.replace('#', &format!("{value:012}"));
