@@ -33,6 +33,13 @@ struct Run {
     cost: BTreeMap<&'static str, f64>,
 }
 
+impl Run {
+    /// Of all processes but the generator.
+    fn cost_of_servers(&self) -> f64 {
+        self.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
+    }
+}
+
 impl<'a> Contestant<'a> {
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
@@ -93,10 +100,13 @@ impl<'a> Contestant<'a> {
 
     /// Microseconds of the processor per number, of all processes of the service and its stores.
     pub(super) fn cost(&self) -> f64 {
-        let of_servers = |run: &Run| -> f64 {
-            run.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
-        };
-        median(self.runs.iter().map(of_servers))
+        median(self.runs.iter().map(Run::cost_of_servers))
+    }
+
+    /// The same divided by another's of the same round, at the median.
+    pub(super) fn cost_ratio_to(&self, other: &Contestant<'_>) -> f64 {
+        let rounds = self.runs.iter().zip(&other.runs);
+        median(rounds.map(|(run, other)| run.cost_of_servers() / other.cost_of_servers()))
     }
 
     /// What else a reader should know: what a number costs, and refusals.
