@@ -11,6 +11,9 @@ use crate::process::{Process, free_port};
 /// Longest wait for the service to be ready, or to end.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// Name of an SQLite ledger in its deployment's folder.
+pub const SQLITE_FILE: &str = "numerator.db";
+
 /// How to start the program: an executable, and what comes before the program's own arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -54,7 +57,7 @@ impl Deployment {
     /// SQLite in a folder of its own.
     pub fn sqlite(program: Program, redis_url: Option<&str>) -> Self {
         let mut deployment = Self::new(program, "", redis_url);
-        deployment.database_url = format!("sqlite:{}", deployment.path("numerator.db").display());
+        deployment.database_url = format!("sqlite:{}", deployment.path(SQLITE_FILE).display());
         deployment
     }
 

@@ -44,8 +44,7 @@ impl<'a> Contestant<'a> {
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
         let processes = [&[("service", served.id())], &stage.processes()[..]].concat();
-        let journal = served.schema.is_some().then_some((stage, served));
-        Contestant { journal, ..Self::new(served.address, processes, work) }
+        Contestant { journal: Some((stage, served)), ..Self::new(served.address, processes, work) }
     }
 
     /// A baseline on a stage, asked for some work.
