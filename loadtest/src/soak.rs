@@ -83,9 +83,8 @@ pub(crate) fn run(args: &SoakArgs) -> ExitCode {
     if !is_clean {
         section.breaches.push(format!("verify is not clean: {report}"));
     }
-    let refused = measured.refused();
-    let rate = Row::new("rate", measured.rate(), "/s").note(format!("{refused} refusals"));
-    section.rows.push(rate);
+    section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
+    section.rows.push(Row::new("answered", measured.rate(), "/s").note(measured.repeats()));
     for percent in [50.0, 99.0, 99.9] {
         let latency_ms = measured.latencies.percentile_ms(percent);
         section.rows.push(Row::new(format!("p{percent}"), latency_ms, "ms"));

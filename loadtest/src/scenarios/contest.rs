@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::Bench;
 use crate::figures::median;
-use crate::load::{Load, Measured, Shared, Work};
+use crate::load::{Load, Measured, Shared, Work, repeats};
 use crate::pace::Pace;
 use crate::report::figure;
 use crate::report::{Row, Section};
@@ -108,7 +108,7 @@ impl<'a> Contestant<'a> {
         median(rounds.map(|(run, other)| run.cost_of_servers() / other.cost_of_servers()))
     }
 
-    /// What else a reader should know: what a number costs, and refusals.
+    /// What else a reader should know: what a number costs, and what was asked again.
     pub(super) fn note(&self) -> String {
         let names: BTreeSet<&str> =
             self.runs.iter().flat_map(|run| run.cost.keys().copied()).collect();
@@ -116,9 +116,23 @@ impl<'a> Contestant<'a> {
             |name: &&str| median(self.runs.iter().filter_map(|run| run.cost.get(name).copied()));
         let costs: Vec<String> =
             names.iter().map(|name| format!("{name} {}", figure(cost(name)))).collect();
-        let refused: u64 = self.runs.iter().map(|run| run.measured.refused()).sum();
-        let refused = if refused > 0 { format!("; {refused} refusals") } else { String::new() };
-        format!("CPU µs: {}{refused}", costs.join(", "))
+        format!("CPU µs: {}; {}", costs.join(", "), self.repeats())
+    }
+
+    /// Of an open load: requests per second that were asked, and numbers that were answered.
+    pub(super) fn asked_and_answered(&self) -> String {
+        let asked = median(self.runs.iter().map(|run| run.measured.rate_asked()));
+        let answered = median(self.runs.iter().map(|run| run.measured.rate()));
+        let again = self.repeats();
+        format!("asked {}/s, answered {}/s; {again}", figure(asked), figure(answered))
+    }
+
+    /// What was asked again in all its runs.
+    fn repeats(&self) -> String {
+        let sum = |count: fn(&Measured) -> u64| -> u64 {
+            self.runs.iter().map(|run| count(&run.measured)).sum()
+        };
+        repeats(sum(Measured::refused), sum(|measured| measured.broken))
     }
 
     /// A row of its rate.
