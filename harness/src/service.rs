@@ -104,6 +104,15 @@ impl Deployment {
         command
     }
 
+    /// Starts a command of the program, whose output goes to `log`; it ends with what is returned.
+    pub fn start(&self, arguments: &[&str], log: &Path) -> Process {
+        let settings = self.settings(0).display().to_string();
+        let command = ["--config", settings.as_str()].into_iter().chain(arguments.iter().copied());
+        let own = self.program.arguments.iter().cloned();
+        let arguments: Vec<String> = own.chain(command.map(str::to_owned)).collect();
+        Process::start(&self.program.path, &arguments, log)
+    }
+
     /// Runs a command that must succeed; its standard output.
     pub fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
