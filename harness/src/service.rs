@@ -11,6 +11,9 @@ use crate::process::{Process, free_port};
 /// Longest wait for the service to be ready, or to end.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// Name of an SQLite ledger in its deployment's folder.
+pub const SQLITE_FILE: &str = "numerator.db";
+
 /// How to start the program: an executable, and what comes before the program's own arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -54,7 +57,7 @@ impl Deployment {
     /// SQLite in a folder of its own.
     pub fn sqlite(program: Program, redis_url: Option<&str>) -> Self {
         let mut deployment = Self::new(program, "", redis_url);
-        deployment.database_url = format!("sqlite:{}", deployment.path("numerator.db").display());
+        deployment.database_url = format!("sqlite:{}", deployment.path(SQLITE_FILE).display());
         deployment
     }
 
@@ -99,6 +102,15 @@ impl Deployment {
         command.args(&self.program.arguments);
         command.arg("--config").arg(self.settings(0)).args(arguments).stdin(Stdio::null());
         command
+    }
+
+    /// Starts a command of the program, whose output goes to `log`; it ends with what is returned.
+    pub fn start(&self, arguments: &[&str], log: &Path) -> Process {
+        let settings = self.settings(0).display().to_string();
+        let command = ["--config", settings.as_str()].into_iter().chain(arguments.iter().copied());
+        let own = self.program.arguments.iter().cloned();
+        let arguments: Vec<String> = own.chain(command.map(str::to_owned)).collect();
+        Process::start(&self.program.path, &arguments, log)
     }
 
     /// Runs a command that must succeed; its standard output.

@@ -35,7 +35,7 @@ pub(crate) struct CompareArgs {
     /// Time of one run, in seconds
     #[arg(long, default_value_t = 3.0, value_parser = positive)]
     seconds: f64,
-    /// Runs of each figure, of which the median is shown
+    /// Runs of each rate, of which the median is shown; latency curves and the like are one run
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     runs: u16,
     /// Connections of a load that goes as fast as the answers come

@@ -69,11 +69,13 @@ pub(crate) struct Load {
 /// What came of a load in the time that counts. Failures are of all its time.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// Requests that were answered well.
+    /// Requests that were to start in it.
+    pub(crate) asked: u64,
+    /// Requests that were answered well: of an open load, of those that were to start in it.
     pub(crate) requests: u64,
-    /// The same in all its time.
+    /// Requests that were answered well in all its time.
     pub(crate) answered: u64,
-    /// Numbers in their answers.
+    /// Numbers in the answers that came in it.
     pub(crate) numbers: u64,
     /// How long it was.
     pub(crate) elapsed: Duration,
@@ -81,6 +83,8 @@ pub(crate) struct Measured {
     pub(crate) latencies: Latencies,
     /// Answers that asked for patience, by status.
     pub(crate) refusals: BTreeMap<u16, u64>,
+    /// Connections that broke before an answer came, in all its time; the request was repeated.
+    pub(crate) broken: u64,
     /// What should not have been.
     pub(crate) failures: Vec<String>,
     failure_count: u64,
@@ -89,27 +93,43 @@ pub(crate) struct Measured {
 impl Measured {
     fn new(elapsed: Duration) -> Self {
         Measured {
+            asked: 0,
             requests: 0,
             answered: 0,
             numbers: 0,
             elapsed,
             latencies: Latencies::new(),
             refusals: BTreeMap::new(),
+            broken: 0,
             failures: Vec::new(),
             failure_count: 0,
         }
     }
 
-    /// Numbers per second.
+    /// Numbers per second, as answers came.
     pub(crate) fn rate(&self) -> f64 {
+        self.per_second(self.numbers)
+    }
+
+    /// Requests per second, as they were to start.
+    pub(crate) fn rate_asked(&self) -> f64 {
+        self.per_second(self.asked)
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no 53 bits")]
-        let numbers = self.numbers as f64;
-        numbers / self.elapsed.as_secs_f64()
+        let count = count as f64;
+        count / self.elapsed.as_secs_f64()
     }
 
     /// Refusals of all kinds.
     pub(crate) fn refused(&self) -> u64 {
         self.refusals.values().sum()
+    }
+
+    /// What was asked again, for a reader.
+    pub(crate) fn repeats(&self) -> String {
+        repeats(self.refused(), self.broken)
     }
 
     fn fail(&mut self, failure: String) {
@@ -118,6 +138,11 @@ impl Measured {
             self.failures.push(failure);
         }
     }
+}
+
+/// How often something was asked again and why, for a reader.
+pub(crate) fn repeats(refused: u64, broken: u64) -> String {
+    format!("{refused} refusals, {broken} broken connections")
 }
 
 /// What the connections of a load share.
@@ -188,21 +213,24 @@ async fn serve(course: Rc<RefCell<Course>>, mut connection: Connection, pacer: O
             None => Some(Instant::now()).filter(|now| *now < upto),
         };
         let Some(start) = start else { return };
+        course.borrow_mut().measured.asked += u64::from(counts.contains(&start));
         let counter = course.borrow().work.borrow_mut().next(&mut request);
         let numbers = insist(&course, &mut connection, &request, counter).await;
         let now = Instant::now();
         // Of an open load, those that were meant to start within the time: the late ones too.
         let is_counted = counts.contains(if pacer.is_some() { &start } else { &now });
         let mut course = course.borrow_mut();
-        course.measured.answered += u64::from(numbers.is_ok());
+        let measured = &mut course.measured;
         match numbers {
-            Ok(numbers) if is_counted => {
-                course.measured.requests += 1;
-                course.measured.numbers += numbers;
-                course.measured.latencies.note(now - start);
+            Ok(numbers) => {
+                measured.answered += 1;
+                measured.numbers += if counts.contains(&now) { numbers } else { 0 };
+                if is_counted {
+                    measured.requests += 1;
+                    measured.latencies.note(now - start);
+                }
             }
-            Ok(_) => {}
-            Err(failure) => course.measured.fail(failure),
+            Err(failure) => measured.fail(failure),
         }
     }
 }
@@ -236,7 +264,10 @@ async fn insist(
                 format!("refused with {}", answer.status)
             }
             // The server closes idle connections; whatever became of the request, it is repeated.
-            Err(error) => error.to_string(),
+            Err(error) => {
+                course.borrow_mut().measured.broken += 1;
+                error.to_string()
+            }
         };
         if begun.elapsed() > INSIST_MAX {
             return Err(format!("no number in {} s: {failure}", INSIST_MAX.as_secs()));

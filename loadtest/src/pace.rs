@@ -57,7 +57,8 @@ fn starts(phases: &[Phase]) -> impl Iterator<Item = Duration> {
     });
     with_begin.flat_map(|(from, phase)| {
         let gap_s = 1.0 / phase.rate;
-        let offsets = (0_u32..).map(move |i| Duration::from_secs_f64(f64::from(i) * gap_s));
+        #[expect(clippy::cast_precision_loss, reason = "no load has 2^53 requests")]
+        let offsets = (0_u64..).map(move |i| Duration::from_secs_f64(i as f64 * gap_s));
         offsets.take_while(move |offset| *offset < phase.length).map(move |offset| from + offset)
     })
 }

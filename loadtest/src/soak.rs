@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -23,19 +24,30 @@ const LOOKS: u32 = 20;
 /// Most of the memory at the half that may be added by the end.
 const GROWTH_MAX: f64 = 1.2;
 
+/// Numbers per second that may be asked for.
+const RATES: RangeInclusive<f64> = 0.1..=1e6;
+
+/// Longest time.
+const LENGTH_MAX: Duration = Duration::from_secs(1_000 * 3_600);
+
 /// How long, and how hard.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SoakArgs {
     /// How long: a number and `s`, `m` or `h`
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     length: Duration,
-    /// Numbers per second
-    #[arg(long, default_value_t = 2_000.0)]
+    /// Numbers per second, 0.1 to 1,000,000
+    #[arg(long, default_value_t = 2_000.0, value_parser = rate, allow_negative_numbers = true)]
     rate: f64,
     /// Counters that they are taken from
     #[arg(long, default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     counters: u32,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| RATES.contains(rate));
+    rate.ok_or_else(|| "0.1 to 1000000 numbers per second".to_owned())
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -48,7 +60,8 @@ fn time(text: &str) -> Result<Duration, String> {
         _ => return Err("a number and s, m or h".to_owned()),
     };
     let count: u64 = count.parse().ok().filter(|count| *count > 0).ok_or("a number above 0")?;
-    count.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "too long".to_owned())
+    let length = count.checked_mul(seconds).map(Duration::from_secs);
+    length.filter(|length| *length <= LENGTH_MAX).ok_or_else(|| "at most 1000h".to_owned())
 }
 
 /// What a look shows.
@@ -83,9 +96,8 @@ pub(crate) fn run(args: &SoakArgs) -> ExitCode {
     if !is_clean {
         section.breaches.push(format!("verify is not clean: {report}"));
     }
-    let refused = measured.refused();
-    let rate = Row::new("rate", measured.rate(), "/s").note(format!("{refused} refusals"));
-    section.rows.push(rate);
+    section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
+    section.rows.push(Row::new("answered", measured.rate(), "/s").note(measured.repeats()));
     for percent in [50.0, 99.0, 99.9] {
         let latency_ms = measured.latencies.percentile_ms(percent);
         section.rows.push(Row::new(format!("p{percent}"), latency_ms, "ms"));
@@ -150,8 +162,17 @@ mod tests {
     fn times_have_a_unit() {
         assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(time("1h"), Ok(Duration::from_secs(3_600)));
-        for wrong in ["", "5", "h", "0s", "1d", "1.5h", "99999999999999999999h"] {
+        for wrong in ["", "5", "h", "0s", "1d", "1.5h", "1001h", "99999999999999999999h"] {
             assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_are_above_0_and_have_an_end() {
+        assert_eq!(rate("0.1"), Ok(0.1));
+        assert_eq!(rate("2000"), Ok(2_000.0));
+        for wrong in ["", "0", "-1", "-0", "1e-300", "1e7", "inf", "NaN", "x"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -129,8 +129,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The runtime: one worker for two cores, unless the runtime's own variable says otherwise. Workers
 /// that wake each other for every request and split what one flight could carry cost more than they
-/// give; and whoever has few cores shares them with Redis and the database.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+/// give; and whoever has few cores shares them with Redis and the database. Public so that what the
+/// service is measured beside runs on the same.
+///
+/// # Errors
+/// When the machine gives no threads.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

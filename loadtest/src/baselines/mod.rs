@@ -1,7 +1,8 @@
 //! What the service is compared with: other ways to give the same answer to the same request, each
 //! done as well as we can, on the same stores, in a process of its own.
 //!
-//! Each is one function that takes a value; what is around it is the same for all.
+//! Each is one function that takes a value; what is around it is the same for all, and it runs on the
+//! runtime of the service.
 
 mod counting;
 mod echo;
@@ -125,7 +126,7 @@ struct Wanted<'a> {
 
 /// Serves until it is killed.
 pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
-    let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+    let runtime = numerator::cli::runtime().expect("threads for the runtime");
     runtime.block_on(async {
         let router = match args.baseline {
             Baseline::Echo => Router::new().route(ROUTE, post(echo::echo)),

@@ -38,6 +38,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let rows = contestants[0].latencies("100 requests/s");
     let reached = rows.zip(REACH).map(|(row, (_, most_ms))| row.reach(Reach::AtMost(most_ms)));
     section.rows.extend(reached);
+    note_last(section, &contestants[0]);
 
     let service = stage.service(Path::Redis, "fast", &[]);
     let work = Single::new(Counters::in_turn(1), false);
@@ -54,4 +55,11 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         let row = Row::new(format!("50/s, then 100/s: {name}"), latency_ms, "ms");
         section.rows.push(row.reach(Reach::AtMost(most_ms)));
     }
+    note_last(section, &contestants[0]);
+}
+
+/// Says at the last row what was asked and answered.
+fn note_last(section: &mut Section, contestant: &Contestant<'_>) {
+    let row = section.rows.last_mut().expect("a row of these figures");
+    row.note = contestant.asked_and_answered();
 }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::Bench;
 use crate::figures::median;
-use crate::load::{Load, Measured, Shared, Work};
+use crate::load::{Load, Measured, Shared, Work, repeats};
 use crate::pace::Pace;
 use crate::report::figure;
 use crate::report::{Row, Section};
@@ -33,12 +33,18 @@ struct Run {
     cost: BTreeMap<&'static str, f64>,
 }
 
+impl Run {
+    /// Of all processes but the generator.
+    fn cost_of_servers(&self) -> f64 {
+        self.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
+    }
+}
+
 impl<'a> Contestant<'a> {
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
         let processes = [&[("service", served.id())], &stage.processes()[..]].concat();
-        let journal = served.schema.is_some().then_some((stage, served));
-        Contestant { journal, ..Self::new(served.address, processes, work) }
+        Contestant { journal: Some((stage, served)), ..Self::new(served.address, processes, work) }
     }
 
     /// A baseline on a stage, asked for some work.
@@ -93,13 +99,16 @@ impl<'a> Contestant<'a> {
 
     /// Microseconds of the processor per number, of all processes of the service and its stores.
     pub(super) fn cost(&self) -> f64 {
-        let of_servers = |run: &Run| -> f64 {
-            run.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
-        };
-        median(self.runs.iter().map(of_servers))
+        median(self.runs.iter().map(Run::cost_of_servers))
     }
 
-    /// What else a reader should know: what a number costs, and refusals.
+    /// The same divided by another's of the same round, at the median.
+    pub(super) fn cost_ratio_to(&self, other: &Contestant<'_>) -> f64 {
+        let rounds = self.runs.iter().zip(&other.runs);
+        median(rounds.map(|(run, other)| run.cost_of_servers() / other.cost_of_servers()))
+    }
+
+    /// What else a reader should know: what a number costs, and what was asked again.
     pub(super) fn note(&self) -> String {
         let names: BTreeSet<&str> =
             self.runs.iter().flat_map(|run| run.cost.keys().copied()).collect();
@@ -107,9 +116,23 @@ impl<'a> Contestant<'a> {
             |name: &&str| median(self.runs.iter().filter_map(|run| run.cost.get(name).copied()));
         let costs: Vec<String> =
             names.iter().map(|name| format!("{name} {}", figure(cost(name)))).collect();
-        let refused: u64 = self.runs.iter().map(|run| run.measured.refused()).sum();
-        let refused = if refused > 0 { format!("; {refused} refusals") } else { String::new() };
-        format!("CPU µs: {}{refused}", costs.join(", "))
+        format!("CPU µs: {}; {}", costs.join(", "), self.repeats())
+    }
+
+    /// Of an open load: requests per second that were asked, and numbers that were answered.
+    pub(super) fn asked_and_answered(&self) -> String {
+        let asked = median(self.runs.iter().map(|run| run.measured.rate_asked()));
+        let answered = median(self.runs.iter().map(|run| run.measured.rate()));
+        let again = self.repeats();
+        format!("asked {}/s, answered {}/s; {again}", figure(asked), figure(answered))
+    }
+
+    /// What was asked again in all its runs.
+    fn repeats(&self) -> String {
+        let sum = |count: fn(&Measured) -> u64| -> u64 {
+            self.runs.iter().map(|run| count(&run.measured)).sum()
+        };
+        repeats(sum(Measured::refused), sum(|measured| measured.broken))
     }
 
     /// A row of its rate.

@@ -9,7 +9,7 @@ use super::Bench;
 use crate::client::Connection;
 use crate::load::{Load, Measured, Shared};
 use crate::pace::Pace;
-use crate::report::{Plot, Reach, Row, Section};
+use crate::report::{Plot, Reach, Row, Section, figure};
 use crate::stage::{Path, Served, metric, resident_mb};
 use crate::work::{Counters, Single};
 
@@ -50,18 +50,19 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         let (measured, ()) = load.run(&work, async {});
         section.judge(&measured);
         for (line, points) in &mut lines {
-            points.push((measured.rate(), measured.latencies.percentile_ms(*line)));
+            points.push((measured.rate_asked(), measured.latencies.percentile_ms(*line)));
         }
-        if percent == HALF {
-            let p99_ms = measured.latencies.percentile_ms(99.0);
-            let row = Row::new("p99 at half of the highest rate", p99_ms, "ms");
-            section.rows.push(row.reach(Reach::AtMost(5.0)));
-        }
+        let p99_ms = measured.latencies.percentile_ms(99.0);
+        let [asked, answered] = [measured.rate_asked(), measured.rate()].map(figure);
+        let note = format!("asked {asked}/s, answered {answered}/s; {}", measured.repeats());
+        let row = Row::new(format!("p99 at {percent} % of the highest rate"), p99_ms, "ms");
+        let row = row.note(note);
+        section.rows.push(if percent == HALF { row.reach(Reach::AtMost(5.0)) } else { row });
     }
     section.plots.push(Plot {
         file: "latency",
         title: "Latency against load, requests started at fixed times",
-        x: "numbers per second",
+        x: "numbers per second, asked",
         y: "ms",
         is_x_log: false,
         lines: lines.map(|(percent, points)| (format!("p{percent}"), points)).into(),
@@ -78,10 +79,9 @@ fn of_full_rate(
     seconds: f64,
     section: &mut Section,
 ) -> Vec<Row> {
-    let refused = measured.refused();
     let mut rows = vec![
         Row::new(format!("highest rate, held for {seconds:.0} s"), measured.rate(), "/s")
-            .note(format!("{refused} refusals")),
+            .note(measured.repeats()),
     ];
     match lags {
         Ok(lags) => {

@@ -5,9 +5,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
 
 use super::Bench;
 use crate::load::{Load, Shared};
@@ -20,7 +21,10 @@ use crate::work::{Counters, LookUps, Single};
 const READERS: usize = 4;
 
 /// Pause between two looks at the memory of `verify`.
-const LOOK_PERIOD: Duration = Duration::from_millis(5);
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+
+/// Longest time that `verify` may take.
+const VERIFY_LIMIT: Duration = Duration::from_secs(1_800);
 
 /// What the row of another value is, by column: they came at 100 a second, every hundredth from
 /// another user.
@@ -48,7 +52,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     // Redis holds what was before: it is as if it had been lost meanwhile.
     stage.redis().flushall();
     let service = Served::start(deployment, Some(schema.clone()));
-    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows)));
+    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows, newest(&stage, &schema))));
     let load = Load { connections: READERS, ..bench.load(Pace::Closed, vec![service.address]) };
     let (measured, ()) = load.run(&work, async {});
     section.judge(&measured);
@@ -113,6 +117,13 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
     stage.sql(&format!("vacuum analyze {schema}.journal"));
 }
 
+/// When the newest number was issued: filling takes its time, so it is not now.
+fn newest(stage: &Stage, schema: &str) -> Timestamp {
+    let text = stage.sql(&format!("select max(issued_at_us) from {schema}.journal"));
+    let newest = text.parse().ok().and_then(|us| Timestamp::from_microsecond(us).ok());
+    newest.expect("a time in a journal that was filled")
+}
+
 /// The indexes by which the journal was read; a plan that reads it all is a breach.
 fn indexes(stage: &Stage, section: &mut Section) -> String {
     let log = stage.postgres().log();
@@ -136,20 +147,24 @@ fn indexes(stage: &Stage, section: &mut Section) -> String {
 /// Runs `verify`, and looks at its memory.
 fn verify(service: &Served, bench: &Bench, section: &mut Section) {
     let begun = Instant::now();
-    let mut command = service.deployment.command(&["verify", "--json"]);
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("numerator runs");
+    let log = service.deployment.path("verify.log");
+    let mut process = service.deployment.start(&["verify", "--json"], &log);
     let mut peak_mb: f64 = 0.0;
-    while matches!(child.try_wait(), Ok(None)) {
-        peak_mb = peak_mb.max(resident_peak_mb(child.id()).unwrap_or_default());
-        std::thread::park_timeout(LOOK_PERIOD);
-    }
+    let ended = loop {
+        peak_mb = peak_mb.max(resident_peak_mb(process.id()).unwrap_or_default());
+        let ended = process.wait(LOOK_PERIOD);
+        if ended.is_some() || begun.elapsed() > VERIFY_LIMIT {
+            break ended;
+        }
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    let output = child.wait_with_output().expect("verify ends");
-    if !output.status.success() {
-        let report = String::from_utf8_lossy(&output.stdout).into_owned();
-        section.breaches.push(format!("verify is not clean: {report}"));
-    }
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    let complaint = match ended {
+        Some(status) if status.success() => None,
+        Some(_) => Some("verify is not clean".to_owned()),
+        None => Some(format!("verify has not ended in {seconds:.0} s")),
+    };
+    section.breaches.extend(complaint.map(|complaint| format!("{complaint}: {}", said())));
     let what = format!("verify of {} rows, memory at most", rows_of(bench));
     section.rows.push(Row::new(what, peak_mb, "MiB").note(format!("in {} s", figure(seconds))));
 }

@@ -52,10 +52,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         points.push((step, contestant.cost()));
         section.rows.push(contestant.row(&format!("{} counters", figure(step))));
     }
-    let ratio = many.cost() / few.cost();
     section.rows.push(
         Row::new("a number of 1,000,000 counters, CPU", many.cost(), "µs")
-            .per(ratio, "10 counters")
+            .per(many.cost_ratio_to(few), "10 counters")
             .reach(Reach::AtMost(1.2)),
     );
     section.plots.push(Plot {

@@ -112,7 +112,7 @@ pub(crate) struct Bench {
     pub(crate) program: Program,
     /// Connections of a closed load.
     pub(crate) connections: usize,
-    /// Times that each figure is measured.
+    /// Times that what is compared is measured.
     pub(crate) runs: usize,
     /// Time before each of them.
     pub(crate) warm_up: Duration,

@@ -57,7 +57,11 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     }
     #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
     let refused = refused as f64;
-    let note = "all asked again until answered; numbers contiguous, all journaled, verify clean";
+    let note = format!(
+        "all asked again until answered, {} broken connections; numbers contiguous, all journaled, \
+         verify clean",
+        measured.broken
+    );
     section
         .rows
         .push(Row::new("ledger away for half of the time: refusals", refused, "").note(note));

@@ -1,16 +1,22 @@
 //! A service under load: its process, what it says of itself, and what its ledger holds.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use harness::service::{Deployment, Service};
+use harness::service::{Deployment, SQLITE_FILE, Service};
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
 
 use super::Stage;
 use crate::client::Connection;
 
 /// Longest wait until everything that was handed out is in the journal.
 const JOURNAL_LIMIT: Duration = Duration::from_secs(120);
+
+/// What counts numbers, before the name of a journal.
+const JOURNALED: &str = "select coalesce(sum((last_value - first_value) / step + 1), 0)";
 
 /// Pause between two looks.
 const POLL: Duration = Duration::from_millis(100);
@@ -20,7 +26,8 @@ pub(crate) struct Served {
     /// Its settings and its folder.
     pub(crate) deployment: Rc<Deployment>,
     service: Service,
-    /// The schema of its ledger in PostgreSQL, and the prefix of its keys in Redis.
+    /// The schema of its ledger in PostgreSQL, and the prefix of its keys in Redis; without it the
+    /// ledger is an SQLite file in the deployment's folder.
     pub(crate) schema: Option<String>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
@@ -63,14 +70,9 @@ impl Served {
 
     /// Waits until the journal has so many numbers; what it has where it does not come to that.
     pub(crate) fn await_journal(&self, stage: &Stage, numbers: u64) -> Result<(), String> {
-        let query = format!(
-            "select coalesce(sum((last_value - first_value) / step + 1), 0) from {}.journal",
-            self.schema()
-        );
         let deadline = Instant::now() + JOURNAL_LIMIT;
         loop {
-            let text = stage.sql(&query);
-            let journaled: u64 = text.parse().map_err(|_| format!("a sum of {text}"))?;
+            let journaled = self.journaled(stage)?;
             if journaled == numbers {
                 return Ok(());
             }
@@ -80,6 +82,28 @@ impl Served {
             std::thread::park_timeout(POLL);
         }
     }
+
+    /// Numbers in the journal.
+    fn journaled(&self, stage: &Stage) -> Result<u64, String> {
+        let text = match &self.schema {
+            Some(schema) => stage.sql(&format!("{JOURNALED} from {schema}.journal")),
+            None => sum_of_file(&self.deployment.path(SQLITE_FILE))
+                .map_err(|error| format!("the journal cannot be read: {error}"))?
+                .to_string(),
+        };
+        text.parse().map_err(|_| format!("a sum of {text}"))
+    }
+}
+
+/// Numbers in the journal of an SQLite file, which a service may have open.
+fn sum_of_file(path: &Path) -> Result<i64, sqlx::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(path).read_only(true);
+        let mut connection = options.connect().await?;
+        let query = format!("{JOURNALED} from journal");
+        sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(&mut connection).await
+    })
 }
 
 /// A metric without labels, as a service shows it.

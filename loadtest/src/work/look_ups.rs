@@ -1,28 +1,43 @@
-//! Questions about numbers that were issued, of every kind in turn, about a random one.
+//! Questions about numbers that were issued, of every kind in turn, about a random one; and whether
+//! what comes back is what was asked for.
 
-use numerator::clock::{Clock as _, SystemClock};
+use std::ops::Range;
+
+use jiff::{SignedDuration, Timestamp};
 
 use super::text_of;
 use crate::client::Answer;
 use crate::load::Work;
 
 /// What is asked: the path, with the twelve digits of a number where `#` stands, and
-/// times where `@` does.
-const QUESTIONS: [&str; 6] = [
-    "/api/v1/document-numbering/numbers?number=L0-0000000-#",
-    "/api/v1/document-numbering/numbers/L0-0000000-#",
-    "/api/v1/document-numbering/numbers?document_id=doc-#",
-    "/api/v1/documents/doc-#/numbers",
-    "/api/v1/document-numbering/numbers?user_id=user-7&limit=10",
-    "/api/v1/document-numbering/numbers?from=@&until=@&limit=10",
+/// times where `@` does; and by what the answer is known.
+const QUESTIONS: [(&str, About); 6] = [
+    ("/api/v1/document-numbering/numbers?number=L0-0000000-#", About::Number),
+    ("/api/v1/document-numbering/numbers/L0-0000000-#", About::Number),
+    ("/api/v1/document-numbering/numbers?document_id=doc-#", About::Number),
+    ("/api/v1/documents/doc-#/numbers", About::Number),
+    ("/api/v1/document-numbering/numbers?user_id=user-7&limit=10", About::User("user-7")),
+    ("/api/v1/document-numbering/numbers?from=@&until=@&limit=10", About::Time),
 ];
 
-/// How long ago what is asked for by its time was issued: a window of a minute.
-const AGES_MIN: [i64; 2] = [2, 1];
+/// What a question is about.
+#[derive(Clone, Copy, Debug)]
+enum About {
+    /// One number, or the document that has it and no other.
+    Number,
+    /// Numbers of a user.
+    User(&'static str),
+    /// Numbers of the window.
+    Time,
+}
+
+/// What is asked for by its time was issued so long before the newest number of all, or less.
+const WINDOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// Look-ups in a journal whose one counter has given so many numbers.
 pub(crate) struct LookUps {
     questions: [String; QUESTIONS.len()],
+    window: Range<Timestamp>,
     rows: u64,
     turn: usize,
     random: fastrand::Rng,
@@ -30,32 +45,51 @@ pub(crate) struct LookUps {
 }
 
 impl LookUps {
-    /// Of a journal of so many rows, every hundredth of which is another user's.
-    pub(crate) fn new(rows: u64) -> Self {
-        let now_s = SystemClock.now_us() / 1_000_000;
-        let time = |age_min: i64| {
-            let at = jiff::Timestamp::from_second(now_s - age_min * 60);
-            at.expect("a time of these days").to_string()
-        };
-        let [from, until] = AGES_MIN.map(time);
-        let questions = QUESTIONS.map(|path| path.replacen('@', &from, 1).replacen('@', &until, 1));
-        LookUps { questions, rows, turn: 0, random: fastrand::Rng::with_seed(rows), answered: 0 }
+    /// Of a journal of so many rows, every hundredth of which is another user's; the newest was
+    /// issued at that time.
+    pub(crate) fn new(rows: u64, newest: Timestamp) -> Self {
+        let window = newest - WINDOW..newest;
+        let questions = QUESTIONS.map(|(path, _)| {
+            let path = path.replacen('@', &window.start.to_string(), 1);
+            path.replacen('@', &window.end.to_string(), 1)
+        });
+        let random = fastrand::Rng::with_seed(rows);
+        LookUps { questions, window, rows, turn: 0, random, answered: 0 }
+    }
+
+    /// Whether the first number of an answer is one that was asked for.
+    fn is_wanted(&self, about: About, value: usize, answer: &Answer<'_>) -> Result<bool, String> {
+        let is = |name, wanted: &str| Ok(text_of(answer, name)? == wanted);
+        match about {
+            About::Number => Ok(is("generated_number", &format!("L0-0000000-{value:012}"))?
+                && is("document_id", &format!("doc-{value:012}"))?),
+            About::User(user) => is("user_id", user),
+            About::Time => {
+                let time: Result<Timestamp, _> = text_of(answer, "timestamp")?.parse();
+                Ok(time.is_ok_and(|time| self.window.contains(&time)))
+            }
+        }
     }
 }
 
 impl Work for LookUps {
     fn next(&mut self, request: &mut Vec<u8>) -> usize {
-        // Documents belong to their callers: never one of another user.
-        let value = self.random.u64(..self.rows / 100) * 100 + 1;
-        let question = &self.questions[self.turn % QUESTIONS.len()];
+        // Documents belong to their callers: never one of another user. And never that of the
+        // first number, which the others were made from.
+        let value = self.random.u64(..self.rows / 100) * 100 + 2;
+        let question = self.turn % QUESTIONS.len();
         self.turn += 1;
-        let path = question.replace('#', &format!("{value:012}"));
+        let path = self.questions[question].replace('#', &format!("{value:012}"));
         *request = format!("GET {path} HTTP/1.1\r\nhost: numerator\r\n\r\n").into_bytes();
-        usize::try_from(value).expect("a number of a row")
+        usize::try_from(value).expect("a number of a row") * QUESTIONS.len() + question
     }
 
-    fn answered(&mut self, _value: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
-        text_of(&answer, "generated_number")?;
+    fn answered(&mut self, asked: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
+        let (value, question) = (asked / QUESTIONS.len(), asked % QUESTIONS.len());
+        if !self.is_wanted(QUESTIONS[question].1, value, &answer)? {
+            let body = String::from_utf8_lossy(answer.body);
+            return Err(format!("{} of {value} is answered: {body}", self.questions[question]));
+        }
         self.answered += 1;
         Ok(Some(1))
     }
@@ -66,5 +100,46 @@ impl Work for LookUps {
 
     fn findings(&self) -> Vec<String> {
         Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_about_another_number_user_or_time_is_told() {
+        let newest: Timestamp = "2025-12-02T03:04:05.5Z".parse().expect("a time");
+        let mut work = LookUps::new(1_000, newest);
+        let mut request = Vec::new();
+        for question in 0..QUESTIONS.len() {
+            let asked = work.next(&mut request);
+            assert_eq!(asked % QUESTIONS.len(), question);
+            let value = asked / QUESTIONS.len();
+            let mut body = |number: usize, document: usize, user: &str, time: &str| {
+                let body = format!(
+                    r#"{{"document_id":"doc-{document:012}","user_id":"{user}","timestamp":"{time}",
+                    "generated_number":"L0-0000000-{number:012}"}}"#
+                );
+                work.answered(asked, Answer { status: 200, body: body.as_bytes() }).is_ok()
+            };
+            let time = "2025-12-02T03:04:00.000001Z";
+            assert!(body(value, value, "user-7", time), "{question}");
+            let is_about = [
+                !body(value + 1, value, "user-7", time),
+                !body(value, value + 1, "user-7", time),
+                !body(value, value, "local", time),
+                !body(value, value, "user-7", "2025-12-02T03:04:05.500000Z"),
+            ];
+            let wanted = match QUESTIONS[question].1 {
+                About::Number => [true, true, false, false],
+                About::User(_) => [false, false, true, false],
+                About::Time => [false, false, false, true],
+            };
+            assert_eq!(is_about, wanted, "{question}");
+            assert!(
+                work.answered(asked, Answer { status: 200, body: b"{\"numbers\":[]}" }).is_err()
+            );
+        }
     }
 }
