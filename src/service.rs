@@ -1,6 +1,7 @@
 //! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes
 //! it down again in the opposite order. Decides nothing about numbers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct Service {
     journal: Mutex<Option<Task>>,
     loops: Mutex<Loops>,
     stop_max: Duration,
+    /// Whether it was told to stop.
+    is_stopping: AtomicBool,
 }
 
 /// The background loops beside lanes and journal. None of them waits for another.
@@ -73,8 +76,10 @@ pub struct Serving {
 /// Whether numbers can be issued right now, and by which path.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Readiness {
-    /// Whether a number of any series could be issued.
+    /// Whether a number of any series could be issued, and the process is not stopping.
     pub ready: bool,
+    /// Whether the process was told to stop: new requests belong to another one.
+    pub stopping: bool,
     /// Partitions in which numbers can be issued, by the path that serves them.
     pub serving: Serving,
     /// Records handed out and not journaled yet.
@@ -149,6 +154,7 @@ impl Service {
             journal: Mutex::new(Some(journal)),
             loops: Mutex::new(loops),
             stop_max: bounds.stop_max,
+            is_stopping: AtomicBool::new(false),
         }))
     }
 
@@ -160,8 +166,9 @@ impl Service {
         let serving = Serving { redis: by("redis"), database: by("database") };
         let (gapless, hashed) = lanes.split_last().expect("there is always one of gapless series");
         // The partition of gapless series says nothing where there are none.
-        let ready = hashed.iter().any(LaneView::serves)
+        let serves = hashed.iter().any(LaneView::serves)
             || gapless.serves() && self.allocator.catalog().has_gapless();
+        let stopping = self.is_stopping.load(Ordering::Acquire);
         let say = |lane: LaneView| match lane.trouble {
             None => lane.standing.to_owned(),
             Some(why) => format!("{}: {why}", lane.standing),
@@ -169,7 +176,8 @@ impl Service {
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
         Readiness {
-            ready,
+            ready: serves && !stopping,
+            stopping,
             serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
@@ -183,6 +191,12 @@ impl Service {
         self.metrics.ready.set(f64::from(u8::from(self.readiness().ready)));
     }
 
+    /// From here on the service is not ready, so that nobody sends it more; what comes is answered
+    /// until [`Service::stop`].
+    pub fn announce_stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
     /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger:
     /// all within `allocator.stop_max`, whichever store is silent.
     ///
@@ -190,6 +204,7 @@ impl Service {
     /// When records could not be journaled in time, or the ledger cannot be told: then the node
     /// falls silent and what remains of its outbox is adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
+        self.announce_stop();
         let now = Instant::now();
         // The last tenth is for leaving.
         let (lanes_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);

@@ -85,18 +85,52 @@ impl Stop {
     /// Whether the loop should end.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.0.borrow().is_some()
+        self.deadline().is_some()
     }
 
-    /// By when the loop should have ended; `None` until it should.
+    /// By when the loop should have ended; `None` until it should. Now, where the [`Task`] was
+    /// dropped without a word: nobody will ever ask, and nobody waits.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        *self.0.borrow()
+        // In this order: whoever asks and goes in between is heard.
+        let is_abandoned = self.0.has_changed().is_err();
+        let asked = *self.0.borrow();
+        asked.or_else(|| is_abandoned.then(Instant::now))
     }
 
     /// Waits until the loop should end. Safe to drop.
     pub async fn requested(&mut self) {
-        // An error means that the Task is gone: nobody will ever ask, so end as well.
+        // An error means that the Task is gone, which `deadline` takes for a stop as well.
         let _ = self.0.wait_for(Option::is_some).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_loop_whose_task_was_dropped_is_to_end_at_once() {
+        let (ended, seen) = tokio::sync::oneshot::channel();
+        let task = Task::start("test", move |mut stop| async move {
+            assert_eq!((stop.is_requested(), stop.deadline()), (false, None));
+            stop.requested().await;
+            let _ = ended.send((stop.is_requested(), stop.deadline()));
+        });
+        // The loop runs, and waits, before its task goes.
+        tokio::task::yield_now().await;
+        drop(task);
+        let (is_requested, deadline) = seen.await.unwrap();
+        assert!(is_requested);
+        assert!(deadline.is_some_and(|by| by <= Instant::now()), "{deadline:?}");
+    }
+
+    #[tokio::test]
+    async fn a_stop_that_was_asked_for_keeps_its_moment_when_the_task_is_gone() {
+        let (stop, signal) = watch::channel(None);
+        let by = Instant::now() + Duration::from_secs(60);
+        stop.send_replace(Some(by));
+        drop(stop);
+        assert_eq!(Stop(signal).deadline(), Some(by));
     }
 }

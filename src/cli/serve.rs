@@ -1,5 +1,8 @@
 //! `numerator serve`: answers requests over HTTP until SIGTERM or SIGINT, then drains and leaves.
+//! At `http.health_listen` it answers until it has left.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
 
 use anyhow::Context;
@@ -47,23 +50,35 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     });
     tracing::info!(%address, "listening");
     let (stop, stopping) = watch::channel(false);
-    let told = tokio::spawn(async move {
-        told_to_stop(terminate, interrupt).await;
-        stop.send_replace(true);
+    let told = tokio::spawn({
+        let service = service.clone();
+        async move {
+            told_to_stop(terminate, interrupt).await;
+            service.announce_stop();
+            stop.send_replace(true);
+        }
     });
     let metrics = || service.metrics.clone();
     let router = http::router(service.clone(), settings, metrics(), prometheus.clone());
     let connections_max = settings.http.connections_max;
     let health = async {
-        let Some(listener) = health_listener else { return };
-        let router = http::health_router(service.clone(), settings, metrics(), prometheus);
-        let connections_max = http::HEALTH_CONNECTIONS_MAX;
-        http::serve(listener, router, connections_max, settings, until(stopping.clone())).await;
+        if let Some(listener) = health_listener {
+            let router = http::health_router(service.clone(), settings, metrics(), prometheus);
+            let connections_max = http::HEALTH_CONNECTIONS_MAX;
+            http::serve(listener, router, connections_max, settings, pending()).await;
+        }
+        pending::<Infallible>().await
     };
-    let main = http::serve(listener, router, connections_max, settings, until(stopping.clone()));
-    tokio::join!(main, health);
-    told.await.context("waiting for a signal")?;
-    let stopped = service.stop().await;
+    let main = async {
+        http::serve(listener, router, connections_max, settings, until(stopping)).await;
+        told.await.context("waiting for a signal")?;
+        service.stop().await
+    };
+    // Whoever watches sees the drain to its end; nobody waits for those who watch.
+    let stopped = tokio::select! {
+        stopped = main => stopped,
+        never = health => match never {},
+    };
     upkeep.abort();
     tracing::info!("stopped");
     stopped

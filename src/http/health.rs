@@ -46,7 +46,7 @@ pub(super) async fn show_health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Answers 200 while a number of any series could be issued.
+/// Answers 200 while a number of any series could be issued, until the process is told to stop.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -69,6 +69,11 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
             journal_lag_ms: readiness.journal_lag_ms,
             partitions: readiness.partitions,
         }));
+    }
+    if readiness.stopping {
+        let waiting = readiness.journal_lag_records;
+        let why = format!("this process is stopping; {waiting} records wait for the journal");
+        return Err(Problem::new(Slug::Stopping, why).retry_soon());
     }
     let states = readiness.partitions.join(", ");
     Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())

@@ -181,8 +181,9 @@ definitions! {
     READY GAUGE "numerator_ready" []
         "1 while this node can issue numbers, as `/readyz` says.";
     NODES GAUGE "numerator_nodes" ["state"]
-        "Nodes that have not left, as this node sees them (alive, silent: its heartbeat stands \
-         still, and its outboxes wait to be adopted); NaN: the ledger was not read.";
+        "Nodes that have not left, as this node sees them (alive: its heartbeat was seen to move; \
+         silent: it stands still, and its outboxes wait to be adopted); NaN: the ledger was not \
+         read.";
     COUNTER_USED GAUGE "numerator_counter_used_ratio" ["series", "serial", "key"]
         "Share of its values that a counter has taken: the fullest ones from which this node took \
          a number within a day.";

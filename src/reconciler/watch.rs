@@ -71,7 +71,7 @@ impl Reconciler {
                     self.tell_peers(&nodes);
                     let metrics = &self.context.metrics;
                     metrics.nodes_silent.set(silent.len() as f64);
-                    metrics.nodes_alive.set((nodes.len() - silent.len()) as f64);
+                    metrics.nodes_alive.set(self.alive(&nodes, &silent) as f64);
                     if !self.context.eager {
                         continue;
                     }
@@ -123,6 +123,14 @@ impl Reconciler {
             }
             tokio::time::sleep(context.settings.node_heartbeat).await;
         }
+    }
+
+    /// How many nodes were seen to beat and are not silent. One that died before anybody looked is
+    /// neither: it would be missed as soon as it is known to be silent.
+    fn alive(&self, nodes: &[Node], silent: &[Node]) -> usize {
+        let is_silent = |id| silent.iter().any(|node| node.node_id == id);
+        let ids = nodes.iter().map(|node| node.node_id);
+        ids.filter(|id| self.heartbeats.has_beaten(*id) && !is_silent(*id)).count()
     }
 
     /// Nodes whose heartbeat stood still for a whole time-to-live under this observer's eyes.

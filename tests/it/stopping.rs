@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use harness::load;
 use harness::postgres::Postgres;
+use harness::process::free_port;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 
@@ -96,4 +97,51 @@ async fn a_process_whose_ledger_is_silent_ends_in_time_and_its_records_are_adopt
 #[tokio::test]
 async fn a_process_whose_redis_is_silent_ends_in_time_and_its_records_are_journaled() {
     ends_in_time(Silent::Redis).await;
+}
+
+#[tokio::test]
+async fn a_process_that_drains_is_watched_until_it_has_left_and_is_not_ready() {
+    let postgres = Postgres::start();
+    let redis = Redis::start_durable();
+    let health = format!("http://127.0.0.1:{}", free_port());
+    let mut deployment = Deployment::new(&postgres.url("stopping"), Some(&redis.url()));
+    deployment.http = format!("health_listen = \"{}\"\n", &health["http://".len()..]);
+    // As long as the test may take: it ends when it has drained.
+    deployment.extra = "[allocator]\nstop_max = \"120s\"\n".into();
+    deployment.apply_load_series();
+    let mut service = deployment.serve();
+    let pool = sqlx::PgPool::connect(&postgres.url("stopping")).await.unwrap();
+    let mut holder = pool.begin().await.unwrap();
+    let lock = "lock table journal in exclusive mode";
+    sqlx::query(lock).execute(&mut *holder).await.unwrap();
+    let client = reqwest::Client::new();
+    let (status, body) = load::take(&client, &service.url, "waiting").await;
+    assert_eq!(status, 201, "{body}");
+
+    service.signal("TERM");
+    let deadline = Instant::now() + ADOPTION_LIMIT;
+    let ready = format!("{health}/readyz");
+    let told = loop {
+        let answer = reqwest::get(&ready).await.unwrap();
+        if answer.status() == 503 {
+            break answer.json::<serde_json::Value>().await.unwrap();
+        }
+        assert!(Instant::now() < deadline, "still ready: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(told["type"].as_str().unwrap().ends_with("stopping"), "{told}");
+    assert!(told["detail"].as_str().unwrap().contains("1 records wait"), "{told}");
+    while reqwest::get(format!("{}/healthz", service.url)).await.is_ok() {
+        assert!(Instant::now() < deadline, "still accepts: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(reqwest::get(format!("{health}/healthz")).await.unwrap().status(), 200);
+    let metrics = reqwest::get(format!("{health}/metrics")).await.unwrap().text().await.unwrap();
+    for shown in ["numerator_journal_lag_records 1\n", "numerator_ready 0\n"] {
+        assert!(metrics.contains(shown), "{shown}: {metrics}");
+    }
+    holder.rollback().await.unwrap();
+    assert!(service.has_ended_well(), "{}", service.log());
+    assert!(reqwest::get(&ready).await.is_err(), "somebody answers for it");
+    assert_eq!(postgres.sql("select count(*) from stopping.journal"), "1");
 }
