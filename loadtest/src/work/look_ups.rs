@@ -112,7 +112,7 @@ mod tests {
         let newest: Timestamp = "2025-12-02T03:04:05.5Z".parse().expect("a time");
         let mut work = LookUps::new(1_000, newest);
         let mut request = Vec::new();
-        for question in 0..QUESTIONS.len() {
+        for (question, (_, about)) in QUESTIONS.into_iter().enumerate() {
             let asked = work.next(&mut request);
             assert_eq!(asked % QUESTIONS.len(), question);
             let value = asked / QUESTIONS.len();
@@ -131,7 +131,7 @@ mod tests {
                 !body(value, value, "local", time),
                 !body(value, value, "user-7", "2025-12-02T03:04:05.500000Z"),
             ];
-            let wanted = match QUESTIONS[question].1 {
+            let wanted = match about {
                 About::Number => [true, true, false, false],
                 About::User(_) => [false, false, true, false],
                 About::Time => [false, false, false, true],
