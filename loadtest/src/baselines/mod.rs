@@ -1,8 +1,8 @@
 //! What the service is compared with: other ways to give the same answer to the same request, each
 //! done as well as we can, on the same stores, in a process of its own.
 //!
-//! Each is one function that takes a value; what is around it is the same for all, and it runs on the
-//! runtime of the service.
+//! Each is one function that takes a value; what is around it is the same for all, and it runs on
+//! the runtime of the service.
 
 mod counting;
 mod echo;
