@@ -3,7 +3,7 @@
 -- Takes the list key, the record's name of 12 bytes.
 -- Returns its key
 local function bucket(list_key, name)
-  local low, middle, high = string.byte(name, 1, 3)
-  -- `..` is exact here: a bucket has six digits at most.
-  return list_key .. ':' .. (low + 256 * middle + 65536 * (high % 2))
+  local low, high = string.byte(name, 1, 2)
+  -- `..` is exact here: a bucket has five digits at most.
+  return list_key .. ':' .. (low + 256 * (high % 128))
 end
