@@ -19,6 +19,7 @@ use tokio::time::sleep;
 use crate::client::{Answer, Connection};
 use crate::figures::Latencies;
 use crate::pace::{Pace, Pacer};
+use crate::tally::Tally;
 
 /// Wait before a refused request is sent again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(5);
@@ -41,11 +42,18 @@ pub(crate) trait Work {
     /// What is wrong with it, for a person.
     fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String>;
 
+    /// What was received, where it is taken note of.
+    fn tally(&self) -> Option<&Tally>;
+
     /// Numbers received so far.
-    fn received(&self) -> u64;
+    fn received(&self) -> u64 {
+        self.tally().map_or(0, Tally::numbers)
+    }
 
     /// What is wrong with all the numbers together: those that came twice, and holes between them.
-    fn findings(&self) -> Vec<String>;
+    fn findings(&self) -> Vec<String> {
+        self.tally().map(Tally::findings).unwrap_or_default()
+    }
 }
 
 /// Work that the connections of a load share.

@@ -89,13 +89,8 @@ pub(crate) fn run(args: &SoakArgs) -> ExitCode {
     let (measured, looks) = load.run(&work, watch(&stage, &service, args.length));
     let mut section = Section { name: "soak", ..Section::default() };
     section.judge(&measured);
-    section.breaches.extend(work.borrow().findings());
-    let received = work.borrow().received();
-    section.breaches.extend(service.await_journal(&stage, received).err());
-    let (is_clean, report) = service.end().verify();
-    if !is_clean {
-        section.breaches.push(format!("verify is not clean: {report}"));
-    }
+    section.breaches.extend(service.complaints(&stage, &*work.borrow()));
+    section.breaches.extend(service.end_verified().err());
     section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
     section.rows.push(Row::new("answered", measured.rate(), "/s").note(measured.repeats()));
     for percent in [50.0, 99.0, 99.9] {

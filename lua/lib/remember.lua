@@ -1,6 +1,6 @@
 -- remember: writes idempotency records and keeps them below a bound: the oldest go (F21).
 -- A record says where its allocation stands, in 44 bytes: epoch (6), when (6), node (16), flight
--- (6), place in it (2), first half of the payload's digest (8); whole records have ` values record`
+-- (6), place in it (2), first half of the payload's digest (8); whole records have `values record`
 -- behind it. The partition's list names the records in the order of their writing, one element per
 -- flight: `<ordinal of its first record> <of its last> <when, ms> <names of 12 bytes, joined>`.
 -- Takes the owner record's key, the flight's view of the records, the names to write, now, the

@@ -99,7 +99,7 @@ impl Batch {
         if self.tickets.is_empty() {
             return Ok(Vec::new());
         }
-        let since_us = context.window_start_us();
+        let since_us = context.windows_ago_us(1);
         let orders: Vec<TakeOrder> =
             self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
         let node = context.membership.node();

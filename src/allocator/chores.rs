@@ -140,8 +140,9 @@ impl Chores {
             if in_doubt && !context.doubts.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
-            let (since_us, before_us) = context.window_starts_us();
-            let since_us = |ticket: &Ticket| if ticket.is_journaled { before_us } else { since_us };
+            // A key that was bound to a document at the end of its window lasts for another one.
+            let since_us =
+                |ticket: &Ticket| context.windows_ago_us(1 + u32::from(ticket.is_journaled));
             let questions: Vec<_> =
                 tickets.iter().map(|ticket| ticket.order.question(since_us(ticket))).collect();
             let mut patience = Patience::new(&context, at, tickets.len());

@@ -107,20 +107,11 @@ impl Context {
         Ok(held)
     }
 
-    /// Where the idempotency window begins, in microseconds of UTC.
+    /// So many idempotency windows ago, in microseconds of UTC.
     #[must_use]
-    pub fn window_start_us(&self) -> i64 {
-        let window_us = i64::try_from(self.settings.idempotency_window.as_micros());
-        self.clock.now_us().saturating_sub(window_us.unwrap_or(i64::MAX))
-    }
-
-    /// Where the idempotency window begins, and the one before it: a key that was bound to a
-    /// document at the end of its window is remembered for another one.
-    #[must_use]
-    pub fn window_starts_us(&self) -> (i64, i64) {
-        let since_us = self.window_start_us();
-        let window_us = self.clock.now_us().saturating_sub(since_us);
-        (since_us, since_us.saturating_sub(window_us))
+    pub fn windows_ago_us(&self, windows: u32) -> i64 {
+        let windows = self.settings.idempotency_window.saturating_mul(windows);
+        self.clock.now_us().saturating_sub(i64::try_from(windows.as_micros()).unwrap_or(i64::MAX))
     }
 
     /// The guard of a call that carries no flight number of its own (`trim`, `bar`, …).

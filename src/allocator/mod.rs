@@ -186,7 +186,7 @@ impl Allocator {
     ) -> Result<Option<Result<Issued, AllocError>>, AllocError> {
         let context = &self.shared.context;
         let (ledger, question) =
-            (context.ledger.clone(), order.question(context.window_start_us()));
+            (context.ledger.clone(), order.question(context.windows_ago_us(1)));
         // Callers may go away; ledger work is never cancelled.
         let found = tokio::spawn(async move { ledger.replays(&[question]).await }).await;
         let found = found.expect("a look-up does not panic").map_err(|error| unread(&error))?;

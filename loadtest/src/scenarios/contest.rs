@@ -171,10 +171,10 @@ impl Bench {
         }
         for contestant in contestants {
             let work = contestant.work.borrow();
-            section.breaches.extend(work.findings());
-            if let Some((stage, served)) = contestant.journal {
-                section.breaches.extend(served.await_journal(stage, work.received()).err());
-            }
+            section.breaches.extend(match contestant.journal {
+                Some((stage, served)) => served.complaints(stage, &*work),
+                None => work.findings(),
+            });
         }
     }
 }

@@ -67,9 +67,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         is_x_log: false,
         lines: lines.map(|(percent, points)| (format!("p{percent}"), points)).into(),
     });
-    section.breaches.extend(work.borrow().findings());
-    let received = work.borrow().received();
-    section.breaches.extend(service.await_journal(&stage, received).err());
+    section.breaches.extend(service.complaints(&stage, &*work.borrow()));
 }
 
 fn of_full_rate(

@@ -48,13 +48,8 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     if refused == 0 {
         section.breaches.push("the ledger stood still and nobody was refused".to_owned());
     }
-    section.breaches.extend(work.borrow().findings());
-    let received = work.borrow().received();
-    section.breaches.extend(service.await_journal(&stage, received).err());
-    let (is_clean, report) = service.end().verify();
-    if !is_clean {
-        section.breaches.push(format!("verify is not clean: {report}"));
-    }
+    section.breaches.extend(service.complaints(&stage, &*work.borrow()));
+    section.breaches.extend(service.end_verified().err());
     #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
     let refused = refused as f64;
     let note = format!(

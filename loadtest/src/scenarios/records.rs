@@ -36,10 +36,8 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let before = memory(&stage);
     let lists = records / list;
     write(&service.address, &work, lists, section);
-    let received = work.borrow().received();
-    section.breaches.extend(service.await_journal(&stage, received).err());
+    section.breaches.extend(service.complaints(&stage, &*work.borrow()));
     let after = memory(&stage);
-    section.breaches.extend(work.borrow().findings());
     #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
     let bytes = after.saturating_sub(before) as f64 / (lists * list) as f64;
     section.rows.push(

@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 
 use super::Stage;
 use crate::client::Connection;
+use crate::load::Work;
 
 /// Longest wait until everything that was handed out is in the journal.
 const JOURNAL_LIMIT: Duration = Duration::from_secs(120);
@@ -66,6 +67,23 @@ impl Served {
     pub(crate) fn end(self) -> Rc<Deployment> {
         assert!(self.service.terminate(), "the service does not end well");
         self.deployment
+    }
+
+    /// Ends it in good order, and has its ledger verified.
+    ///
+    /// # Errors
+    /// What `verify` finds.
+    pub(crate) fn end_verified(self) -> Result<(), String> {
+        let (is_clean, report) = self.end().verify();
+        if is_clean { Ok(()) } else { Err(format!("verify is not clean: {report}")) }
+    }
+
+    /// What is wrong with the numbers that were received of it, among themselves and beside the
+    /// journal, once that has as many.
+    pub(crate) fn complaints(&self, stage: &Stage, work: &dyn Work) -> Vec<String> {
+        let mut complaints = work.findings();
+        complaints.extend(self.await_journal(stage, work.received()).err());
+        complaints
     }
 
     /// Waits until the journal has so many numbers; what it has where it does not come to that.

@@ -85,12 +85,8 @@ impl Work for Documents {
         Ok(Some(count as u64))
     }
 
-    fn received(&self) -> u64 {
-        self.tally.numbers()
-    }
-
-    fn findings(&self) -> Vec<String> {
-        self.tally.findings()
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
     }
 }
 

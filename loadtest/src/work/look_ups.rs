@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::text_of;
 use crate::client::Answer;
 use crate::load::Work;
+use crate::tally::Tally;
 
 /// What is asked: the path, with the twelve digits of a number where `#` stands, and
 /// times where `@` does; and by what the answer is known.
@@ -41,7 +42,6 @@ pub(crate) struct LookUps {
     rows: u64,
     turn: usize,
     random: fastrand::Rng,
-    answered: u64,
 }
 
 impl LookUps {
@@ -54,7 +54,7 @@ impl LookUps {
             path.replacen('@', &window.end.to_string(), 1)
         });
         let random = fastrand::Rng::with_seed(rows);
-        LookUps { questions, window, rows, turn: 0, random, answered: 0 }
+        LookUps { questions, window, rows, turn: 0, random }
     }
 
     /// Whether the first number of an answer is one that was asked for.
@@ -90,16 +90,11 @@ impl Work for LookUps {
             let body = String::from_utf8_lossy(answer.body);
             return Err(format!("{} of {value} is answered: {body}", self.questions[question]));
         }
-        self.answered += 1;
         Ok(Some(1))
     }
 
-    fn received(&self) -> u64 {
-        self.answered
-    }
-
-    fn findings(&self) -> Vec<String> {
-        Vec::new()
+    fn tally(&self) -> Option<&Tally> {
+        None
     }
 }
 

@@ -60,12 +60,8 @@ impl Work for Ranges {
         Ok(Some(self.size))
     }
 
-    fn received(&self) -> u64 {
-        self.tally.numbers()
-    }
-
-    fn findings(&self) -> Vec<String> {
-        self.tally.findings()
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
     }
 }
 

@@ -79,12 +79,8 @@ impl Work for Single {
         Ok(Some(1))
     }
 
-    fn received(&self) -> u64 {
-        self.tally.numbers()
-    }
-
-    fn findings(&self) -> Vec<String> {
-        self.tally.findings()
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Record {
 
 impl Record {
     /// The record as it travels through Redis: a JSON list of its fields in their order. It is
-    /// written down twice for each number, so that their names stay at home.
+    /// written down for each number, so their names stay at home.
     ///
     /// # Panics
     /// Never: a record is plain data.
