@@ -85,7 +85,7 @@ pub async fn carry_on(
 }
 
 /// Ends the open epoch of a partition that Redis owns and opens the next one: the nodes
-/// acknowledge, and it closes exact if none of them is silent.
+/// acknowledge, and it closes exact if none of them is silent. `before` is the row of that epoch.
 ///
 /// # Errors
 /// See [`Standstill`]; a repeat brings about one more epoch.
@@ -95,6 +95,7 @@ pub async fn renew(
     cause: &str,
     patience: Duration,
 ) -> Result<Partition, Standstill> {
+    assert_eq!(before.state, PartitionState::Open, "only an open epoch is ended for the next");
     let mut effort = Effort::new(context, before.clone(), patience);
     agree(context, before.partition).await?;
     loop {
@@ -128,8 +129,12 @@ pub async fn hand_over(
         if left.is_zero() {
             return Err(Standstill::TimedOut);
         }
-        // One that was under way may have chosen its owner before the wish.
-        renew(context, &row, cause, left).await?;
+        // One that is under way may have chosen its owner before the wish: then one more follows.
+        if row.state == PartitionState::Open {
+            renew(context, &row, cause, left).await?;
+        } else {
+            Effort::new(context, row, left).finish(context, false).await?;
+        }
     }
 }
 
