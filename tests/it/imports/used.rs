@@ -171,6 +171,28 @@ fn an_operators_fallback_during_an_import_outlives_it() {
     assert_eq!(postgres.sql(wishes), "0");
 }
 
+/// Goal: an import that meets a recovery which already gives the partition to the database waits
+/// for it and goes on. Method: a node that sleeps keeps the recovery at its barrier.
+#[test]
+fn an_import_waits_for_the_recovery_that_it_meets() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("meets"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let (awake, mut asleep) = (deployment.serve(), deployment.serve());
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
+    asleep.signal("STOP");
+    deployment.run(&["fallback", "on", "--patience", "10ms"]);
+    let waiting = "select count(*) from meets.partition where state = 'recovering'";
+    until(&postgres, waiting, "8");
+    let sound = file(&deployment, "sound.csv", &list(5, 9));
+    imported(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000010\n");
+    asleep.kill();
+    assert!(awake.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
 #[test]
 fn a_commit_whose_answer_is_lost_is_told_as_unknown_and_the_next_report_tells() {
     let postgres = Postgres::start();
