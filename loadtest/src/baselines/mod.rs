@@ -4,6 +4,7 @@
 //! Each is one function that takes a value; what is around it is the same for all, and it runs on
 //! the runtime of the service.
 
+mod behind;
 mod counting;
 mod echo;
 mod locked;
@@ -40,6 +41,8 @@ pub(crate) enum Baseline {
     RowLock,
     /// INCR in Redis, then a row of the journal, then the answer.
     IncrInsert,
+    /// INCR in Redis, the answer, and then the rows of many numbers at once.
+    IncrBehind,
     /// INCR in Redis and no record at all.
     Incr,
 }
@@ -52,6 +55,7 @@ impl Baseline {
             Baseline::Locked => "locked",
             Baseline::RowLock => "row-lock",
             Baseline::IncrInsert => "incr-insert",
+            Baseline::IncrBehind => "incr-behind",
             Baseline::Incr => "incr",
         }
     }
@@ -59,7 +63,7 @@ impl Baseline {
     /// Connections to PostgreSQL: as many as it is fastest with.
     fn pool(self) -> u32 {
         match self {
-            Baseline::Echo | Baseline::Incr => 1,
+            Baseline::Echo | Baseline::IncrBehind | Baseline::Incr => 1,
             // Only the holder of the lock is there; more are for other counters.
             Baseline::Locked => 16,
             // All but one wait for the row, and each that waits makes the queue dearer.
@@ -75,6 +79,7 @@ impl Baseline {
             Baseline::Locked => locked::take(stores, wanted).await,
             Baseline::RowLock => row_lock::take(stores, wanted).await,
             Baseline::IncrInsert => counting::take_and_insert(stores, wanted).await,
+            Baseline::IncrBehind => behind::take(stores, wanted).await,
             Baseline::Incr => counting::take(stores, wanted).await,
         }
     }

@@ -8,6 +8,7 @@ use fred::types::{Builder, ClusterHash, CustomCommand, FromValue};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
+use super::behind::Writer;
 use super::{BaselineArgs, Wanted, number};
 
 /// The tables: what such a service keeps, and no more.
@@ -28,6 +29,7 @@ const TABLES: &str = "
 pub(super) struct Stores {
     pub(super) redis: Client,
     pub(super) pool: PgPool,
+    pub(super) writer: Writer,
     /// What keys begin with.
     pub(super) prefix: Arc<str>,
 }
@@ -55,7 +57,8 @@ impl Stores {
         let options = PgPoolOptions::new().max_connections(pool).min_connections(pool);
         let pool = options.connect(&args.database_url).await.expect("PostgreSQL answers");
         sqlx::raw_sql(TABLES).execute(&pool).await.expect("tables");
-        Stores { redis, pool, prefix: args.prefix.as_str().into() }
+        let writer = Writer::start(pool.clone());
+        Stores { redis, pool, writer, prefix: args.prefix.as_str().into() }
     }
 
     /// One command on one key.

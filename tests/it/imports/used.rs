@@ -182,8 +182,7 @@ fn an_import_waits_for_the_recovery_that_it_meets() {
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
     asleep.signal("STOP");
     deployment.run(&["fallback", "on", "--patience", "10ms"]);
-    let waiting = "select count(*) from meets.partition where state = 'recovering'";
-    until(&postgres, waiting, "8");
+    until(&postgres, "select max(epoch) > 1 from meets.partition", "t");
     let sound = file(&deployment, "sound.csv", &list(5, 9));
     imported(&deployment, &[&sound, "--series", "LOAD", "--apply"]);
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000010\n");
