@@ -4,7 +4,8 @@
 //! ```text
 //!   list, CSV file ──▶ rows ──▶ reading: series, inputs, values ─┐
 //!                                                                ├─▶ tally by counter ──▶ plan
-//!   tables, dump ────▶ records ─▶ counters: series, key, value ──┘      report, or apply
+//!   tables, dump ────▶ records ─▶ counters: series, key, value ──┤      report, or apply
+//!   another ledger ──▶ records ─▶ ledger: series, key, value ────┘
 //! ```
 //!
 //! Never guesses: what can be read in two ways, or not at all, is a problem, and a plan with
@@ -18,6 +19,7 @@ mod counters;
 mod dating;
 mod error;
 mod formats;
+mod ledger;
 mod metered;
 mod numbers;
 mod reading;
@@ -32,6 +34,7 @@ pub use codes::Codes;
 pub use counters::plan_counters;
 pub use error::ImportError;
 pub use formats::{Formats, read_formats};
+pub use ledger::plan_ledger;
 pub use numbers::plan_numbers;
 pub use report::{CounterReport, Plan, Problem, ProblemKind, Report};
 

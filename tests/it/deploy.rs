@@ -189,3 +189,24 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
 
 /// What `/healthz` answers.
 const OK: &str = "{\"status\":\"ok\"}";
+
+/// Grafana reads the provisioning files with variables of its environment in them: without these it
+/// starts and shows nothing.
+#[test]
+fn the_composition_gives_grafana_what_its_provisioning_asks_for() {
+    let compose = text("compose.yaml");
+    for (file, name, wanted) in [
+        ("datasources/prometheus.yaml", "PROMETHEUS_URL", "http://prometheus:9090"),
+        ("dashboards/numerator.yaml", "GRAFANA_DASHBOARDS", "/var/lib/grafana/dashboards"),
+    ] {
+        let provisioning = text(&format!("../grafana/provisioning/{file}"));
+        let asked: Vec<&str> = provisioning.split('$').skip(1).collect();
+        assert!(
+            asked.len() == 1 && asked[0].lines().next() == Some(name),
+            "{file} asks for {asked:?}"
+        );
+        assert_eq!(value(&compose, &format!("{name}:")), wanted);
+    }
+    assert!(compose.contains("../grafana/dashboards:/var/lib/grafana/dashboards:ro"));
+    assert!(compose.contains("\n  prometheus:\n"), "the service of that name");
+}

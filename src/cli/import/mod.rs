@@ -30,6 +30,10 @@ pub struct ImportArgs {
     /// dump of MySQL or MariaDB
     #[arg(long)]
     pub from_table: bool,
+    /// SOURCE is another ledger, as its `database.url` names it: its counters go on here. All its
+    /// processes are stopped, and the series are the same
+    #[arg(long, conflicts_with = "from_table")]
+    pub from_ledger: bool,
     /// Of those tables read the configurations, and print or apply them as series
     #[arg(long, requires = "from_table")]
     pub configs: bool,
@@ -37,13 +41,17 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FILE", requires = "from_table")]
     pub map: Option<PathBuf>,
     /// The series that the numbers belong to
-    #[arg(long, value_name = "CODE", conflicts_with = "from_table")]
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["from_table", "from_ledger"])]
     pub series: Option<String>,
     /// Document type of numbers whose line names none
-    #[arg(long = "type", value_name = "TYPE", conflicts_with = "from_table")]
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        conflicts_with_all = ["from_table", "from_ledger"]
+    )]
     pub type_code: Option<String>,
     /// Project of numbers whose line names none
-    #[arg(long, conflicts_with = "from_table")]
+    #[arg(long, conflicts_with_all = ["from_table", "from_ledger"])]
     pub project: Option<String>,
     /// Write; without it only report
     #[arg(long)]
@@ -51,6 +59,13 @@ pub struct ImportArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl ImportArgs {
+    /// Whether SOURCE holds counters alone, and no numbers.
+    fn is_of_counters(&self) -> bool {
+        self.from_table || self.from_ledger
+    }
 }
 
 /// What is said where the answer to a COMMIT got lost.
@@ -81,6 +96,8 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     };
     let mut plan = if args.from_table {
         import::plan_counters(&import, &args.source, codes).await?
+    } else if args.from_ledger {
+        import::plan_ledger(&import, &args.source).await?
     } else {
         import::plan_numbers(&import, Path::new(&args.source)).await?
     };
@@ -88,7 +105,7 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if may_write {
         let handover = Handover::take(settings, &ledger, &plan.lifted_in).await;
         let handover = handover.context("nothing is imported")?;
-        let applied = if args.from_table {
+        let applied = if args.is_of_counters() {
             import::apply_counters(&import, &plan).await
         } else {
             import::apply_numbers(&import, Path::new(&args.source), &plan).await

@@ -13,7 +13,7 @@ impl Progress {
     /// A bar over the bytes of a list, or a count of the rows of tables.
     pub(super) fn start(args: &ImportArgs) -> Self {
         let bytes = Path::new(&args.source).metadata().map_or(0, |file| file.len());
-        let (length, template) = if args.from_table {
+        let (length, template) = if args.is_of_counters() {
             (None, "{spinner} {human_pos} rows, {elapsed}")
         } else {
             (Some(bytes), "{wide_bar} {bytes} of {total_bytes}, {eta} left")

@@ -64,7 +64,12 @@ pub(super) async fn sqlite(
             continue;
         }
         there.insert(*table);
-        let select = select(table, &columns, |name| format!("cast({name} as text)"));
+        let select = select(table, &columns, |name| {
+            // Bytes need not be text.
+            format!(
+                "case typeof({name}) when 'blob' then hex({name}) else cast({name} as text) end"
+            )
+        });
         hand_over(sqlx::query(select).fetch(&mut *tx), table, &columns, each).await?;
     }
     tx.rollback().await?;
