@@ -7,64 +7,62 @@
 -- ARGV[7] digest of the flight  ARGV[8] '' or now, ms       ARGV[9] idempotency window, ms
 -- ARGV[10] most idempotency records of the partition
 -- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
--- ARGV[12] JSON of {wishes: [{key, count, step, max, seen?}], requests: [{takes, caller?,
---   document?, again?, asked?}]}; takes are places in wishes; caller, document: whether it has such
---   an idempotency record
--- ARGV[13] 32 bytes per request: first half of the payload's digest (8), names of the caller's and
---   of the document's idempotency record (12 each; zeros where it has none)
--- ARGV[14..] the requests' allocation records
+-- ARGV[12] JSON of baskets, each what some requests take: [[{key, count, step, max, seen?}]]
+-- ARGV[13] 35 bytes per request: place of its basket (2), 1: again + 2: asked (1), first half of
+--   the payload's digest (8), names of the caller's and of the document's idempotency record (12
+--   each; zeros where it has none)
+-- ARGV[14] the requests' allocation records, one in a line
 -- Returns {"issued", echo, outcomes, idempotency records that went before their time}
 --   | {"fenced", echo, epoch, reason} | {"barred", echo} | {"late", echo} | {"mismatch", echo}
 --   | {"miscounted", echo}; an outcome is
---   {"taken", values} | {"nothing"} or what lib/repeated and lib/take return;
---   values are `counter id:first:last:step`, joined by commas
+--   values for what was taken now | {"nothing"} or what lib/repeated and lib/take return; values
+--   are `counter id:first:last:step`, joined by commas
 local owner_key, outbox_key, list_key = KEYS[1], KEYS[2], KEYS[3]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = clock(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 
 local function key(place) return KEYS[place] end
-local function record(place) return ARGV[13 + place] end
-local requests, wrong = boarded(cjson.decode(ARGV[12]), ARGV[13], key, record)
+local requests, wrong = boarded(cjson.decode(ARGV[12]), ARGV[13], key)
 if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
-local refusal, flown, held = guard(
+local refusal, flown, held, since_ms = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
 if flown then return {'issued', echo, landed(outbox_key, flight, #requests), '0'} end
 
-local since_ms = integer(redis.call('HGET', owner_key, 'continuous_since_ms'))
+since_ms = integer(since_ms)
 local oldest_ms = now_ms - tonumber(window_ms)
 local view = {
-  records = {}, list_key = list_key, outboxes = string.sub(outbox_key, 1, #outbox_key - #node),
+  records = {}, buckets = {}, list_key = list_key,
+  outboxes = string.sub(outbox_key, 1, #outbox_key - #node),
   epoch = epoch, oldest_ms = oldest_ms, complete = since_ms and since_ms <= oldest_ms,
+  texts = ARGV[14],
 }
 
 -- Everything is judged against working copies; nothing is written before the last request is.
 local counters, records, noted = {}, view.records, {}
-local outcomes, entry = {}, {'epoch', epoch}
+local outcomes, taken, entry = {}, {}, {'epoch', epoch}
 for i, request in ipairs(requests) do
   local outcome, earlier = repeated(view, request)
-  local values, record = nil, request.record
   if not outcome then
+    local values
     outcome, values = take(counters, request.takes, epoch)
-  elseif outcome[1] == 'replayed' then
-    values, record = outcome[2], outcome[3]
-  end
-  if values then
-    local taken = not outcome
-    outcome = outcome or {'taken', values}
-    -- A replay is a hand-out: it stands in this node's outbox too (F2).
-    entry[#entry + 1] = decimal(i)
-    entry[#entry + 1] = table.concat({outcome[1], values, record}, ' ')
-    if taken then
+    if values then
+      outcome = values
+      local place = decimal(i)
+      taken[#taken + 1] = place .. ' ' .. values
       earlier = {
-        epoch = epoch, node = node, flight = flight, place = decimal(i), digest = request.digest,
-        values = values, record = record,
+        epoch = epoch, node = node, flight = flight, place = place, digest = request.digest,
+        values = values,
       }
       if request.document then records[request.document], noted[request.document] = earlier, true end
     end
+  elseif outcome[1] == 'replayed' then
+    -- A replay is a hand-out: it stands in this node's outbox too (F2).
+    entry[#entry + 1] = decimal(i)
+    entry[#entry + 1] = table.concat(outcome, ' ')
   end
   -- A replay found by the document still binds the caller's new key to its payload; the document's
   -- own record names its latest number and is left alone.
@@ -74,6 +72,11 @@ for i, request in ipairs(requests) do
   outcomes[i] = outcome
 end
 
+if #taken > 0 then
+  for _, part in ipairs({'taken', table.concat(taken, '\n'), 'records', view.texts}) do
+    entry[#entry + 1] = part
+  end
+end
 -- First, because it alone can be refused (an id too small, no memory): then nothing is written.
 if #entry > 2 then redis.call('XADD', outbox_key, flight .. '-0', unpack(entry)) end
 for key, copy in pairs(counters) do

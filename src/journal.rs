@@ -119,7 +119,7 @@ impl Writer {
                 }
                 Message::Keep(node, entries) => {
                     self.in_use.note(&entries);
-                    self.kept.push(node, entries);
+                    self.kept.push(node, entries.into_iter().map(with_text));
                 }
                 Message::TellAgain => self.tell_again().await,
             }
@@ -150,7 +150,8 @@ impl Writer {
             let entries: Vec<Entry> = taken.collect();
             self.in_use.note(&entries);
             self.write(node, &entries, Manner::First).await;
-            self.kept.push(node, entries);
+            let texts = part.iter_mut().flat_map(|handover| std::mem::take(&mut handover.texts));
+            self.kept.push(node, entries.into_iter().zip(texts));
         }
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);
@@ -176,7 +177,7 @@ impl Writer {
             for part in part.chunks(self.rows_max) {
                 let entries: Vec<Entry> = part.iter().map(|(_, entry)| entry.clone()).collect();
                 self.write(node, &entries, Manner::Again).await;
-                self.kept.push(node, entries);
+                self.kept.push(node, entries.into_iter().map(with_text));
             }
         }
         tracing::warn!(count, "the ledger was told its newest records again");
@@ -299,4 +300,10 @@ impl Writer {
         }
         self.backoff.reset();
     }
+}
+
+/// An entry beside its record as it travels through Redis.
+fn with_text(entry: Entry) -> (Entry, Arc<str>) {
+    let text = entry.record.to_flat_json().into();
+    (entry, text)
 }

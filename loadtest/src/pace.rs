@@ -5,17 +5,15 @@
 //! counts from that time, so a server that stalls cannot keep the requests away that would have
 //! found it stalled (no coordinated omission).
 
-use std::num::NonZeroU64;
-use std::thread;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex, mpsc};
-
-/// Requests that may be due and not sent yet; more are given up, and counted.
-const DUE_MAX: usize = 1_000_000;
-
-/// How late the kernel may wake the pacer, to save power; its default is 50 µs.
-const SLACK_NS: u64 = 1_000;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Mutex;
 
 /// The pace of a load.
 #[derive(Clone, Debug)]
@@ -48,12 +46,12 @@ impl Pace {
 }
 
 /// When each request of an open load starts, counted from the load's start; in order.
-fn starts(phases: &[Phase]) -> impl Iterator<Item = Duration> {
+fn starts(phases: Vec<Phase>) -> impl Iterator<Item = Duration> {
     let mut begun = Duration::ZERO;
-    let with_begin = phases.iter().map(move |phase| {
+    let with_begin = phases.into_iter().map(move |phase| {
         let from = begun;
         begun += phase.length;
-        (from, *phase)
+        (from, phase)
     });
     with_begin.flat_map(|(from, phase)| {
         let gap_s = 1.0 / phase.rate;
@@ -65,45 +63,54 @@ fn starts(phases: &[Phase]) -> impl Iterator<Item = Duration> {
 
 /// Hands the requests of an open load to the connections, each at its time.
 ///
-/// Waits on a thread of its own: the runtime's timer waits to the millisecond, which is longer than
-/// what is measured.
+/// Waits by a timer of the kernel: the runtime's own waits to the millisecond, which is longer than
+/// what is measured, and a thread that waits would have to wake this one.
 pub(crate) struct Pacer {
-    due: Mutex<mpsc::Receiver<Instant>>,
-    /// Gives how many requests were never sent, because too many others were due.
-    thread: thread::JoinHandle<u64>,
+    course: Mutex<Course>,
+}
+
+/// The requests that are not due yet.
+struct Course {
+    begun: Instant,
+    starts: Box<dyn Iterator<Item = Duration>>,
+    timer: AsyncFd<OwnedFd>,
 }
 
 impl Pacer {
-    /// Begins now, and ends with the last phase.
+    /// Begins now, and ends with the last phase. Call it inside the runtime.
+    ///
+    /// # Panics
+    /// When the kernel gives no timer.
     pub(crate) fn start(phases: Vec<Phase>, begun: Instant) -> Self {
-        let (sender, due) = mpsc::channel(DUE_MAX);
-        let thread = thread::spawn(move || {
-            // Without it requests are some microseconds later, which their latency tells.
-            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(SLACK_NS));
-            let mut given_up = 0;
-            for start in starts(&phases) {
-                let at = begun + start;
-                while let Some(left) = at.checked_duration_since(Instant::now()) {
-                    if left.is_zero() {
-                        break;
-                    }
-                    thread::park_timeout(left);
-                }
-                given_up += u64::from(sender.try_send(at).is_err());
-            }
-            given_up
-        });
-        Pacer { due: Mutex::new(due), thread }
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).expect("a timer");
+        #[expect(deprecated, reason = "its successor is unsafe; this one owns the descriptor")]
+        let timer = AsyncFd::new(timer).expect("a timer that can be waited for");
+        let starts = Box::new(starts(phases));
+        Pacer { course: Mutex::new(Course { begun, starts, timer }) }
     }
 
     /// The time at which the next request was meant to start, once that has come; none at the end.
     pub(crate) async fn next(&self) -> Option<Instant> {
-        self.due.lock().await.recv().await
+        let mut course = self.course.lock().await;
+        let at = course.begun + course.starts.next()?;
+        while let Some(left) = at.checked_duration_since(Instant::now()).filter(|l| !l.is_zero()) {
+            course.wait(left).await;
+        }
+        Some(at)
     }
+}
 
-    /// Requests that were never sent, because too many others were due. Waits for the end.
-    pub(crate) fn given_up(self) -> u64 {
-        self.thread.join().expect("the pacer does not panic")
+impl Course {
+    async fn wait(&self, left: Duration) {
+        let once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let left = Timespec::try_from(left).expect("a load does not last for years");
+        let when = Itimerspec { it_interval: once, it_value: left };
+        // Setting it takes back that it rang before.
+        let set = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &when);
+        set.expect("a time that a timer takes");
+        let mut rung = self.timer.readable().await.expect("the runtime lives");
+        rung.clear_ready();
     }
 }
 
@@ -115,7 +122,7 @@ mod tests {
     fn each_phase_has_its_own_rate() {
         let second = Duration::from_secs(1);
         let phases = [Phase { length: second, rate: 4.0 }, Phase { length: second, rate: 2.0 }];
-        let starts: Vec<u128> = starts(&phases).map(|start| start.as_millis()).collect();
+        let starts: Vec<u128> = starts(phases).map(|start| start.as_millis()).collect();
         assert_eq!(starts, [0, 250, 500, 750, 1_000, 1_500]);
     }
 
@@ -123,7 +130,7 @@ mod tests {
     fn what_is_due_at_once_is_counted() {
         for requests in [1, 8, 1_000, 123_457] {
             let Pace::Open(phases) = Pace::once(requests) else { unreachable!("an open pace") };
-            assert_eq!(starts(&phases).count(), requests);
+            assert_eq!(starts(phases).count(), requests);
         }
     }
 }

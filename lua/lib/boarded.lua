@@ -1,27 +1,34 @@
 -- boarded: the requests of a flight, put together from its arguments; reads nothing else.
--- Takes {wishes, requests} as decoded, the marks, a counter's key and a request's allocation record
---   by place.
--- Returns requests of {takes: [{key, count, step, max, seen?}], digest, caller?, document?, again?,
---   asked?, record}; caller and document are names of idempotency records | nil, what is wrong
-local function boarded(orders, marks, key, record)
+-- Takes the baskets as decoded, the marks, a counter's key by its place.
+-- Returns requests of {takes, digest, caller?, document?, again, asked}; takes are
+--   {key, step, max, seen?, span, is_single} with numbers in the place of texts but for the step;
+--   caller and document are names of idempotency records | nil, what is wrong
+local function boarded(baskets, marks, key)
+  local count = #marks / 35
   -- One entry is written by one call, whose arguments must fit Lua's stack.
-  if #orders.requests > 1000 then return nil, 'more than 1000 requests' end
-  for _, wish in ipairs(orders.wishes) do
-    if tonumber(wish.count) < 1 or tonumber(wish.step) < 1 then
-      return nil, 'count and step start at 1'
+  if count > 1000 then return nil, 'more than 1000 requests' end
+  if count % 1 ~= 0 then return nil, 'a request has 35 bytes of marks' end
+  for _, basket in ipairs(baskets) do
+    if #basket == 0 then return nil, 'a request takes nothing' end
+    for _, wish in ipairs(basket) do
+      local many, step = tonumber(wish.count), tonumber(wish.step)
+      if many < 1 or step < 1 then return nil, 'count and step start at 1' end
+      wish.key, wish.seen = key(wish.key), wish.seen and tonumber(wish.seen)
+      -- Beyond 2^53 the sum is rounded, yet never down to a value that passes.
+      wish.max, wish.span = math.min(tonumber(wish.max), 9007199254740991), many * step
+      wish.is_single = many == 1
     end
-    wish.key = key(wish.key)
   end
-  for i, request in ipairs(orders.requests) do
-    if #request.takes == 0 then return nil, 'a request takes nothing' end
-    for j, place in ipairs(request.takes) do
-      request.takes[j] = orders.wishes[place]
-    end
-    local at = 32 * (i - 1)
-    request.digest = string.sub(marks, at + 1, at + 8)
-    request.caller = request.caller and string.sub(marks, at + 9, at + 20)
-    request.document = request.document and string.sub(marks, at + 21, at + 32)
-    request.record = record(i)
+  local requests, none = {}, string.rep('\0', 12)
+  for i = 1, count do
+    local basket, asks, digest, caller, document =
+      struct.unpack('>I2I1c8c12c12', marks, 35 * i - 34)
+    requests[i] = {
+      takes = baskets[basket], digest = digest,
+      caller = caller ~= none and caller, document = document ~= none and document,
+      again = asks % 2 == 1, asked = asks >= 2,
+    }
+    if not requests[i].takes then return nil, 'a request takes nothing' end
   end
-  return orders.requests
+  return requests
 end

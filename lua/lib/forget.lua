@@ -4,8 +4,9 @@
 local function forget(list_key, names, at_ms)
   for at = 1, #names - 11, 12 do
     local name = string.sub(names, at, at + 11)
-    if (written(list_key, name) or {}).at_ms == at_ms then
-      redis.call('HDEL', bucket(list_key, name), name)
+    local key = bucket(list_key, name)
+    if (written(key, name) or {}).at_ms == at_ms then
+      redis.call('HDEL', key, name)
     end
   end
 end

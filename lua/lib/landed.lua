@@ -8,9 +8,15 @@ local function landed(outbox_key, flight, count)
   local entry = redis.call('XRANGE', outbox_key, flight .. '-0', flight .. '-0')[1]
   local fields = entry and entry[2] or {}
   for i = 1, #fields, 2 do
-    local word, values, record = string.match(fields[i + 1], '^(%a+) (%S+) (.*)$')
-    if word == 'taken' then outcomes[tonumber(fields[i])] = {word, values} end
-    if word == 'replayed' then outcomes[tonumber(fields[i])] = {word, values, record} end
+    local name, text = fields[i], fields[i + 1]
+    if name == 'taken' then
+      for place, values in string.gmatch(text, '(%d+) (%S+)') do
+        outcomes[tonumber(place)] = values
+      end
+    else
+      local word, values, record = string.match(text, '^(%a+) (%S+) (.*)$')
+      if word == 'replayed' then outcomes[tonumber(name)] = {word, values, record} end
+    end
   end
   return outcomes
 end

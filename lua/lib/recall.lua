@@ -5,7 +5,8 @@
 local function recall(view, name, digest, asked)
   local found = view.records[name]
   if found == nil then
-    found = written(view.list_key, name)
+    local key = bucket(view.list_key, name)
+    view.buckets[name], found = key, written(key, name)
     -- The window ends for each record by itself; its bucket lasts as long as the newest in it.
     if found and found.at_ms and found.at_ms <= view.oldest_ms then found = false end
     view.records[name] = found

@@ -12,16 +12,17 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
     local found = view.records[name]
     local node = nodes[found.node]
     if not node then
-      node = string.gsub(found.node, '%x%x', function(byte)
-        return string.char(tonumber(byte, 16))
-      end)
+      local function part(at) return tonumber(string.sub(found.node, at, at + 7), 16) end
+      node = struct.pack('>I4I4I4I4', part(1), part(9), part(17), part(25))
       nodes[found.node] = node
     end
     local text = struct.pack(
       '>I6I6c16I6I2c8', found.epoch, now_ms, node, found.flight, found.place, found.digest
     )
-    if whole and found.values then text = text .. found.values .. ' ' .. found.record end
-    local key = bucket(list_key, name)
+    if whole and found.values then
+      text = text .. table.concat(allocated(view, found.values, found), ' ', 2)
+    end
+    local key = view.buckets[name]
     -- Whatever else stands there is no record.
     if type(redis.pcall('HSET', key, name, text)) == 'table' then
       redis.call('DEL', key)
@@ -44,19 +45,21 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
   local element = {decimal(before + 1), decimal(last), decimal(now_ms), table.concat(names)}
   redis.call('RPUSH', list_key, table.concat(element, ' '))
   -- Never before a bucket: what no list names would stay for as long as its bucket is written to.
-  redis.call('PEXPIRE', list_key, 2 * window_ms)
+  if redis.call('PTTL', list_key) < 2 * window_ms then
+    redis.call('PEXPIRE', list_key, 3 * window_ms)
+  end
 
   -- Twice as many may go as came, so that it gets below a bound that was lowered, by and by.
   local shed, gone = 0, 0
   while gone < 2 * #names + 2 do
     local oldest = redis.call('LINDEX', list_key, 0)
     if not oldest then break end
-    local first, upto, at_ms, list = string.match(oldest, '^(%d+) (%d+) (%d+) (.*)$')
+    local first, upto, at_ms, list = string.match(oldest, '^(%d+) (%d+) (%d+) ()')
     local left_ms = first and tonumber(at_ms) + tonumber(window_ms) - now_ms or 0
     if left_ms > 0 and last - tonumber(first) < most then break end
     redis.call('LPOP', list_key)
     gone = gone + (first and tonumber(upto) - tonumber(first) + 1 or 1)
-    if first then forget(list_key, list, tonumber(at_ms)) end
+    if first then forget(list_key, string.sub(oldest, list), tonumber(at_ms)) end
     if left_ms > 0 then
       shed = shed + tonumber(upto) - tonumber(first) + 1
       now_ms = math.max(now_ms, tonumber(at_ms))

@@ -3,7 +3,9 @@
 -- Returns role, master_replid; '' where the server shows none
 local function server()
   local info = redis.call('INFO', 'replication')
-  local role = string.match(info, 'role:(%w+)')
-  local incarnation = string.match(info, 'master_replid:(%w+)')
-  return role or '', incarnation or ''
+  local function shown(name)
+    local _, at = string.find(info, name, 1, true)
+    return at and string.match(info, '^%w+', at + 1) or ''
+  end
+  return shown('\nrole:'), shown('\nmaster_replid:')
 end

@@ -3,7 +3,7 @@
 -- Returns nil, values | {"cold", take} | {"regressed", take} | {"exhausted", take}
 --   | {"ceiling", take, value, ceiling}; `take` counts from 0
 local function take(counters, takes, epoch)
-  local moved, ranges = {}, {}
+  local values
   for i, wish in ipairs(takes) do
     local copy = counters[wish.key]
     if not copy then
@@ -11,25 +11,32 @@ local function take(counters, takes, epoch)
       copy = {state = state, stored = value, value = value, ceiling = ceiling, id = id}
       counters[wish.key] = copy
     end
-    if copy.state ~= 'warm' then return {copy.state, decimal(i - 1)} end
-    if wish.seen and copy.stored < tonumber(wish.seen) then return {'regressed', decimal(i - 1)} end
+    local refusal, last
+    if copy.state ~= 'warm' then
+      refusal = {copy.state, decimal(i - 1)}
+    elseif wish.seen and copy.stored < wish.seen then
+      refusal = {'regressed', decimal(i - 1)}
+    else
+      last = copy.value + wish.span
+      if last > wish.max then
+        refusal = {'exhausted', decimal(i - 1)}
+      elseif last > copy.ceiling then
+        refusal = {'ceiling', decimal(i - 1), decimal(copy.value), decimal(copy.ceiling)}
+      end
+    end
+    if refusal then
+      for j = 1, i - 1 do
+        local moved = counters[takes[j].key]
+        moved.value = moved.value - takes[j].span
+      end
+      return refusal
+    end
 
-    local value, step = moved[wish.key] or copy.value, tonumber(wish.step)
-    local last = value + step * tonumber(wish.count)
-    -- Beyond 2^53 the sum is rounded, yet never down to a value that passes.
-    if last > math.min(tonumber(wish.max), 9007199254740991) then
-      return {'exhausted', decimal(i - 1)}
-    end
-    if last > copy.ceiling then
-      return {'ceiling', decimal(i - 1), decimal(value), decimal(copy.ceiling)}
-    end
-    moved[wish.key] = last
     local upto = decimal(last)
-    local from = wish.count == '1' and upto or decimal(value + step)
-    ranges[i] = table.concat({copy.id, from, upto, wish.step}, ':')
+    local from = wish.is_single and upto or decimal(copy.value + tonumber(wish.step))
+    copy.value = last
+    local range = copy.id .. ':' .. from .. ':' .. upto .. ':' .. wish.step
+    values = values and values .. ',' .. range or range
   end
-  for key, value in pairs(moved) do
-    counters[key].value = value
-  end
-  return nil, table.concat(ranges, ',')
+  return nil, values
 end

@@ -1,6 +1,7 @@
 //! What a landed flight leads to. Here a number becomes handed out, and nowhere else (F11).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -22,6 +23,8 @@ use crate::number::{TakenRange, first_values};
 #[derive(Default)]
 struct Sorted {
     entries: Vec<Entry>,
+    /// The records of the entries as they travelled.
+    texts: Vec<Arc<str>>,
     /// Answers that tell of one of the entries.
     told: Vec<Answer>,
     refused: Vec<(Ticket, AllocError)>,
@@ -56,14 +59,15 @@ impl Lane {
         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
             self.sort(seat, &mut sorted, ticket, outcome);
         }
-        let Sorted { entries, told, refused, cold, full, ask, back, alarm } = sorted;
+        let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
         if let Some(least) = seat.room.told() {
             self.show_room(least);
         }
         if !entries.is_empty() {
             let (partition, node) = (self.partition, seat.node);
             let is_urgent = told.iter().any(|(ticket, _)| ticket.order.is_durable());
-            let handover = Handover { partition, flight: number, node, entries, room, is_urgent };
+            let flight = number;
+            let handover = Handover { partition, flight, node, entries, texts, room, is_urgent };
             self.context.journal.hand_over(handover);
             self.handed = number;
         }
@@ -195,13 +199,14 @@ impl Lane {
             IssueOutcome::Taken(taken) => {
                 self.note_taken(seat, sorted, &ticket, &taken);
                 let number = ticket.order.mask.fill(&first_values(&taken));
-                let record = std::sync::Arc::clone(&ticket.order.record);
+                let record = Arc::clone(&ticket.order.record);
                 let retry_count = ticket.retry_count();
                 match number {
                     Ok(number) => {
                         let path = IssuePath::Redis;
                         let entry = Entry { record, taken, number, at: seat.at, retry_count, path };
                         sorted.entries.push(entry.clone());
+                        sorted.texts.push(Arc::clone(&ticket.order.record_json));
                         let answer = ticket.order.issued(entry, false);
                         let metrics = &self.context.metrics;
                         let meter = ticket.order.served.meter(metrics);
@@ -257,13 +262,14 @@ impl Lane {
         taken: &[TakenRange],
     ) {
         for (take, taken) in taken.iter().enumerate() {
-            let (counter, serial) = ticket.order.serial(take);
-            let note = seat.notes.of(&counter, self.context.settings.counters_max);
+            let (counter, serial) = (&ticket.order.counters[take], &ticket.order.serials[take]);
+            let note = seat.notes.of(counter, self.context.settings.counters_max);
             note.took(taken.counter_id, signed(taken.range.last), taken.range.count());
-            if let Some(room) = note.room_left(&serial) {
+            if let Some(room) = note.room_left(serial) {
                 seat.room.note(room);
             }
-            if note.wants_raise(&serial) {
+            if note.wants_raise(serial) {
+                let (counter, serial) = ticket.order.serial(take);
                 sorted.full.push(Full { ticket: None, counter, serial, need: 0 });
             }
         }
@@ -286,6 +292,7 @@ impl Lane {
             return;
         };
         sorted.entries.push(entry.clone());
+        sorted.texts.push(record.into());
         let answer = if same_payload {
             ticket.order.served.meter(&self.context.metrics).replayed.increment(1);
             ticket.order.issued(entry, true)

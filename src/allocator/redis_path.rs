@@ -1,6 +1,7 @@
 //! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -16,6 +17,9 @@ use crate::ledger::At;
 
 /// A flight with fewer requests gives those a chance that arrive at this moment.
 const GATHERED_MIN: usize = 16;
+
+/// A lane that has not flown for so long is not busy: nobody else arrives at this moment.
+const LULL: Duration = Duration::from_millis(1);
 
 /// What a call's answer means for the seat.
 pub(super) enum Course {
@@ -52,7 +56,7 @@ impl Lane {
             return self.leave(*seat, suspicion).await;
         }
         if seat.air.is_none() {
-            self.gather().await;
+            self.gather(&seat).await;
             seat.air = self.load(&mut seat);
         }
         let Some(in_air) = seat.air.take() else { return Standing::Redis(seat) };
@@ -83,8 +87,8 @@ impl Lane {
     /// Lets those go first whose requests have arrived and are not read yet: a flight costs as much
     /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
     /// that is well filled leaves at once, so that Redis works while its answers are written.
-    async fn gather(&mut self) {
-        if self.waiting.len() < GATHERED_MIN {
+    async fn gather(&mut self, seat: &Seat) {
+        if self.waiting.len() < GATHERED_MIN && seat.flown_at.elapsed() < LULL {
             tokio::task::yield_now().await;
             self.pull();
         }
@@ -163,6 +167,7 @@ impl Lane {
     /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
     async fn fly(&mut self, redis: &Redis, seat: &mut Seat, in_air: InAir) -> Course {
         let started = Instant::now();
+        seat.flown_at = started;
         let landed = match &in_air.cargo {
             Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
             Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),

@@ -74,6 +74,8 @@ pub(super) struct Seat {
     pub seeds: Vec<ColdPlace>,
     /// Raises ready to fly.
     pub raises: Vec<RaisePlace>,
+    /// When the last call left.
+    pub flown_at: Instant,
     /// Last flight trimmed from the outbox.
     pub trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
@@ -98,6 +100,7 @@ impl Seat {
             air: None,
             seeds: Vec::new(),
             raises: Vec::new(),
+            flown_at: Instant::now(),
             trimmed: 0,
             trimmed_at: Instant::now(),
             sheds: false,

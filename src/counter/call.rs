@@ -26,6 +26,7 @@ static ISSUE: LazyLock<Script> = script!(
     "issue",
     "clock",
     "boarded",
+    "lines",
     "integer",
     "decimal",
     "server",

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Keys;
 use super::call::{Call, KeyList, Verb, fingerprint};
-use super::orders::{marks, orders};
+use super::orders::{Orders, orders};
 use super::record::PayloadMark;
 use crate::node::NodeId;
 use crate::number::TakenRange;
@@ -64,7 +64,7 @@ pub struct IssueRequest {
     pub again: bool,
     /// Whether the journal was asked for these keys in this epoch (F1).
     pub asked: bool,
-    /// The allocation's record, opaque to the script.
+    /// The allocation's record in one line, opaque to the script.
     pub record: Arc<str>,
 }
 
@@ -226,19 +226,19 @@ impl Flight {
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));
-        let orders = json(&orders(keys, guard, requests, &mut list));
+        let Orders { baskets, marks } = orders(keys, guard, requests, &mut list);
         // The expiry of a record must be a number that Redis and Lua can hold.
-        let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 2);
+        let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 4);
         let kept = if limits.keep_whole { "whole" } else { "place" };
         let mut rest: Vec<Vec<u8>> = vec![
             named(now_ms).into(),
             window_ms.to_string().into(),
             limits.records_max.to_string().into(),
             kept.into(),
-            orders.into(),
-            marks(requests),
+            json(&baskets).into(),
+            marks,
         ];
-        rest.extend(requests.iter().map(|request| request.record.as_bytes().to_vec()));
+        rest.push(records(requests));
         Flight::new(Verb::Issue, guard, list.into_keys(), rest, requests.len())
     }
 
@@ -310,6 +310,18 @@ impl Flight {
     pub(super) fn requests(&self) -> usize {
         self.requests
     }
+}
+
+/// The records of requests, one in a line.
+fn records(requests: &[IssueRequest]) -> Vec<u8> {
+    let bytes = requests.iter().map(|request| request.record.len() + 1).sum();
+    let mut lines = Vec::with_capacity(bytes);
+    for IssueRequest { record, .. } in requests {
+        assert!(!record.is_empty() && !record.contains('\n'), "a record stands in one line");
+        lines.extend_from_slice(record.as_bytes());
+        lines.push(b'\n');
+    }
+    lines
 }
 
 /// A counter's place as `seed.lua` reads it.

@@ -7,34 +7,11 @@ use serde::Serialize;
 use super::Keys;
 use super::call::KeyList;
 use super::flight::{Guard, IssueRequest, Take};
-use super::record::mark;
-
-/// The requests of a flight as `issue.lua` reads them, but for what no text can hold.
-#[derive(Serialize)]
-pub(super) struct Orders {
-    /// What they take; many of them the same.
-    wishes: Vec<Wish>,
-    requests: Vec<Order>,
-}
-
-/// A request; wishes are named by their place in the list.
-#[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an answer to a question of its own")]
-struct Order {
-    takes: Vec<usize>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    caller: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    document: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    again: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    asked: bool,
-}
+use super::record::{Mark, mark};
 
 /// A take as `issue.lua` reads it; numbers travel as text.
 #[derive(Serialize)]
-struct Wish {
+pub(super) struct Wish {
     key: usize,
     count: String,
     step: String,
@@ -43,43 +20,47 @@ struct Wish {
     seen: Option<String>,
 }
 
-/// Names the counters in `list`, and says what the requests take of them.
-pub(super) fn orders<'a>(
-    keys: &Keys,
-    guard: &Guard,
-    requests: &'a [IssueRequest],
-    list: &mut KeyList,
-) -> Orders {
-    let mut wishes = Vec::new();
-    let mut places: HashMap<&Take, usize> = HashMap::new();
-    let mut place_of = |take: &'a Take| {
-        *places.entry(take).or_insert_with(|| {
-            wishes.push(Wish {
-                key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
-                count: take.count.to_string(),
-                step: take.step.to_string(),
-                max: take.max.to_string(),
-                seen: take.seen.map(|seen| seen.to_string()),
-            });
-            wishes.len()
-        })
-    };
-    let order = |request: &'a IssueRequest| Order {
-        takes: request.takes.iter().map(&mut place_of).collect(),
-        caller: request.caller_key.is_some(),
-        document: request.document_key.is_some(),
-        again: request.again,
-        asked: request.asked,
-    };
-    let requests = requests.iter().map(order).collect();
-    Orders { wishes, requests }
+/// The requests of a flight as `issue.lua` reads them.
+pub(super) struct Orders {
+    /// What they take: a basket for all requests that take the same.
+    pub(super) baskets: Vec<Vec<Wish>>,
+    /// What no text can hold, as [`mark`] writes it for each request.
+    pub(super) marks: Vec<u8>,
 }
 
-/// What no text can hold: 32 bytes per request, as [`mark`] writes them.
-pub(super) fn marks(requests: &[IssueRequest]) -> Vec<u8> {
+/// Names the counters in `list`, and says what the requests take of them.
+pub(super) fn orders(
+    keys: &Keys,
+    guard: &Guard,
+    requests: &[IssueRequest],
+    list: &mut KeyList,
+) -> Orders {
+    let mut wish = |take: &Take| Wish {
+        key: list.place(&take.counter, || keys.counter(guard.partition, &take.counter)),
+        count: take.count.to_string(),
+        step: take.step.to_string(),
+        max: take.max.to_string(),
+        seen: take.seen.map(|seen| seen.to_string()),
+    };
+    let mut baskets: Vec<Vec<Wish>> = Vec::new();
+    let mut places: HashMap<&[Take], u16> = HashMap::new();
     let mut marks = Vec::new();
-    for IssueRequest { payload, caller_key, document_key, .. } in requests {
-        mark(&mut marks, *payload, caller_key.as_deref(), document_key.as_deref());
+    for IssueRequest { takes, caller_key, document_key, payload, again, asked, .. } in requests {
+        let basket = *places.entry(takes).or_insert_with(|| {
+            baskets.push(takes.iter().map(&mut wish).collect());
+            u16::try_from(baskets.len()).expect("a flight has no more baskets than requests")
+        });
+        mark(
+            &mut marks,
+            &Mark {
+                basket,
+                again: *again,
+                asked: *asked,
+                payload: *payload,
+                caller: caller_key.as_deref(),
+                document: document_key.as_deref(),
+            },
+        );
     }
-    marks
+    Orders { baskets, marks }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 const NAME_BYTES: usize = 12;
 
 /// Bytes that stand for one request in a flight's marks.
-const MARK_BYTES: usize = 8 + 2 * NAME_BYTES;
+const MARK_BYTES: usize = 2 + 1 + 8 + 2 * NAME_BYTES;
 
 /// First half of a payload's hash. Two payloads that share it are taken for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +24,29 @@ impl PayloadMark {
     }
 }
 
-/// Appends what `issue.lua` reads of one request: its payload's mark, and the names of the caller's
-/// and of the document's record, zeros where it has none.
-pub(super) fn mark(
-    marks: &mut Vec<u8>,
-    payload: PayloadMark,
-    caller: Option<&str>,
-    document: Option<&str>,
-) {
+/// What a flight says of one request beside its allocation's record.
+pub(super) struct Mark<'a> {
+    /// Place of what it takes among the flight's baskets, from 1.
+    pub(super) basket: u16,
+    /// Whether a document that has a number already gets another one.
+    pub(super) again: bool,
+    /// Whether the journal was asked for its keys in this epoch (F1).
+    pub(super) asked: bool,
+    /// The payload's mark.
+    pub(super) payload: PayloadMark,
+    /// Key of the caller's idempotency record.
+    pub(super) caller: Option<&'a str>,
+    /// Key of the document's idempotency record.
+    pub(super) document: Option<&'a str>,
+}
+
+/// Appends what `issue.lua` reads of one request; zeros name the record that it does not have.
+pub(super) fn mark(marks: &mut Vec<u8>, mark: &Mark<'_>) {
     let end = marks.len() + MARK_BYTES;
-    marks.extend(payload.0);
-    for key in [caller, document] {
+    marks.extend(mark.basket.to_be_bytes());
+    marks.push(u8::from(mark.again) + 2 * u8::from(mark.asked));
+    marks.extend(mark.payload.0);
+    for key in [mark.caller, mark.document] {
         marks.extend(key.map_or([0; NAME_BYTES], name));
     }
     assert_eq!(marks.len(), end, "the script reads places");

@@ -36,8 +36,7 @@ impl Parts {
 
     /// The next values.
     pub(super) fn taken(&mut self) -> Result<Vec<TakenRange>, CounterError> {
-        let text = self.text()?;
-        parse_taken(&text).ok_or_else(|| garbled(&format!("values expected, {text:?} came")))
+        read_taken(&self.text()?)
     }
 
     /// The next array, each element read by `read`.
@@ -89,6 +88,11 @@ pub(super) fn landing<T>(
     };
     parts.end()?;
     Ok(landing)
+}
+
+/// Reads values, or says that they are none.
+pub(super) fn read_taken(text: &str) -> Result<Vec<TakenRange>, CounterError> {
+    parse_taken(text).ok_or_else(|| garbled(&format!("values expected, {text:?} came")))
 }
 
 /// Reads `counter id:first:last:step`, joined by commas.

@@ -6,7 +6,7 @@ use fred::types::Value;
 
 use super::call::{Call, Verb};
 use super::flight::{Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState, named};
-use super::reply::{Parts, answer, garbled, landing, parse_taken};
+use super::reply::{Parts, answer, garbled, landing, parse_taken, read_taken};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
 use crate::number::TakenRange;
@@ -299,9 +299,12 @@ fn owned_call(
 }
 
 pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
+    // Most requests take: what they took is all that is said of them.
+    if let Some(values) = value.as_str() {
+        return Ok(IssueOutcome::Taken(read_taken(&values)?));
+    }
     let mut parts = Parts::of(value)?;
     let outcome = match parts.text()?.as_str() {
-        "taken" => IssueOutcome::Taken(parts.taken()?),
         "replayed" => IssueOutcome::Replayed { taken: parts.taken()?, record: parts.text()? },
         "numbered" => {
             IssueOutcome::DocumentNumbered { taken: parts.taken()?, record: parts.text()? }
@@ -343,14 +346,27 @@ pub(super) fn read_entry(value: Value) -> Result<(OutboxEntry, bool), CounterErr
     let flight = flight.ok_or_else(|| garbled(&format!("{id:?} is not an entry's id")))?;
     let mut entry = OutboxEntry { flight, epoch: 0, allocations: Vec::new() };
     let mut is_sound = id.ends_with("-0") && fields.len() >= 4;
+    let (mut taken, mut records) = (None, None);
     for pair in fields.chunks(2) {
         let [field, text] = pair else { continue };
-        if field == "epoch" {
-            entry.epoch = text.parse().unwrap_or_default();
-        } else if let Some(allocation) = read_allocation(text) {
-            entry.allocations.push(allocation);
-        } else {
-            is_sound = false;
+        match field.as_str() {
+            "epoch" => entry.epoch = text.parse().unwrap_or_default(),
+            "taken" => taken = Some(text),
+            "records" => records = Some(text),
+            _ => match read_whole(text) {
+                Some(allocation) => entry.allocations.push(allocation),
+                None => is_sound = false,
+            },
+        }
+    }
+    if let Some(taken) = taken {
+        let records: Vec<&str> =
+            records.map(|text| text.split_terminator('\n').collect()).unwrap_or_default();
+        for line in taken.lines() {
+            match read_allocation(line, &records) {
+                Some(allocation) => entry.allocations.push(allocation),
+                None => is_sound = false,
+            }
         }
     }
     Ok((entry, is_sound && entry_is_dated(&fields)))
@@ -360,8 +376,16 @@ fn entry_is_dated(fields: &[String]) -> bool {
     matches!(fields, [field, epoch, ..] if field == "epoch" && epoch.parse::<u64>().is_ok())
 }
 
-/// Reads `taken <values> <record>` or `replayed <values> <record>`.
-fn read_allocation(text: &str) -> Option<(Vec<TakenRange>, String)> {
+/// Reads `<place of the record> <values>`.
+fn read_allocation(line: &str, records: &[&str]) -> Option<(Vec<TakenRange>, String)> {
+    let (place, values) = line.split_once(' ')?;
+    let place: usize = place.parse().ok()?;
+    let record = records.get(place.checked_sub(1)?)?;
+    Some((parse_taken(values)?, (*record).to_owned()))
+}
+
+/// Reads `replayed <values> <record>`; an older version wrote `taken` ones likewise.
+fn read_whole(text: &str) -> Option<(Vec<TakenRange>, String)> {
     let mut fields = text.splitn(3, ' ');
     let is_known = matches!(fields.next()?, "taken" | "replayed");
     let taken = parse_taken(fields.next()?)?;

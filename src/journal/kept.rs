@@ -3,18 +3,31 @@
 //! Owns nothing but the memory: who writes them again, and when, is the journal loop's business.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::ledger::Entry;
+use crate::ledger::{At, Entry, IssuePath};
 use crate::node::NodeId;
+use crate::number::TakenRange;
 
 /// Records for a while after they were committed. Bounded by their age and their number.
 pub(super) struct Kept {
-    records: VecDeque<(Instant, NodeId, Entry)>,
+    records: VecDeque<KeptRecord>,
     period: Duration,
     records_max: usize,
+}
+
+/// An entry as a flight writes it: a third of the memory that it takes as fields, and in one piece.
+struct KeptRecord {
+    since: Instant,
+    node: NodeId,
+    at: At,
+    taken: Vec<TakenRange>,
+    record: Arc<str>,
+    retry_count: u32,
+    path: IssuePath,
 }
 
 impl Kept {
@@ -22,51 +35,72 @@ impl Kept {
         Kept { records: VecDeque::new(), period, records_max }
     }
 
-    pub(super) fn push(&mut self, node: NodeId, entries: Vec<Entry>) {
-        let now = Instant::now();
-        self.records.extend(entries.into_iter().map(|entry| (now, node, entry)));
+    /// Keeps entries, each beside its record as it travels through Redis.
+    pub(super) fn push(
+        &mut self,
+        node: NodeId,
+        entries: impl IntoIterator<Item = (Entry, Arc<str>)>,
+    ) {
+        let since = Instant::now();
+        self.records.extend(entries.into_iter().map(|(entry, record)| {
+            let Entry { taken, at, retry_count, path, .. } = entry;
+            KeptRecord { since, node, at, taken, record, retry_count, path }
+        }));
         let spare = self.records.len().saturating_sub(self.records_max);
         self.records.drain(..spare);
-        let is_old = |kept: &(Instant, NodeId, Entry)| now - kept.0 > self.period;
+        let is_old = |kept: &KeptRecord| since - kept.since > self.period;
         let old = self.records.iter().take_while(|kept| is_old(kept)).count();
         self.records.drain(..old);
     }
 
     /// Everything, to be written again; kept anew only once that is done.
     pub(super) fn take(&mut self) -> Vec<(NodeId, Entry)> {
-        std::mem::take(&mut self.records)
-            .into_iter()
-            .map(|(_, node, entry)| (node, entry))
-            .collect()
+        let read = |kept: KeptRecord| {
+            let KeptRecord { node, at, taken, record, retry_count, path, .. } = kept;
+            let entry = Entry::of_flight(at, taken, &record)
+                .expect("this process has written the record and filled its mask before");
+            (node, Entry { retry_count, path, ..entry })
+        };
+        std::mem::take(&mut self.records).into_iter().map(read).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::ledger::{At, IssuePath, Record};
+    use crate::ledger::Record;
+    use crate::number::Range;
 
-    fn entry(epoch: u64) -> Entry {
+    fn entry(epoch: u64) -> (Entry, Arc<str>) {
         let record = serde_json::json!({
             "allocation_id": uuid::Uuid::nil(), "series_id": 1, "version": 1, "type_code": "T",
             "scope": "", "mask": "{0:3}", "document_date": "2026-01-02", "counter_keys": ["k"],
             "user_id": "u", "payload_digest": "00", "issued_at_us": 0,
         });
         let record: Record = serde_json::from_value(record).expect("a record");
-        Entry {
+        let text = record.to_flat_json().into();
+        let range = Range { first: epoch, last: epoch, step: 1 };
+        let entry = Entry {
             record: Arc::new(record),
-            taken: Vec::new(),
-            number: String::new(),
+            taken: vec![TakenRange { counter_id: 1, range }],
+            number: format!("{epoch:03}"),
             at: At { partition: 0, epoch },
-            retry_count: 0,
-            path: IssuePath::Redis,
-        }
+            retry_count: 2,
+            path: IssuePath::Database,
+        };
+        (entry, text)
     }
 
     fn epochs(kept: &mut Kept) -> Vec<u64> {
         kept.take().iter().map(|(_, entry)| entry.at.epoch).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_comes_back_as_it_was() {
+        let node = NodeId::random();
+        let mut kept = Kept::new(Duration::from_secs(1), 3);
+        kept.push(node, [entry(7)]);
+        assert_eq!(kept.take(), [(node, entry(7).0)]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -81,7 +115,7 @@ mod tests {
         tokio::time::advance(second * 2).await;
         kept.push(node, vec![entry(4)]);
         assert_eq!(epochs(&mut kept), [4], "the one before is too old");
-        kept.push(node, (5..10).map(entry).collect());
+        kept.push(node, (5..10).map(entry));
         assert_eq!(epochs(&mut kept), [7, 8, 9], "the oldest go first");
         assert!(kept.take().is_empty());
     }

@@ -94,6 +94,8 @@ pub struct Handover {
     pub node: NodeId,
     /// The records.
     pub entries: Vec<Entry>,
+    /// Each of them as it travelled through Redis.
+    pub texts: Vec<Arc<str>>,
     /// Their room in the queue; given back once they are committed.
     pub room: OwnedSemaphorePermit,
     /// Whether an answer waits for the commit.
@@ -119,6 +121,7 @@ impl JournalQueue {
     /// # Panics
     /// If the journal loop is gone: a number must not leave a process that cannot journal it.
     pub fn hand_over(&self, mut handover: Handover) {
+        assert_eq!(handover.entries.len(), handover.texts.len(), "a text for each entry");
         // Requests of the flight that took nothing give their room back at once.
         let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
         drop(handover.room.split(spare));

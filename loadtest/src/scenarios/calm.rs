@@ -1,10 +1,11 @@
-//! Requests started at fixed times: 100 per second, and the profile of the system that asked for
-//! the service first.
+//! Requests started at fixed times: 100 per second beside a bare web server, and the profile of the
+//! system that asked for the service first.
 
 use std::time::Duration;
 
 use super::Bench;
 use super::contest::Contestant;
+use crate::baselines::Baseline;
 use crate::pace::{Pace, Phase};
 use crate::report::{Reach, Row, Section};
 use crate::stage::Path;
@@ -31,7 +32,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let service = stage.service(Path::Redis, "fast", &[]);
     let work = Single::new(Counters::in_turn(1), false);
-    let mut contestants = [Contestant::service(&stage, &service, work)];
+    let echo = stage.baseline(Baseline::Echo);
+    let bare = Contestant::baseline(&stage, &echo, Single::unchecked(Counters::in_turn(1)));
+    let mut contestants = [Contestant::service(&stage, &service, work), bare];
     // A percentile of a thousand needs some thousands.
     let bench = Bench { measured: bench.measured * 4, ..bench.clone() };
     bench.contest_at(&bench.open(RATE), section, &mut contestants);
@@ -39,6 +42,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let reached = rows.zip(REACH).map(|(row, (_, most_ms))| row.reach(Reach::AtMost(most_ms)));
     section.rows.extend(reached);
     note_last(section, &contestants[0]);
+    // What waking the generator and one server takes on this machine.
+    let bare = Row::new("bare echo, 100 requests/s, p50", contestants[1].percentile_ms(50.0), "ms");
+    section.rows.push(bare);
 
     let service = stage.service(Path::Redis, "fast", &[]);
     let work = Single::new(Counters::in_turn(1), false);

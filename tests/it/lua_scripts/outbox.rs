@@ -157,8 +157,13 @@ async fn a_node_that_never_flew_in_this_epoch_has_nothing_to_account_for_in_it()
 
 #[tokio::test]
 async fn an_entry_that_no_flight_writes_makes_the_account_incomplete_but_hides_no_other() {
-    let wrong: [&[&str]; 4] = [
+    let wrong: [&[&str]; 9] = [
         &["epoch", "5", "1", "rubbish"],
+        &["epoch", "x", "taken", "1 70:9:9:1", "records", "r"],
+        &["taken", "1 70:9:9:1", "records", "r"],
+        &["epoch", "5", "taken", "1 70:9:8:1", "records", "r"],
+        &["epoch", "5", "taken", "2 70:9:9:1", "records", "r"],
+        &["epoch", "5", "taken", "1 70:9:9:1"],
         &["epoch", "x", "1", "taken 70:9:9:1 r"],
         &["1", "taken 70:9:9:1 r"],
         &["epoch", "5", "1", "taken 70:9:8:1 r"],
@@ -174,6 +179,18 @@ async fn an_entry_that_no_flight_writes_makes_the_account_incomplete_but_hides_n
         assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (4, false), "{fields:?}");
         assert_eq!(completeness(&page(&bench, &adopter, 0, 3).await), (3, true));
     }
+}
+
+#[tokio::test]
+async fn an_entry_of_the_older_form_is_read_too() {
+    let bench = with_entries().await;
+    let (owner, outbox) = (bench.owner_key(), bench.outbox_key());
+    bench.server.cli(&["xadd", &outbox, "9-0", "epoch", "5", "1", "taken 70:9:9:1 an old record"]);
+    bench.server.cli(&["hset", &owner, &format!("n:{}", bench.guard.node), "4"]);
+    let adopter = bar(&bench).await;
+    let allocations = vec![(vec![range(9, 9, 1)], "an old record".to_owned())];
+    let entries = vec![OutboxEntry { flight: 9, epoch: EPOCH, allocations }];
+    assert_eq!(page(&bench, &adopter, 8, 9).await, OutboxPage::Entries { entries, complete: true });
 }
 
 #[tokio::test]
