@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::lane::{Lane, Standing, Suspicion, unavailable};
+use super::notes::Note;
 use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
@@ -281,7 +282,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         count: order.count,
         step: serial.step,
         max: serial.max,
-        seen: seat.notes.get(counter).and_then(|note| note.value),
+        seen: seat.notes.get(counter).and_then(Note::value),
     });
     let series_id = record.series_id;
     // The user's length comes first, so that no user and key together read like another pair.
