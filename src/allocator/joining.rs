@@ -92,7 +92,8 @@ impl Lane {
             Ok(true) => {
                 self.well();
                 self.owed.join(at.epoch, node);
-                Standing::Redis(Box::new(Seat::new(at, incarnation, node)))
+                let counters_max = self.context.settings.counters_max;
+                Standing::Redis(Box::new(Seat::new(at, incarnation, node, counters_max)))
             }
             Ok(false) => {
                 self.backoff.wait().await;

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::chores::RaiseWish;
 use super::durable::Answer;
 use super::lane::Lane;
-use super::notes::signed;
+use super::notes::{Note, signed};
 use super::redis_path::{Course, leave};
 use super::rooms::Room;
 use super::seat::{ColdPlace, RaisePlace, Seat};
@@ -98,7 +98,7 @@ impl Lane {
             // it, under the same keys: the journal is asked again (F1, F4).
             ticket.asked_in = None;
             let counter = ticket.order.counters[take].clone();
-            if seat.notes.get(&counter).is_some_and(|note| note.warm) {
+            if seat.notes.get(&counter).is_some_and(Note::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
             let serial = ticket.order.serials[take].clone();
@@ -134,14 +134,15 @@ impl Lane {
             }
         }
         let mut started = Vec::new();
+        let now = seat.notes.now();
         for (counter, (serial, need)) in wishes {
-            let note = seat.notes.of(&counter, settings.counters_max);
-            if note.raising && !seat.parked.contains_key(&counter) {
+            let note = seat.notes.of(&counter);
+            if note.is_raising() && !seat.parked.contains_key(&counter) {
                 continue;
             }
-            note.raising = true;
-            let ceiling = note.next_ceiling(&serial, need, settings);
-            started.push(RaiseWish { counter, serial, counter_id: note.counter_id, ceiling });
+            note.set_raising(true);
+            let ceiling = note.next_ceiling(&serial, need, now, settings);
+            started.push(RaiseWish { counter, serial, counter_id: note.counter_id(), ceiling });
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
@@ -157,14 +158,13 @@ impl Lane {
         places: &[ColdPlace],
         states: &[SeedState],
     ) {
-        let counters_max = self.context.settings.counters_max;
+        let now = seat.notes.now();
         for (ColdPlace { place, step }, state) in places.iter().zip(states) {
-            let note = seat.notes.of(&place.counter, counters_max);
-            note.counter_id = Some(place.counter_id);
-            note.warm = true;
+            let note = seat.notes.of(&place.counter);
+            note.warmed(place.counter_id);
             if *state == SeedState::Seeded {
-                note.value = Some(place.value);
-                note.grant(place.ceiling, *step);
+                note.seeded(place.value);
+                note.grant(place.ceiling, *step, now);
             }
             self.waiting.extend(seat.parked.remove(&place.counter).unwrap_or_default());
         }
@@ -177,11 +177,11 @@ impl Lane {
         raises: &[RaisePlace],
         raised: &[Raised],
     ) -> Course {
-        let counters_max = self.context.settings.counters_max;
+        let now = seat.notes.now();
         for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
             match raised {
                 Raised::Ceiling(ceiling) => {
-                    seat.notes.of(counter, counters_max).grant(*ceiling, *step);
+                    seat.notes.of(counter).grant(*ceiling, *step, now);
                 }
                 Raised::Cold => return leave(seat, format!("counter {counter} was lost")),
                 Raised::Regressed => {
@@ -197,7 +197,7 @@ impl Lane {
     fn sort(&self, seat: &mut Seat, sorted: &mut Sorted, ticket: Ticket, outcome: IssueOutcome) {
         match outcome {
             IssueOutcome::Taken(taken) => {
-                self.note_taken(seat, sorted, &ticket, &taken);
+                Self::note_taken(seat, sorted, &ticket, &taken);
                 let number = ticket.order.mask.fill(&first_values(&taken));
                 let record = Arc::clone(&ticket.order.record);
                 let retry_count = ticket.retry_count();
@@ -234,8 +234,7 @@ impl Lane {
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 let (counter, serial) = ticket.order.serial(take);
-                let note = seat.notes.of(&counter, self.context.settings.counters_max);
-                note.met_ceiling(value, ceiling);
+                seat.notes.of(&counter).met_ceiling(value, ceiling);
                 seat.room.note(Room { left: 0, granted: 1 });
                 let need = ticket.order.count;
                 sorted.full.push(Full { ticket: Some(ticket), counter, serial, need });
@@ -254,17 +253,11 @@ impl Lane {
     }
 
     /// Notes what was taken, and which ceilings should rise ahead of need.
-    fn note_taken(
-        &self,
-        seat: &mut Seat,
-        sorted: &mut Sorted,
-        ticket: &Ticket,
-        taken: &[TakenRange],
-    ) {
+    fn note_taken(seat: &mut Seat, sorted: &mut Sorted, ticket: &Ticket, taken: &[TakenRange]) {
         for (take, taken) in taken.iter().enumerate() {
             let (counter, serial) = (&ticket.order.counters[take], &ticket.order.serials[take]);
-            let note = seat.notes.of(counter, self.context.settings.counters_max);
-            note.took(taken.counter_id, signed(taken.range.last), taken.range.count());
+            let (value, count) = (signed(taken.range.last), taken.range.count());
+            let note = seat.notes.took(counter, taken.counter_id, value, count);
             if let Some(room) = note.room_left(serial) {
                 seat.room.note(room);
             }

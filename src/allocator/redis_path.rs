@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::lane::{Lane, Standing, Suspicion, unavailable};
+use super::notes::Note;
 use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
@@ -286,7 +287,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         count: order.count,
         step: serial.step,
         max: serial.max,
-        seen: seat.notes.get(counter).and_then(|note| note.value),
+        seen: seat.notes.get(counter).and_then(Note::value),
     });
     let series_id = record.series_id;
     // The user's length comes first, so that no user and key together read like another pair.

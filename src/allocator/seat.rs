@@ -89,13 +89,13 @@ pub(super) struct Seat {
 impl Seat {
     /// A seat just taken.
     #[must_use]
-    pub(super) fn new(at: At, incarnation: String, node: NodeId) -> Self {
+    pub(super) fn new(at: At, incarnation: String, node: NodeId, counters_max: usize) -> Self {
         Seat {
             at,
             incarnation,
             node,
             confirmed: 0,
-            notes: Notes::default(),
+            notes: Notes::new(counters_max),
             parked: HashMap::new(),
             air: None,
             seeds: Vec::new(),

@@ -95,15 +95,14 @@ impl Lane {
         };
         let settings = &self.context.settings;
         for ((counter, serial), outcome) in counters.into_iter().zip(outcomes) {
-            let note = seat.notes.of(&counter, settings.counters_max);
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
                     let place = SeedPlace { counter, counter_id, value, ceiling };
                     seat.seeds.push(ColdPlace { place, step: serial.step });
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
-                    note.counter_id = Some(counter_id);
-                    let since = *note.cold_since.get_or_insert_with(tokio::time::Instant::now);
+                    seat.notes.of(&counter).identify(counter_id);
+                    let since = seat.notes.cold_since(&counter);
                     if seeder == seat.node || since.elapsed() > settings.seed_grace {
                         return leave(seat, format!("counter {counter} was lost"));
                     }
@@ -126,8 +125,7 @@ impl Lane {
             Err(LedgerError::Fenced { .. }) => return leave(seat, "raise refused".into()),
             Err(error) => {
                 for wish in &wishes {
-                    let max = self.context.settings.counters_max;
-                    seat.notes.of(&wish.counter, max).raising = false;
+                    seat.notes.of(&wish.counter).set_raising(false);
                 }
                 let names = wishes.iter().map(|wish| &wish.counter);
                 self.refuse_parked(seat, names, Unavailable::CeilingReached, &error);

@@ -36,11 +36,37 @@ pub(super) struct Earlier<'a> {
     pub(super) since_us: i64,
 }
 
-/// New values of a counter's row.
+/// What a batch says to the marks of one counter: how far its rows reach, and what they account
+/// for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Advance {
+pub(super) struct Mark {
     pub(super) counter_id: i64,
+    /// Highest value of all rows.
+    pub(super) last: i64,
+    /// The rows that are counted together: their lowest value, epoch and step,
+    pub(super) first: i64,
+    pub(super) epoch: i64,
+    pub(super) step: i64,
+    /// and how many values they have.
+    pub(super) count: i64,
+}
+
+impl Mark {
+    /// How many values a counter's count rises by. Values are counted only where count times step
+    /// says how far they reach: the sum then proves that nothing is missing.
+    pub(super) fn counted(&self, before: &Before) -> i64 {
+        let Before { epoch, start, step, .. } = *before;
+        let is_counted = self.epoch == epoch && self.step == step && self.first > start;
+        if is_counted { self.count } else { 0 }
+    }
+}
+
+/// A counter as it stood before a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) counter_id: i64,
+    pub(super) epoch: i64,
+    pub(super) start: i64,
     pub(super) taken: i64,
-    pub(super) ceiling: i64,
-    pub(super) journaled: i64,
+    pub(super) step: i64,
 }

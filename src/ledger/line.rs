@@ -21,6 +21,9 @@ pub(super) struct Line<'a> {
     /// Index of the entry within its batch.
     pub(super) entry: usize,
     pub(super) extent: Extent,
+    /// Whether it lies above all that its counter had taken when it was locked. Then nothing of the
+    /// ledger can meet it: whatever writes a row or a gap of a counter takes it up to there.
+    pub(super) is_above: bool,
     pub(super) step: i64,
     /// How many values.
     pub(super) count: i64,
@@ -72,6 +75,7 @@ impl<'a> Line<'a> {
             Ok(Line {
                 entry: index,
                 extent: Extent { counter_id: taken.counter_id, first, last },
+                is_above: false,
                 step,
                 count: (last - first) / step + 1,
                 allocation_id: record.allocation_id.as_bytes(),

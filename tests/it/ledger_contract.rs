@@ -154,7 +154,8 @@ ledger_contract! {
         overlaps_within_one_batch_are_collisions
         random_ranges_collide_exactly_where_they_overlap
         an_entry_above_the_ceiling_lifts_it
-        an_entry_of_an_older_epoch_raises_nothing
+        an_entry_of_an_older_epoch_counts_nothing
+        two_nodes_that_append_to_the_same_counters_count_all_and_share_none
         a_late_entry_shrinks_the_gap
         text_that_no_column_takes_is_refused_whole
         an_entry_of_an_unknown_counter_is_refused
@@ -244,6 +245,7 @@ ledger_contract! {
         numbers_come_after_their_counter
         an_import_above_a_counter_of_redis_is_undone
         a_counter_of_a_closed_epoch_is_lifted
+        an_import_that_stays_below_what_an_epoch_lost_lets_late_rows_explain_it
         a_counter_of_the_database_is_lifted_in_its_epoch
         takes_and_a_lift_of_one_counter_never_meet
         an_import_that_meets_a_number_is_undone

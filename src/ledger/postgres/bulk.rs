@@ -6,7 +6,7 @@ use sqlx::{Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
+use crate::ledger::batch::{Before, Earlier, Mark, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
 
@@ -204,19 +204,42 @@ pub(super) async fn reserve_counters(
     Ok(ids)
 }
 
-/// Writes the new `taken`, ceiling and count of journaled values of counters locked before.
-pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
-    let column = |of: fn(&Advance) -> i64| -> Vec<i64> { advances.iter().map(of).collect() };
-    sqlx::query(
-        "update counter c set taken = a.taken, ceiling = a.ceiling, journaled = a.journaled \
-         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) \
-         as a (counter_id, taken, ceiling, journaled) where c.counter_id = a.counter_id",
+/// Locks the counters of marks, in the order of their names, and moves them on, in one statement;
+/// tells how they stood before. Unknown ones are left out.
+pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
+    let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
+    // Values are set from the row itself: it is its newest version by then, whoever held it.
+    let rows = sqlx::query(
+        "with held as materialized ( \
+           select c.counter_id, c.epoch, c.start_value, c.taken, c.step, m.last, \
+             case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
+               then m.count else 0 end as count \
+           from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
+             $6::bigint[]) as m (counter_id, last, first, epoch, step, count) \
+           join counter c on c.counter_id = m.counter_id \
+           order by c.series_id, c.serial, c.key for update of c) \
+         update counter c set taken = greatest(c.taken, h.last), \
+           ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
+         from held h where c.counter_id = h.counter_id \
+         returning h.counter_id, h.epoch, h.start_value, h.taken, h.step",
     )
-    .bind(column(|advance| advance.counter_id))
-    .bind(column(|advance| advance.taken))
-    .bind(column(|advance| advance.ceiling))
-    .bind(column(|advance| advance.journaled))
-    .execute(conn)
+    .bind(column(|mark| mark.counter_id))
+    .bind(column(|mark| mark.last))
+    .bind(column(|mark| mark.first))
+    .bind(column(|mark| mark.epoch))
+    .bind(column(|mark| mark.step))
+    .bind(column(|mark| mark.count))
+    .fetch_all(conn)
     .await?;
-    Ok(())
+    rows.iter().map(before).collect()
+}
+
+fn before(row: &Row) -> Result<Before, LedgerError> {
+    Ok(Before {
+        counter_id: row.try_get("counter_id")?,
+        epoch: row.try_get("epoch")?,
+        start: row.try_get("start_value")?,
+        taken: row.try_get("taken")?,
+        step: row.try_get("step")?,
+    })
 }

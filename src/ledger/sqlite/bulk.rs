@@ -1,13 +1,13 @@
 //! Statements over many rows: a loop over one prepared statement. There is no round trip to save,
 //! and nobody else writes meanwhile.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlx::{Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Advance, Earlier, Neighbour, Table, Wanted};
+use crate::ledger::batch::{Before, Earlier, Mark, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
 
@@ -170,18 +170,35 @@ pub(super) async fn reserve_counters(
     Ok((highest + 1..).take(count).collect())
 }
 
-/// Writes the new `taken`, ceiling and count of journaled values of counters.
-pub(super) async fn advance(conn: &mut Conn, advances: &[Advance]) -> Result<(), LedgerError> {
-    for advance in advances {
+/// Moves counters on by their marks; tells how they stood before. Unknown ones are left out.
+pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(
+        "select counter_id, epoch, start_value, taken, step from counter where counter_id",
+    );
+    push_among(&mut query, marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
+    let rows = query.build().persistent(ONE_TEXT).fetch_all(&mut *conn).await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let before = Before {
+            counter_id: row.try_get("counter_id")?,
+            epoch: row.try_get("epoch")?,
+            start: row.try_get("start_value")?,
+            taken: row.try_get("taken")?,
+            step: row.try_get("step")?,
+        };
+        found.insert(before.counter_id, before);
+    }
+    for mark in marks {
+        let Some(before) = found.get(&mark.counter_id) else { continue };
         sqlx::query(
-            "update counter set taken = $2, ceiling = $3, journaled = $4 where counter_id = $1",
+            "update counter set taken = max(taken, $2), ceiling = max(ceiling, $2), \
+             journaled = journaled + $3 where counter_id = $1",
         )
-        .bind(advance.counter_id)
-        .bind(advance.taken)
-        .bind(advance.ceiling)
-        .bind(advance.journaled)
+        .bind(mark.counter_id)
+        .bind(mark.last)
+        .bind(mark.counted(before))
         .execute(&mut *conn)
         .await?;
     }
-    Ok(())
+    Ok(found.into_values().collect())
 }

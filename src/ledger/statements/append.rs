@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::counters::lock_all;
 use super::entries::{self, Judged, Verdict};
 use super::{Conn, Store, bulk, commit, gaps, nodes};
-use crate::ledger::batch::Advance;
+use crate::ledger::batch::{Before, Mark};
 use crate::ledger::columns::{raw, signed};
 use crate::ledger::line::{Extent, Line};
-use crate::ledger::{Appended, Counter, Entry, LedgerError};
+use crate::ledger::{Appended, Entry, LedgerError};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::append`].
@@ -44,12 +44,14 @@ pub(super) async fn journal(
     if entries.is_empty() {
         return Ok(Appended::default());
     }
-    let lines = entries::lines(entries)?;
-    let ids = entries::counters_of(&lines);
-    let counters = lock_all(conn, &ids).await?;
-    if let Some(unknown) = ids.iter().find(|id| counters.iter().all(|c| c.counter_id != **id)) {
-        let why = "the ledger has no such counter";
-        return Err(LedgerError::Refused(format!("counter_id {unknown}: {why}")));
+    let mut lines = entries::lines(entries)?;
+    let marks: Vec<Mark> = of_counters(&lines).map(mark).collect();
+    let before = advance(conn, &marks).await?;
+    let counters = lines.chunk_by_mut(|one, next| one.extent.counter_id == next.extent.counter_id);
+    for (lines, before) in counters.zip(&before) {
+        // They are sorted: the first is the lowest.
+        let is_above = lines[0].extent.first > before.taken;
+        lines.iter_mut().for_each(|line| line.is_above = is_above);
     }
     let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
     let mut appended = Appended::default();
@@ -70,65 +72,61 @@ pub(super) async fn journal(
             }
         }
     }
-    bulk::advance(conn, &advances(&counters, &judged)?).await?;
+    correct(conn, &judged, &marks, &before).await?;
     Ok(appended)
 }
 
-/// The counters' new high-water marks. A row of an older epoch raises nothing: its counter went on
-/// above it when that epoch was closed.
-fn advances(counters: &[Counter], judged: &Judged<'_>) -> Result<Vec<Advance>, LedgerError> {
-    let mark = |line: &Line<'_>, count| Mark {
-        extent: line.extent,
-        step: line.step,
-        epoch: line.epoch,
-        count,
+/// Sorted lines by counter.
+fn of_counters<'l, 'a>(lines: &'l [Line<'a>]) -> impl Iterator<Item = &'l [Line<'a>]> {
+    lines.chunk_by(|one, next| one.extent.counter_id == next.extent.counter_id)
+}
+
+/// What the lines of a counter say to its marks. A line that is there already, or is another's,
+/// says how far the counter has come like any other: a duplicate was handed out too, and going on
+/// below it would give a third.
+fn mark(lines: &[Line<'_>]) -> Mark {
+    let Line { extent: Extent { counter_id, first, .. }, step, epoch, .. } = lines[0];
+    let is_like_first = |line: &&Line<'_>| line.step == step && line.epoch == epoch;
+    let count = lines.iter().filter(is_like_first).map(|line| line.count).sum();
+    let last = lines.iter().map(|line| line.extent.last).max().unwrap_or(first);
+    Mark { counter_id, last, first, epoch, step, count }
+}
+
+/// Moves counters on as if all lines were new, which is the rule, and keeps them locked; how each
+/// stood before.
+async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
+    let mut before = bulk::advance(conn, marks).await?;
+    before.sort_unstable_by_key(|before| before.counter_id);
+    let is_there = |mark: &&Mark| {
+        before.binary_search_by_key(&mark.counter_id, |before| before.counter_id).is_ok()
     };
-    let mut advances = Vec::with_capacity(counters.len());
-    for counter in counters {
-        let mut advance = standstill(counter)?;
-        for line in judged.lines.iter().filter(|l| l.extent.counter_id == counter.counter_id) {
-            match judged.verdicts[line.entry] {
-                Verdict::Written => raise(&mut advance, counter, &mark(line, line.count))?,
-                // A duplicate was handed out too: going on below it would give a third.
-                Verdict::Collided { .. } => raise(&mut advance, counter, &mark(line, 0))?,
-                Verdict::Known => {}
-            }
+    match marks.iter().find(|mark| !is_there(mark)) {
+        None => Ok(before),
+        Some(Mark { counter_id, .. }) => {
+            let why = "the ledger has no such counter";
+            Err(LedgerError::Refused(format!("counter_id {counter_id}: {why}")))
         }
-        advances.push(advance);
     }
-    Ok(advances)
 }
 
-fn standstill(counter: &Counter) -> Result<Advance, LedgerError> {
-    Ok(Advance {
-        counter_id: counter.counter_id,
-        taken: counter.taken,
-        ceiling: counter.ceiling,
-        journaled: signed(counter.journaled, "counter.journaled")?,
-    })
-}
-
-/// What a row says to its counter's marks: where it lies, and how many values it accounts for.
-struct Mark {
-    extent: Extent,
-    step: i64,
-    epoch: i64,
-    count: i64,
-}
-
-fn raise(advance: &mut Advance, counter: &Counter, mark: &Mark) -> Result<(), LedgerError> {
-    let epoch = signed(counter.epoch, "counter.epoch")?;
-    if mark.epoch >= epoch {
-        advance.taken = advance.taken.max(mark.extent.last);
-        // Never happens while nobody writes to Redis but the scripts; if it does, the next epoch
-        // must still start above it.
-        advance.ceiling = advance.ceiling.max(advance.taken);
-    }
-    // Counted only where count times step says how far the values reach: the sum then proves that
-    // nothing is missing.
-    let on_grid = mark.extent.first > counter.start && mark.step == signed(counter.step, "step")?;
-    if mark.epoch == epoch && on_grid {
-        advance.journaled += mark.count;
+/// Takes back what counters were counted on by for lines that were not written.
+async fn correct(
+    conn: &mut Conn,
+    judged: &Judged<'_>,
+    marks: &[Mark],
+    before: &[Before],
+) -> Result<(), LedgerError> {
+    for ((lines, all), before) in of_counters(&judged.lines).zip(marks).zip(before) {
+        let written = lines.iter().filter(|line| judged.verdicts[line.entry] == Verdict::Written);
+        let counted = written.map(|line| mark(std::slice::from_ref(line)).counted(before));
+        let excess = all.counted(before) - counted.sum::<i64>();
+        if excess != 0 {
+            sqlx::query("update counter set journaled = journaled - $2 where counter_id = $1")
+                .bind(before.counter_id)
+                .bind(excess)
+                .execute(&mut *conn)
+                .await?;
+        }
     }
     Ok(())
 }
@@ -166,21 +164,18 @@ pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result
     ids.sort_unstable();
     ids.dedup();
     let mut tx = store.begin().await?;
-    let counters = lock_all(&mut tx, &ids).await?;
-    let mut advances = counters.iter().map(standstill).collect::<Result<Vec<_>, _>>()?;
+    lock_all(&mut tx, &ids).await?;
     for taken in &entry.taken {
         let (extent, step) = plausible(taken);
         if !insert_rejected(&mut tx, entry, extent, step, reason, store.clock.now_us()).await? {
             continue;
         }
         gaps::shrink(&mut tx, extent).await?;
-        let place = counters.iter().position(|c| c.counter_id == extent.counter_id);
-        if let Some(place) = place {
-            let count = (extent.last - extent.first) / step + 1;
-            raise(&mut advances[place], &counters[place], &Mark { extent, step, epoch, count })?;
-        }
+        let Extent { counter_id, first, last } = extent;
+        let count = (last - first) / step + 1;
+        // It may be the counter that the ledger does not have.
+        bulk::advance(&mut tx, &[Mark { counter_id, last, first, epoch, step, count }]).await?;
     }
-    bulk::advance(&mut tx, &advances).await?;
     commit(tx).await
 }
 

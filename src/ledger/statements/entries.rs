@@ -47,8 +47,8 @@ pub(super) fn lines<'a>(entries: &[&'a Entry]) -> Result<Vec<Line<'a>>, LedgerEr
 }
 
 /// The counters of sorted lines, each once.
-pub(super) fn counters_of(lines: &[Line<'_>]) -> Vec<i64> {
-    let mut ids: Vec<i64> = lines.iter().map(|line| line.extent.counter_id).collect();
+fn counters_of<'l, 'a: 'l>(lines: impl Iterator<Item = &'l Line<'a>>) -> Vec<i64> {
+    let mut ids: Vec<i64> = lines.map(|line| line.extent.counter_id).collect();
     ids.dedup();
     ids
 }
@@ -126,10 +126,14 @@ async fn judge_rejected(
     lines: &[Line<'_>],
     verdicts: &mut [Verdict],
 ) -> Result<(), LedgerError> {
+    let counters = counters_of(lines.iter().filter(|line| !line.is_above));
+    if counters.is_empty() {
+        return Ok(());
+    }
     let mut query = QueryBuilder::<Db>::new(
         "select counter_id, first_value, allocation_id from journal_rejected where counter_id",
     );
-    bulk::push_among(&mut query, counters_of(lines));
+    bulk::push_among(&mut query, counters);
     let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
     let mut rejected: HashSet<(i64, i64, Vec<u8>)> = HashSet::with_capacity(rows.len());
     for row in rows {
@@ -182,10 +186,13 @@ async fn touched_counters(
     verdicts: &[Verdict],
 ) -> Result<HashSet<i64>, LedgerError> {
     let mut whole: HashMap<i64, Extent> = HashMap::new();
-    for line in standing(lines, verdicts) {
+    for line in standing(lines, verdicts).filter(|line| !line.is_above) {
         let extent = whole.entry(line.extent.counter_id).or_insert(line.extent);
         extent.first = extent.first.min(line.extent.first);
         extent.last = extent.last.max(line.extent.last);
+    }
+    if whole.is_empty() {
+        return Ok(HashSet::new());
     }
     let extents: Vec<Extent> = whole.into_values().collect();
     let neighbours = bulk::neighbours(conn, table, &extents).await?;

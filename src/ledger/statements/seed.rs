@@ -132,7 +132,7 @@ impl Toucher {
 
 /// Registers every value of the counter's own, closed epoch that nobody accounts for; returns the
 /// value after which the counter goes on.
-pub(super) async fn close(
+async fn close(
     conn: &mut Conn,
     counter: &Counter,
     partition: &Partition,
@@ -173,15 +173,27 @@ pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerE
         return Ok(());
     }
     let partition = partitions::read(&mut tx, counter.partition).await?;
-    let base = close(&mut tx, counter, &partition, store.clock.now_us()).await?;
+    settle_locked(&mut tx, counter, &partition, store.clock.now_us()).await?;
+    commit(tx).await
+}
+
+/// Registers what a locked counter's own, closed epoch lost, and moves it on to where it goes on.
+/// Returns that value.
+pub(super) async fn settle_locked(
+    conn: &mut Conn,
+    counter: &Counter,
+    partition: &Partition,
+    now_us: i64,
+) -> Result<i64, LedgerError> {
+    let base = close(conn, counter, partition, now_us).await?;
     // The epoch stays the closed one: the next first touch must still be one.
     sqlx::query(
         "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0 \
          where counter_id = $1",
     )
-    .bind(counter_id)
+    .bind(counter.counter_id)
     .bind(base)
-    .execute(&mut *tx)
+    .execute(conn)
     .await?;
-    commit(tx).await
+    Ok(base)
 }

@@ -95,6 +95,22 @@ pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: W
     assert_eq!(world.ledger.issued(&asked).await.unwrap(), [true, false, false, true]);
 }
 
+pub(super) async fn an_import_that_stays_below_what_an_epoch_lost_lets_late_rows_explain_it(
+    world: World,
+) {
+    let series = series(&world).await;
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed_of(&series, "a") }).await;
+    world.redis_epoch(Closing::Ceiling).await;
+    import(&world, &[counter(&series, "a", 10)], Vec::new()).await.unwrap();
+    let lost = |first, last| (first, last, "Unaccounted".to_owned());
+    assert_eq!(world.gaps(counter_id).await, [lost(1, 20)]);
+    let late = with(entry(old, counter_id, 5), |record| record.series_id = series.series_id);
+    world.append(&[late]).await;
+    assert_eq!(world.gaps(counter_id).await, [lost(1, 4), lost(6, 20)]);
+    world.verify().await;
+}
+
 pub(super) async fn what_did_not_come_along_is_a_gap(world: World) {
     let series = series(&world).await;
     let chunks = vec![Ok(vec![number(&series, "a", 3), number(&series, "a", 6)])];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use numerator::ledger::{Closing, Entry, LedgerError, Seed};
+use numerator::ledger::{Closing, Counter, Entry, LedgerError, Seed};
 use numerator::number::{Range, TakenRange};
 
 use super::world::{NOW_US, World, at, entry, range, seed, stepped, with};
@@ -188,15 +188,57 @@ pub(super) async fn an_entry_above_the_ceiling_lifts_it(world: World) {
     assert_eq!(marks(&world).await, (12, 12, 1));
 }
 
-pub(super) async fn an_entry_of_an_older_epoch_raises_nothing(world: World) {
+pub(super) async fn an_entry_of_an_older_epoch_counts_nothing(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &seed("k")).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
     world.seed(new, &seed("k")).await;
     world.append(&[entry(old, counter_id, 3), entry(new, counter_id, 11)]).await;
     assert_eq!(marks(&world).await, (11, 20, 1));
+    // Never happens. If it does, nobody may come upon it unawares, nor begin below it.
     world.append(&[entry(old, counter_id, 15)]).await;
-    assert_eq!(marks(&world).await, (11, 20, 1));
+    assert_eq!(marks(&world).await, (15, 20, 1));
+    let across = range(new, counter_id, 12, 17);
+    let appended = world.ledger.append(world.node, std::slice::from_ref(&across)).await.unwrap();
+    assert_eq!(appended.collisions, [across.record.allocation_id]);
+    assert_eq!(marks(&world).await, (17, 20, 1));
+}
+
+pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_share_none(
+    world: World,
+) {
+    const COUNTERS: usize = 20;
+    const ROUNDS: u64 = 15;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let mut ids = Vec::new();
+    for key in 0..COUNTERS {
+        ids.push(world.seed(open, &Seed { room: 1_000, ..seed(&format!("k{key}")) }).await.0);
+    }
+    // In each round both have a value of their own of each counter, and one that is the other's too.
+    let batch = |round: u64, node: u64| -> Vec<Entry> {
+        let values = [3 * round + 1 + node, 3 * round + 3];
+        let of_counter = |id: &i64| values.map(|value| entry(open, *id, value));
+        ids.iter().flat_map(of_counter).collect()
+    };
+    let appending = |node: u64| {
+        let world = &world;
+        async move {
+            let mut collisions = 0;
+            for round in 0..ROUNDS {
+                let appended = world.ledger.append(world.node, &batch(round, node)).await.unwrap();
+                collisions += appended.collisions.len();
+            }
+            collisions
+        }
+    };
+    let (one, other) = tokio::join!(appending(0), appending(1));
+    assert_eq!(one + other, COUNTERS * usize::try_from(ROUNDS).unwrap());
+    let highest = i64::try_from(3 * ROUNDS).unwrap();
+    for counter in world.ledger.counters(0, 100).await.unwrap() {
+        let Counter { taken, journaled, .. } = counter;
+        assert_eq!((taken, journaled), (highest, 3 * ROUNDS), "{}", counter.key);
+    }
+    world.verify().await;
 }
 
 pub(super) async fn a_late_entry_shrinks_the_gap(world: World) {

@@ -8,7 +8,7 @@ use crate::ledger::columns::{self, signed};
 use crate::ledger::{Counter, ImportedCounter, LedgerError, Owner, Partition, PartitionState};
 
 use super::super::counters::lock_all;
-use super::super::seed::close;
+use super::super::seed::settle_locked;
 use super::super::{Conn, partitions};
 
 /// Locks a counter and settles what its own epoch lost; the value after which nothing was taken.
@@ -34,7 +34,7 @@ pub(super) async fn lock(
         let text = format!("counter {key} of partition {partition} is counted by redis: {why}");
         return Err(LedgerError::Refused(text));
     }
-    close(conn, counter, &partition, now_us).await
+    settle_locked(conn, counter, &partition, now_us).await
 }
 
 /// Whether the counter's epoch has not ended and the database owns it.
