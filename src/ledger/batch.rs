@@ -1,5 +1,7 @@
 //! What the statements over many rows take and give, the same for every engine.
 
+use super::witness::Marks;
+
 /// A table of runs, indexed by counter and first value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {
@@ -69,4 +71,25 @@ pub(super) struct Before {
     pub(super) start: i64,
     pub(super) taken: i64,
     pub(super) step: i64,
+}
+
+/// Where a counter goes that its transaction has locked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub(super) counter_id: i64,
+    /// Its last value taken, and its ceiling.
+    pub(super) value: i64,
+    /// How many more values the journal accounts for.
+    pub(super) journaled: i64,
+}
+
+/// Counters that move, each as long as it is of this epoch, and nothing stands above its last value
+/// in the journal, among what that refused, or in the gap register.
+#[derive(Clone, Debug)]
+pub(super) struct Moves {
+    pub(super) partition_id: i32,
+    pub(super) epoch: i64,
+    /// What the ledger must remember of the node that moves them, where it is known (F9).
+    pub(super) confirmed: Option<Marks>,
+    pub(super) counters: Vec<Move>,
 }

@@ -199,6 +199,8 @@ ledger_contract! {
         many_takers_of_one_counter_get_a_run_without_holes
         an_exhausted_serial_takes_nothing
         a_number_that_another_has_is_spent_and_the_batch_goes_on
+        a_number_of_two_serials_that_another_has_spends_both_values
+        a_batch_longer_than_a_statement_answers_each_order_with_its_own
         a_repeated_take_finds_its_own_numbers
         a_take_is_fenced_once_the_counter_went_on
         a_first_touch_needs_an_open_epoch_of_the_database

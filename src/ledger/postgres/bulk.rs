@@ -2,13 +2,18 @@
 
 use std::collections::HashSet;
 
-use sqlx::{Encode, QueryBuilder, Row as _, Type};
+use sqlx::error::{BoxDynError, DatabaseError};
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Before, Earlier, Mark, Neighbour, Table, Wanted};
+use crate::ledger::batch::{Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
+
+/// From so many lines on, the statements for a savepoint cost less than it saves.
+const SAVEPOINT_LINES: usize = 100;
 
 /// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
 /// document at the same time. Waits as long as the session does: whoever holds a name is at work.
@@ -16,14 +21,15 @@ pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), Le
     if sorted.is_empty() {
         return Ok(());
     }
-    // One message of the simple protocol, so that both statements take one round trip.
-    let names: Vec<String> = sorted.iter().map(i64::to_string).collect();
-    let statements = format!(
-        "set local lock_timeout to default; select pg_advisory_xact_lock(name) \
-         from (select name from unnest('{{{}}}'::bigint[]) as n (name) order by name) as sorted",
-        names.join(",")
-    );
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(conn).await?;
+    // All rows are joined before the first lock is asked for.
+    sqlx::query(
+        "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout', \
+         current_setting('numerator.lock_timeout'), true)) as patience, \
+         (select name from unnest($1::bigint[]) as n (name) order by name) as n",
+    )
+    .bind(sorted)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -126,23 +132,9 @@ fn in_place(rows: Vec<Row>, count: usize) -> Result<Vec<Option<Row>>, LedgerErro
     Ok(placed)
 }
 
-/// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
-pub(super) async fn insert_lines(
-    conn: &mut Conn,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<HashSet<(i64, i64)>, LedgerError> {
-    fn column<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Line<'_>) -> T) -> Vec<T> {
-        lines.iter().map(|line| of(line)).collect()
-    }
-    fn head<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Head<'_>) -> T) -> Vec<Option<T>> {
-        lines.iter().map(|line| line.head.as_ref().map(&of)).collect()
-    }
-    let flat = |of: fn(&Head<'_>) -> Option<String>| -> Vec<Option<String>> {
-        lines.iter().map(|line| line.head.as_ref().and_then(of)).collect()
-    };
-    let rows = sqlx::query(
+/// Inserts the lines of its first 27 parameters.
+macro_rules! insert {
+    () => {
         "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
          scope, mask, rest, context, document_id, idempotency_key, series_id, version, type_code, \
          project, document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, \
@@ -151,39 +143,146 @@ pub(super) async fn insert_lines(
          $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
          $11::text[], $12::text[], $13::bigint[], $14::integer[], $15::text[], $16::text[], \
          $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::integer[], \
-         $23::text[], $24::integer[], $25::bigint[]) \
-         on conflict do nothing returning counter_id, first_value",
-    )
-    .bind(column(lines, |line| line.extent.counter_id))
-    .bind(column(lines, |line| line.extent.first))
-    .bind(column(lines, |line| line.extent.last))
-    .bind(column(lines, |line| line.step))
-    .bind(column(lines, |line| line.allocation_id))
-    .bind(head(lines, |head| head.number))
-    .bind(head(lines, |head| head.scope))
-    .bind(head(lines, |head| head.mask))
-    .bind(flat(|head| head.rest.clone()))
-    .bind(flat(|head| head.context.clone()))
-    .bind(flat(|head| head.document_id.map(str::to_owned)))
-    .bind(flat(|head| head.idempotency_key.map(str::to_owned)))
-    .bind(column(lines, |line| line.series_id))
-    .bind(column(lines, |line| line.version))
-    .bind(column(lines, |line| line.type_code))
-    .bind(column(lines, |line| line.project))
-    .bind(column(lines, |line| line.document_date))
-    .bind(column(lines, |line| line.user_id))
-    .bind(column(lines, |line| line.ip_address))
-    .bind(column(lines, |line| line.payload_digest))
-    .bind(column(lines, |line| line.issued_at_us))
-    .bind(column(lines, |line| line.retry_count))
-    .bind(column(lines, |line| line.path))
-    .bind(column(lines, |line| line.partition_id))
-    .bind(column(lines, |line| line.epoch))
-    .bind(node.0.as_bytes().as_slice())
-    .bind(now_us)
-    .fetch_all(conn)
-    .await?;
+         $23::text[], $24::integer[], $25::bigint[])"
+    };
+}
+
+/// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
+///
+/// To ask each unique key first costs a sixth of the work, and next to never keeps a line out: that
+/// is done only once a line was.
+pub(super) async fn insert_lines(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<HashSet<(i64, i64)>, LedgerError> {
+    if lines.len() >= SAVEPOINT_LINES {
+        sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
+        if insert_all(&mut *conn, lines, node, now_us).await? {
+            sqlx::raw_sql("release savepoint lines").execute(conn).await?;
+            let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
+            return Ok(lines.iter().map(key).collect());
+        }
+        sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
+    }
+    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+    let insert = concat!(insert!(), " on conflict do nothing returning counter_id, first_value");
+    let rows = sqlx::query_with(insert, bound).fetch_all(conn).await?;
     rows.iter().map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?))).collect()
+}
+
+/// Inserts lines. False where a unique key kept one out: then the transaction has failed.
+pub(super) async fn insert_all(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<bool, LedgerError> {
+    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+    match sqlx::query_with(insert!(), bound).execute(conn).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_kept_out(&error) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a statement failed because a unique key has such a row.
+fn is_kept_out(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(DatabaseError::is_unique_violation)
+}
+
+/// The parameters of `insert!`.
+fn bind_lines(lines: &[&Line<'_>], node: NodeId, now_us: i64) -> Result<PgArguments, BoxDynError> {
+    fn column<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Line<'_>) -> T) -> Vec<T> {
+        lines.iter().map(|line| of(line)).collect()
+    }
+    fn head<'l, T>(
+        lines: &'l [&Line<'_>],
+        of: impl Fn(&'l Head<'_>) -> Option<T>,
+    ) -> Vec<Option<T>> {
+        lines.iter().map(|line| line.head.as_ref().and_then(&of)).collect()
+    }
+    let mut bound = PgArguments::default();
+    bound.add(column(lines, |line| line.extent.counter_id))?;
+    bound.add(column(lines, |line| line.extent.first))?;
+    bound.add(column(lines, |line| line.extent.last))?;
+    bound.add(column(lines, |line| line.step))?;
+    bound.add(column(lines, |line| line.allocation_id))?;
+    bound.add(head(lines, |head| Some(head.number)))?;
+    bound.add(head(lines, |head| Some(head.scope)))?;
+    bound.add(head(lines, |head| Some(head.mask)))?;
+    bound.add(head(lines, |head| head.rest.as_deref()))?;
+    bound.add(head(lines, |head| head.context.as_deref()))?;
+    bound.add(head(lines, |head| head.document_id))?;
+    bound.add(head(lines, |head| head.idempotency_key))?;
+    bound.add(column(lines, |line| line.series_id))?;
+    bound.add(column(lines, |line| line.version))?;
+    bound.add(column(lines, |line| line.type_code))?;
+    bound.add(column(lines, |line| line.project))?;
+    bound.add(column(lines, |line| line.document_date))?;
+    bound.add(column(lines, |line| line.user_id))?;
+    bound.add(column(lines, |line| line.ip_address))?;
+    bound.add(column(lines, |line| line.payload_digest))?;
+    bound.add(column(lines, |line| line.issued_at_us))?;
+    bound.add(column(lines, |line| line.retry_count))?;
+    bound.add(column(lines, |line| line.path))?;
+    bound.add(column(lines, |line| line.partition_id))?;
+    bound.add(column(lines, |line| line.epoch))?;
+    bound.add(node.0.as_bytes().as_slice())?;
+    bound.add(now_us)?;
+    Ok(bound)
+}
+
+/// Moves counters and inserts the lines that this accounts for, in one statement. False where a
+/// counter must not move, the ledger forgot the node, or a unique key kept a line out: then nothing
+/// of this may be committed.
+pub(super) async fn move_and_insert(
+    conn: &mut Conn,
+    moves: &Moves,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<bool, LedgerError> {
+    let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
+    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+    // All parts of a statement see what was there before it.
+    let moved: Result<i64, _> = sqlx::query_scalar_with(
+        concat!(
+            "with inserted as (",
+            insert!(),
+            "), moved as (\
+             update counter c set taken = m.value, ceiling = m.value, \
+             journaled = c.journaled + m.journaled \
+             from unnest($28::bigint[], $29::bigint[], $30::bigint[]) \
+             as m (counter_id, value, journaled) \
+             where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
+             and ($33::bigint is null or exists (select from node \
+             where node_id = $26 and beat >= $33 and batches >= $34)) \
+             and coalesce((select last_value from journal j where j.counter_id = c.counter_id \
+             order by first_value desc limit 1) <= c.taken, true) \
+             and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
+             order by first_value desc limit 1) <= c.taken, true) \
+             and not exists (select from journal_rejected r \
+             where r.counter_id = c.counter_id and r.first_value > c.taken) returning 1) \
+             select count(*) from moved"
+        ),
+        bound,
+    )
+    .bind(column(|counter| counter.counter_id))
+    .bind(column(|counter| counter.value))
+    .bind(column(|counter| counter.journaled))
+    .bind(moves.partition_id)
+    .bind(moves.epoch)
+    .bind(moves.confirmed.map(|marks| marks.beat))
+    .bind(moves.confirmed.map(|marks| marks.batches))
+    .fetch_one(conn)
+    .await;
+    match moved {
+        Ok(moved) => Ok(usize::try_from(moved) == Ok(moves.counters.len())),
+        Err(error) if is_kept_out(&error) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What an insert with ids of its own says before its values.

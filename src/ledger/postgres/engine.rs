@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::Store;
@@ -21,6 +22,10 @@ use crate::metrics::LedgerMeter;
 
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection that was idle for less than this is used as it is: to ask whether its peer is still
+/// there costs as much as a statement.
+const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// The engine.
 pub(super) struct Engine {
@@ -114,6 +119,15 @@ fn connections(
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections_max.max(2))
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|conn, idle| {
+            Box::pin(async move {
+                if idle.idle_for >= FRESH_FOR {
+                    conn.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_lazy_with(options.clone());
     Store {
         writer: pool.clone(),

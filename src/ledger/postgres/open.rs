@@ -62,9 +62,14 @@ pub(in crate::ledger) async fn open(
 }
 
 /// How long statements may wait and run: one that waits for its lock to the end has time to work.
-fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 2] {
+/// The wait stands twice, so that a transaction can return to it.
+fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 3] {
     let ms = |wait: Duration| format!("{}ms", wait.as_millis());
-    [("lock_timeout", ms(lock_timeout)), ("statement_timeout", ms(lock_timeout + STATEMENT_TIME))]
+    [
+        ("lock_timeout", ms(lock_timeout)),
+        ("numerator.lock_timeout", ms(lock_timeout)),
+        ("statement_timeout", ms(lock_timeout + STATEMENT_TIME)),
+    ]
 }
 
 /// Connects once, without the pool, so that a failure is the server's own and names its address.

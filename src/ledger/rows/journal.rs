@@ -171,7 +171,8 @@ pub struct TakeOrder {
     pub serials: Vec<Seed>,
     /// Earlier numbers to look for.
     pub question: Question,
-    /// Attempts so far.
+    /// Attempts so far. From the second one on, the ledger looks for the number that an earlier one
+    /// may have taken (F10).
     pub retry_count: u32,
 }
 

@@ -1,15 +1,28 @@
-//! Statements over many rows: a loop over one prepared statement. There is no round trip to save,
-//! and nobody else writes meanwhile.
+//! Statements over many rows: one for as many as a statement takes. Each is a way to another thread
+//! and back, which costs more than most of them do there.
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::{Encode, QueryBuilder, Row as _, Type};
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments as _, AssertSqlSafe, Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Before, Earlier, Mark, Neighbour, Table, Wanted};
+use crate::ledger::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, Wanted};
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
+
+/// Most rows of a statement, a power of two.
+const ROWS_MAX: usize = 128;
+
+/// `values` for so many rows, rounded up to a power of two: few texts, so that each stays prepared.
+/// Rows beyond those that are bound hold nothing but null; conditions on the first column leave
+/// them out.
+fn values(columns: usize, rows: usize) -> String {
+    let row = format!("({})", vec!["?"; columns].join(","));
+    format!("values {}", vec![row; rows.next_power_of_two()].join(","))
+}
 
 /// Nothing to lock: the transaction is the only writer.
 pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
@@ -33,6 +46,13 @@ where
     query.push(")");
 }
 
+/// Where a row belongs, by its column `place`.
+fn slot<'f, T>(found: &'f mut [T], row: &Row) -> Result<&'f mut T, LedgerError> {
+    let place: i64 = row.try_get("place")?;
+    let slot = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
+    Ok(slot.expect("a place of those that were asked for"))
+}
+
 /// For each extent the last row of its counter that begins at or before its end. Rows of one
 /// counter do not overlap, so an extent overlaps a row exactly when it overlaps this one.
 pub(super) async fn neighbours(
@@ -40,31 +60,31 @@ pub(super) async fn neighbours(
     table: Table,
     extents: &[Extent],
 ) -> Result<Vec<Option<Neighbour>>, LedgerError> {
-    let statement = match table {
-        Table::Journal => {
-            "select first_value, last_value, allocation_id from journal \
-             where counter_id = $1 and first_value <= $2 order by first_value desc limit 1"
-        }
-        Table::Gap => {
-            "select first_value, last_value, null as allocation_id from gap \
-             where counter_id = $1 and first_value <= $2 order by first_value desc limit 1"
-        }
+    let (table, allocation_id) = match table {
+        Table::Journal => ("journal", "t.allocation_id"),
+        Table::Gap => ("gap", "null"),
     };
-    let mut found = Vec::with_capacity(extents.len());
-    for extent in extents {
-        let row = sqlx::query(statement)
-            .bind(extent.counter_id)
-            .bind(extent.last)
-            .fetch_optional(&mut *conn)
-            .await?;
-        found.push(match row {
-            None => None,
-            Some(row) => Some(Neighbour {
+    let mut found: Vec<Option<Neighbour>> = vec![None; extents.len()];
+    for (found, part) in found.chunks_mut(ROWS_MAX).zip(extents.chunks(ROWS_MAX)) {
+        let asked = values(3, part.len());
+        let statement = format!(
+            "with asked (place, counter_id, last) as ({asked}) \
+             select a.place, t.first_value, t.last_value, {allocation_id} as allocation_id \
+             from asked a cross join {table} t on t.rowid = (select n.rowid from {table} n \
+             where n.counter_id = a.counter_id and n.first_value <= a.last \
+             order by n.first_value desc limit 1)"
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement));
+        for (place, extent) in (0_i64..).zip(part) {
+            query = query.bind(place).bind(extent.counter_id).bind(extent.last);
+        }
+        for row in query.fetch_all(&mut *conn).await? {
+            *slot(found, &row)? = Some(Neighbour {
                 first: row.try_get("first_value")?,
                 last: row.try_get("last_value")?,
                 allocation_id: row.try_get("allocation_id")?,
-            }),
-        });
+            });
+        }
     }
     Ok(found)
 }
@@ -75,32 +95,37 @@ pub(super) async fn newest(
     wanted: Wanted,
     keys: &[Earlier<'_>],
 ) -> Result<Vec<Option<Row>>, LedgerError> {
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        let query = match wanted {
-            Wanted::CallerKey => sqlx::query(
-                "select j.*, c.serial, c.key from journal j \
-                 join counter c on c.counter_id = j.counter_id \
-                 where j.idempotency_key = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
-                 and j.user_id = $4 order by j.issued_at_us desc, j.first_value desc limit 1",
-            ),
-            // A document is numbered once, whoever asks.
-            Wanted::Document => sqlx::query(
-                "select j.*, c.serial, c.key from journal j \
-                 join counter c on c.counter_id = j.counter_id \
-                 where j.document_id = $1 and j.series_id = $2 and j.issued_at_us >= $3 \
-                 order by j.issued_at_us desc, j.first_value desc limit 1",
-            ),
-        };
-        let query = query.bind(key.value).bind(key.series_id).bind(key.since_us);
-        let query = match wanted {
-            Wanted::CallerKey => query.bind(key.user_id),
-            Wanted::Document => query,
-        };
-        found.push(query.fetch_optional(&mut *conn).await?);
+    let key = match wanted {
+        Wanted::CallerKey => "n.idempotency_key = a.value and n.user_id = a.user_id",
+        // A document is numbered once, whoever asks.
+        Wanted::Document => "n.document_id = a.value",
+    };
+    let mut found: Vec<Option<Row>> = (0..keys.len()).map(|_| None).collect();
+    for (found, part) in found.chunks_mut(ROWS_MAX).zip(keys.chunks(ROWS_MAX)) {
+        let asked = values(5, part.len());
+        let statement = format!(
+            "with asked (place, series_id, user_id, value, since_us) as ({asked}) \
+             select a.place, j.*, c.serial, c.key from asked a \
+             cross join journal j on j.rowid = (select n.rowid from journal n \
+             where {key} and n.series_id = a.series_id and n.issued_at_us >= a.since_us \
+             order by n.issued_at_us desc, n.first_value desc limit 1) \
+             cross join counter c on c.counter_id = j.counter_id"
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement));
+        for (place, key) in (0_i64..).zip(part) {
+            let Earlier { series_id, user_id, value, since_us } = *key;
+            query = query.bind(place).bind(series_id).bind(user_id).bind(value).bind(since_us);
+        }
+        for row in query.fetch_all(&mut *conn).await? {
+            let slot = slot(found, &row)?;
+            *slot = Some(row);
+        }
     }
     Ok(found)
 }
+
+/// Columns of a line that are the line's own.
+const LINE_COLUMNS: usize = 25;
 
 /// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
 pub(super) async fn insert_lines(
@@ -110,50 +135,150 @@ pub(super) async fn insert_lines(
     now_us: i64,
 ) -> Result<HashSet<(i64, i64)>, LedgerError> {
     let mut inserted = HashSet::with_capacity(lines.len());
-    for line in lines {
-        let head = line.head.as_ref();
-        let done = sqlx::query(
-            "insert into journal (counter_id, first_value, last_value, step, allocation_id, \
-             number, scope, mask, rest, context, document_id, idempotency_key, series_id, \
-             version, type_code, project, document_date, user_id, ip_address, payload_digest, \
-             issued_at_us, retry_count, path, partition_id, epoch, node_id, journaled_at_us) \
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) on conflict do nothing",
-        )
-        .bind(line.extent.counter_id)
-        .bind(line.extent.first)
-        .bind(line.extent.last)
-        .bind(line.step)
-        .bind(line.allocation_id)
-        .bind(head.map(|head| head.number))
-        .bind(head.map(|head| head.scope))
-        .bind(head.map(|head| head.mask))
-        .bind(head.and_then(|head| head.rest.as_deref()))
-        .bind(head.and_then(|head| head.context.as_deref()))
-        .bind(head.and_then(|head| head.document_id))
-        .bind(head.and_then(|head| head.idempotency_key))
-        .bind(line.series_id)
-        .bind(line.version)
-        .bind(line.type_code)
-        .bind(line.project)
-        .bind(line.document_date)
-        .bind(line.user_id)
-        .bind(line.ip_address)
-        .bind(line.payload_digest)
-        .bind(line.issued_at_us)
-        .bind(line.retry_count)
-        .bind(line.path)
-        .bind(line.partition_id)
-        .bind(line.epoch)
-        .bind(node.0.as_bytes().as_slice())
-        .bind(now_us)
-        .execute(&mut *conn)
-        .await?;
-        if done.rows_affected() == 1 {
-            inserted.insert((line.extent.counter_id, line.extent.first));
+    for part in lines.chunks(ROWS_MAX) {
+        let is_whole = insert(conn, part, node, now_us).await? == part.len() as u64;
+        for line in part {
+            let Extent { counter_id, first, .. } = line.extent;
+            if is_whole || stands(conn, line).await? {
+                inserted.insert((counter_id, first));
+            }
         }
     }
     Ok(inserted)
+}
+
+/// Whether a line stands in the journal.
+async fn stands(conn: &mut Conn, line: &Line<'_>) -> Result<bool, LedgerError> {
+    let row = sqlx::query(
+        "select 1 from journal where counter_id = $1 and first_value = $2 and allocation_id = $3",
+    )
+    .bind(line.extent.counter_id)
+    .bind(line.extent.first)
+    .bind(line.allocation_id)
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Inserts no more lines than a statement takes; how many no unique key kept out.
+async fn insert(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<u64, LedgerError> {
+    let rows = values(LINE_COLUMNS, lines.len());
+    let statement = format!(
+        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
+         scope, mask, rest, context, document_id, idempotency_key, series_id, version, type_code, \
+         project, document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, \
+         path, partition_id, epoch, node_id, journaled_at_us) \
+         select line.*, ?, ? from ({rows}) as line where line.column1 is not null \
+         on conflict do nothing"
+    );
+    let mut bound = SqliteArguments::default();
+    bound.reserve(2 + lines.len() * LINE_COLUMNS, 0);
+    bind_lines(&mut bound, lines, node, now_us).map_err(sqlx::Error::Encode)?;
+    Ok(sqlx::query_with(AssertSqlSafe(statement), bound).execute(conn).await?.rows_affected())
+}
+
+fn bind_lines(
+    bound: &mut SqliteArguments,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<(), BoxDynError> {
+    bound.add(node.0.as_bytes().as_slice())?;
+    bound.add(now_us)?;
+    lines.iter().try_for_each(|line| bind_line(bound, line))
+}
+
+/// Binds the columns that are a line's own.
+fn bind_line(bound: &mut SqliteArguments, line: &Line<'_>) -> Result<(), BoxDynError> {
+    let head = line.head.as_ref();
+    bound.add(line.extent.counter_id)?;
+    bound.add(line.extent.first)?;
+    bound.add(line.extent.last)?;
+    bound.add(line.step)?;
+    bound.add(line.allocation_id)?;
+    bound.add(head.map(|head| head.number))?;
+    bound.add(head.map(|head| head.scope))?;
+    bound.add(head.map(|head| head.mask))?;
+    bound.add(head.and_then(|head| head.rest.as_deref()))?;
+    bound.add(head.and_then(|head| head.context.as_deref()))?;
+    bound.add(head.and_then(|head| head.document_id))?;
+    bound.add(head.and_then(|head| head.idempotency_key))?;
+    bound.add(line.series_id)?;
+    bound.add(line.version)?;
+    bound.add(line.type_code)?;
+    bound.add(line.project)?;
+    bound.add(line.document_date)?;
+    bound.add(line.user_id)?;
+    bound.add(line.ip_address)?;
+    bound.add(line.payload_digest)?;
+    bound.add(line.issued_at_us)?;
+    bound.add(line.retry_count)?;
+    bound.add(line.path)?;
+    bound.add(line.partition_id)?;
+    bound.add(line.epoch)
+}
+
+/// Inserts lines. False where a unique key kept one out: then nothing of this may be committed.
+pub(super) async fn insert_all(
+    conn: &mut Conn,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<bool, LedgerError> {
+    for part in lines.chunks(ROWS_MAX) {
+        if insert(conn, part, node, now_us).await? != part.len() as u64 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Moves counters and inserts the lines that this accounts for. False where a counter must not
+/// move, the ledger forgot the node, or a unique key kept a line out: then nothing of this may be
+/// committed.
+pub(super) async fn move_and_insert(
+    conn: &mut Conn,
+    moves: &Moves,
+    lines: &[&Line<'_>],
+    node: NodeId,
+    now_us: i64,
+) -> Result<bool, LedgerError> {
+    for part in moves.counters.chunks(ROWS_MAX) {
+        let rows = values(3, part.len());
+        let statement = format!(
+            "update counter as c set taken = m.column2, ceiling = m.column2, \
+             journaled = journaled + m.column3 from ({rows}) as m \
+             where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
+             or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
+             and coalesce((select last_value from journal j where j.counter_id = c.counter_id \
+             order by first_value desc limit 1) <= c.taken, true) \
+             and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
+             order by first_value desc limit 1) <= c.taken, true) \
+             and not exists (select 1 from journal_rejected r \
+             where r.counter_id = c.counter_id and r.first_value > c.taken)"
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement));
+        for counter in part {
+            query = query.bind(counter.counter_id).bind(counter.value).bind(counter.journaled);
+        }
+        // What follows the rows stands behind those that stay empty.
+        for _ in part.len()..part.len().next_power_of_two() {
+            query = query.bind(None::<i64>).bind(None::<i64>).bind(None::<i64>);
+        }
+        let beat = moves.confirmed.map(|marks| marks.beat);
+        let batches = moves.confirmed.map(|marks| marks.batches);
+        let query = query.bind(moves.partition_id).bind(moves.epoch);
+        let query = query.bind(beat).bind(node.0.as_bytes().as_slice()).bind(beat).bind(batches);
+        if query.execute(&mut *conn).await?.rows_affected() != part.len() as u64 {
+            return Ok(false);
+        }
+    }
+    insert_all(conn, lines, node, now_us).await
 }
 
 /// What an insert with ids of its own says before its values: nothing.

@@ -21,6 +21,10 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 /// so that the waits of callers behind it do not end first.
 const ACQUIRE_TIME: Duration = Duration::from_secs(10);
 
+/// Room for the pages that rows of the journal and its indexes go to: a few for each row, all over
+/// the file.
+const WRITER_CACHE_KIB: u32 = 32 * 1024;
+
 /// Opens the file at `path`, creating it and its folder, and brings its schema up to date.
 pub(in crate::ledger) async fn open(
     path: &Path,
@@ -42,15 +46,24 @@ pub(in crate::ledger) async fn open(
         .max_lifetime(None)
         .idle_timeout(None)
         .acquire_timeout(acquire_timeout)
+        // There is no peer that could be gone.
+        .test_before_acquire(false)
         // A full disk rolls a transaction back by itself. The client then counts it as open for
         // ever, and would refuse to begin another one: such a connection goes.
         .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
-        .connect_with(options.clone())
+        .connect_with(
+            options
+                .clone()
+                .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
+                // What a statement over many rows would take back is kept, else in a file.
+                .pragma("temp_store", "memory"),
+        )
         .await?;
     MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
     drop(lock);
     let reader = SqlitePoolOptions::new()
         .max_connections(settings.connections_max.max(1))
+        .test_before_acquire(false)
         .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
     let (witness, meter) = (Witness::default(), LedgerMeter::new());

@@ -88,6 +88,9 @@ pub(super) async fn earlier(
     conn: &mut Conn,
     allocations: &[Uuid],
 ) -> Result<HashMap<Uuid, Entry>, LedgerError> {
+    if allocations.is_empty() {
+        return Ok(HashMap::new());
+    }
     let mut query = QueryBuilder::<Db>::new("select ");
     query.push(ENTRY).push(
         " from journal j join counter c on c.counter_id = j.counter_id \

@@ -11,6 +11,7 @@ mod chronology;
 mod counters;
 mod entries;
 mod gaps;
+mod keys;
 mod lookup;
 mod nodes;
 mod partitions;

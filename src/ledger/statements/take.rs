@@ -5,6 +5,9 @@
 //! while it waits for a counter, and one counter's contention blocks no other (R6.1). The counter's
 //! own row is the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only
 //! once all locks are held: what another transaction wrote under them is visible from then on.
+//!
+//! A transaction that finds something in the way of its numbers as it writes them is undone, and
+//! runs again with a verdict on each row.
 
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::time::Duration;
@@ -15,9 +18,12 @@ use super::chronology::LastDates;
 use super::counters::lock_or_create;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
+use super::keys::{self, Key};
 use super::seed::{Toucher, fenced, name};
 use super::{Conn, Store, bulk, commit, lookup, nodes, partitions};
-use crate::ledger::columns::{self, hash64, signed, unsigned};
+use crate::ledger::batch::{Move, Moves};
+use crate::ledger::columns::{self, signed, unsigned};
+use crate::ledger::line::Line;
 use crate::ledger::{
     At, Counter, Entry, Found, GapReason, IssuePath, LedgerError, Owner, Seed, TakeOrder,
     TakeOutcome, Taken, grid,
@@ -39,16 +45,47 @@ pub(super) async fn take(
     if orders.is_empty() {
         return Ok(Taken { outcomes: Vec::new() });
     }
-    let now_us = store.clock.now_us();
+    let toucher = Toucher { at, node, now_us: store.clock.now_us(), owner: Some(Owner::Database) };
+    match attempt(store, &toucher, orders, lock_wait, Care::Plain).await {
+        Ok(Some(taken)) => return Ok(taken),
+        // Its epoch may be over because the ledger went back: the next one looks at that first.
+        Ok(None) | Err(LedgerError::Fenced { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let judged = attempt(store, &toucher, orders, lock_wait, Care::Judged).await?;
+    Ok(judged.expect("an attempt that judges each row ends with outcomes"))
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Care {
+    /// In one statement, as if nothing stood in their way, which is the rule.
+    Plain,
+    /// Each with a verdict of its own.
+    Judged,
+}
+
+/// One transaction; `None`, and nothing done, where a plain one met something in its way.
+async fn attempt(
+    store: &Store,
+    toucher: &Toucher,
+    orders: &[TakeOrder],
+    lock_wait: Duration,
+    care: Care,
+) -> Result<Option<Taken>, LedgerError> {
+    let Toucher { at, node, now_us, .. } = *toucher;
     let mut tx = store.begin_impatient(lock_wait).await?;
-    // A number taken from a ledger that went back may have been issued before.
-    nodes::must_be_remembered(store, &mut tx, node).await?;
-    let toucher = Toucher { at, node, now_us, owner: Some(Owner::Database) };
+    if care == Care::Judged {
+        // A number taken from a ledger that went back may have been issued before.
+        nodes::must_be_remembered(store, &mut tx, node).await?;
+    }
     let started = Instant::now();
-    let locked = lock(&mut tx, &toucher, orders).await;
+    let locked = lock(&mut tx, toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
     let (counters, dates) = locked?;
-    let ids: Vec<_> = orders.iter().map(|order| order.record.allocation_id).collect();
+    // Only an order that was tried before may have its number.
+    let tried = orders.iter().filter(|order| order.retry_count > 0);
+    let ids: Vec<_> = tried.map(|order| order.record.allocation_id).collect();
     let mut earlier = lookup::earlier(&mut tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
     let found = lookup::answers(&mut tx, &questions).await?;
@@ -62,10 +99,14 @@ pub(super) async fn take(
             None => plan.order(order)?,
         });
     }
-    let verdicts = plan.write(&mut tx, node, now_us).await?;
+    let verdicts = match care {
+        Care::Plain => plan.write(store, &mut tx, node, now_us).await?,
+        Care::Judged => Some(plan.write_judged(&mut tx, node, now_us).await?),
+    };
+    let Some(verdicts) = verdicts else { return Ok(None) };
     commit(tx).await?;
     let outcomes = planned.into_iter().map(|p| p.outcome(&plan.entries, &verdicts)).collect();
-    Ok(Taken { outcomes })
+    Ok(Some(Taken { outcomes }))
 }
 
 /// Takes every lock of the orders: counters, names of keys, families.
@@ -75,29 +116,9 @@ async fn lock(
     orders: &[TakeOrder],
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
-    bulk::lock_names(conn, &lock_names(toucher.at.partition, orders)).await?;
+    bulk::lock_names(conn, &keys::lock_names(toucher.at.partition, orders)).await?;
     let dates = LastDates::lock(conn, orders).await?;
     Ok((counters, dates))
-}
-
-/// Locks of one partition: a database has room for some thousands of locks in all, so names share
-/// them.
-const LOCKS_PER_PARTITION: u64 = 64;
-
-/// Names of everything that may be numbered only once, hashed, in rising order.
-fn lock_names(partition: u32, orders: &[TakeOrder]) -> Vec<i64> {
-    let mut names: Vec<i64> = Vec::with_capacity(orders.len());
-    for order in orders {
-        for key in Key::all_of(order) {
-            // An equal lock of two names only makes them wait for each other.
-            let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
-            let name = hash64(&format!("numerator partition {partition} lock {lock}"));
-            names.push(i64::from_be_bytes(name.to_be_bytes()));
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 /// Locks every counter of the orders by name and brings it into this epoch.
@@ -129,7 +150,7 @@ async fn lock_counters(
             // No room beyond what is taken: the epoch closes without a gap.
             toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
         };
-        let working = Working { value: counter.taken, journaled: 0, counter };
+        let working = Working { value: counter.taken, counter };
         counters.insert((seed.series_id, seed.serial.clone(), seed.key.clone()), working);
     }
     Ok(counters)
@@ -139,33 +160,6 @@ async fn lock_counters(
 struct Working {
     counter: Counter,
     value: i64,
-    journaled: i64,
-}
-
-/// A key under which a document or a caller is numbered once.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Caller { series_id: i64, user_id: String, key: String },
-    Document { series_id: i64, document_id: String },
-}
-
-impl Key {
-    fn caller(series_id: i64, user_id: &str, key: Option<&String>) -> Option<Self> {
-        let key = key?.clone();
-        Some(Key::Caller { series_id, user_id: user_id.to_owned(), key })
-    }
-
-    fn document(series_id: i64, document_id: Option<&String>) -> Option<Self> {
-        Some(Key::Document { series_id, document_id: document_id?.clone() })
-    }
-
-    /// The keys that an order's number will stand under.
-    fn all_of(order: &TakeOrder) -> impl Iterator<Item = Key> {
-        let record = &order.record;
-        let caller =
-            Key::caller(record.series_id, &record.user_id, record.idempotency_key.as_ref());
-        caller.into_iter().chain(Key::document(record.series_id, record.document_id.as_ref()))
-    }
 }
 
 /// What an order will be answered, before it is known which rows the ledger takes.
@@ -291,10 +285,44 @@ impl Plan {
         self.counters.get_mut(&name).ok_or_else(|| fenced(self.at))
     }
 
-    /// Journals the entries and moves their counters. A number that another allocation has is
-    /// spent: its values go to the gap register.
+    /// Moves the counters and journals the entries, all of them; else `None`, and nothing of this
+    /// may be committed.
     async fn write(
-        &mut self,
+        &self,
+        store: &Store,
+        conn: &mut Conn,
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<Option<Vec<Verdict>>, LedgerError> {
+        if self.entries.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let entries: Vec<&Entry> = self.entries.iter().collect();
+        let lines = entries::lines(&entries)?;
+        let verdicts = vec![Verdict::Written; entries.len()];
+        let (partition_id, epoch) = partitions::columns(self.at)?;
+        let moves = Moves {
+            partition_id,
+            epoch,
+            confirmed: store.witness.of(node),
+            counters: self.moves(&lines, &verdicts)?,
+        };
+        let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
+        let mut is_whole = bulk::move_and_insert(conn, &moves, &heads, node, now_us).await?;
+        if is_whole && !tails.is_empty() {
+            is_whole = bulk::insert_all(conn, &tails, node, now_us).await?;
+        }
+        if !is_whole {
+            return Ok(None);
+        }
+        self.dates.write(conn).await?;
+        Ok(Some(verdicts))
+    }
+
+    /// Journals the entries that can be, and moves their counters. A number that another
+    /// allocation has is spent: its values go to the gap register.
+    async fn write_judged(
+        &self,
         conn: &mut Conn,
         node: NodeId,
         now_us: i64,
@@ -305,46 +333,56 @@ impl Plan {
         let entries: Vec<&Entry> = self.entries.iter().collect();
         let lines = entries::lines(&entries)?;
         let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
-        for line in &judged.lines {
-            let verdict = &judged.verdicts[line.entry];
-            if matches!(verdict, Verdict::Collided { .. }) {
-                // Only what nobody accounts for: a value that stands in the journal is no gap.
-                let loss = Loss {
-                    counter_id: line.extent.counter_id,
-                    after: line.extent.first - line.step,
-                    upto: line.extent.last,
-                    step: line.step,
-                    reason: GapReason::Collided,
-                    epoch: self.at.epoch,
-                };
-                gaps::register_holes(conn, loss, now_us).await?;
-                continue;
-            }
-            let id = line.extent.counter_id;
-            let owner = self.counters.values_mut().find(|c| c.counter.counter_id == id);
-            if let Some(working) = owner {
-                let step = signed(working.counter.step, "counter.step")?;
-                working.journaled += if line.step == step { line.count } else { 0 };
-            }
+        let collided =
+            |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
+        for line in judged.lines.iter().filter(collided) {
+            // Only what nobody accounts for: a value that stands in the journal is no gap.
+            let loss = Loss {
+                counter_id: line.extent.counter_id,
+                after: line.extent.first - line.step,
+                upto: line.extent.last,
+                step: line.step,
+                reason: GapReason::Collided,
+                epoch: self.at.epoch,
+            };
+            gaps::register_holes(conn, loss, now_us).await?;
         }
-        let verdicts = judged.verdicts;
-        self.advance(conn).await?;
+        self.advance(conn, &self.moves(&judged.lines, &judged.verdicts)?).await?;
         self.dates.write(conn).await?;
-        Ok(verdicts)
+        Ok(judged.verdicts)
     }
 
-    async fn advance(&self, conn: &mut Conn) -> Result<(), LedgerError> {
+    /// Where each counter goes, and how many values more its rows account for: only those where
+    /// count times step says how far they reach.
+    fn moves(&self, lines: &[Line<'_>], verdicts: &[Verdict]) -> Result<Vec<Move>, LedgerError> {
+        let mut moves = BTreeMap::new();
+        for Working { counter, value } in self.counters.values() {
+            if *value != counter.taken {
+                let counter_id = counter.counter_id;
+                let to = Move { counter_id, value: *value, journaled: 0 };
+                moves.insert(counter_id, (to, signed(counter.step, "counter.step")?));
+            }
+        }
+        for line in lines.iter().filter(|line| verdicts[line.entry] == Verdict::Written) {
+            if let Some((to, step)) = moves.get_mut(&line.extent.counter_id) {
+                to.journaled += if line.step == *step { line.count } else { 0 };
+            }
+        }
+        Ok(moves.into_values().map(|(to, _)| to).collect())
+    }
+
+    async fn advance(&self, conn: &mut Conn, moves: &[Move]) -> Result<(), LedgerError> {
         let (partition, epoch) = partitions::columns(self.at)?;
-        for working in self.counters.values().filter(|c| c.value != c.counter.taken) {
+        for to in moves {
             let moved = sqlx::query(
                 "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
                  where counter_id = $1 and partition_id = $2 and epoch = $3",
             )
-            .bind(working.counter.counter_id)
+            .bind(to.counter_id)
             .bind(partition)
             .bind(epoch)
-            .bind(working.value)
-            .bind(working.journaled)
+            .bind(to.value)
+            .bind(to.journaled)
             .execute(&mut *conn)
             .await?;
             if moved.rows_affected() == 0 {

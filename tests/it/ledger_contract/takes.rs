@@ -227,10 +227,63 @@ pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(wor
     assert_eq!(world.gaps(counter_id).await, [(1, 1, "Collided".to_owned())]);
     assert_eq!(world.ledger.collisions(10).await.unwrap(), [], "nothing was handed out twice");
     assert_eq!(world.take(at, order("a")).await.number, "a-003");
+    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 2));
     world.verify().await;
     let next = world.database_epoch().await;
     assert_eq!(world.seed(next, &Seed { room: 0, ..seed("k") }).await.1, 3);
     assert_eq!(world.gaps(counter_id).await.len(), 1, "registered once");
+}
+
+pub(super) async fn a_number_of_two_serials_that_another_has_spends_both_values(world: World) {
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (other, ..) = world.seed(old, &seed("other")).await;
+    let mut taken_already = entry(old, other, 1);
+    taken_already.number = "a-001-007".into();
+    world.append(&[taken_already]).await;
+
+    let at = world.database_epoch().await;
+    let orders = ["a", "b"].map(|document| numbered(document, ["SEQ", "LOT"]));
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
+    assert_eq!(taken.outcomes[0], TakeOutcome::Collided { number: "a-001-007".into() });
+    let TakeOutcome::Taken(entry) = &taken.outcomes[1] else { panic!("{taken:?}") };
+    assert_eq!(entry.number, "b-002-008");
+    for (serial, lost, taken) in [("SEQ", 1, 2), ("LOT", 7, 8)] {
+        let counter = world.ledger.counter(7, serial, "k").await.unwrap().unwrap();
+        assert_eq!((counter.taken, counter.ceiling, counter.journaled), (taken, taken, 1));
+        let gaps = world.gaps(counter.counter_id).await;
+        assert_eq!(gaps, [(lost, lost, "Collided".to_owned())], "{serial}");
+    }
+    world.verify().await;
+}
+
+pub(super) async fn a_batch_longer_than_a_statement_answers_each_order_with_its_own(world: World) {
+    let at = world.database_epoch().await;
+    let is_known = |place: usize| place % 7 == 3;
+    let documents: Vec<String> = (0..300).map(|place| format!("d{place}")).collect();
+    let known = documents.iter().enumerate().filter(|(place, _)| is_known(*place));
+    let known: Vec<TakeOrder> = known.map(|(_, document)| order(document)).collect();
+    let before = world.ledger.take(at, world.node, &known, LOCK_WAIT).await.unwrap().outcomes;
+    let mut before = before.into_iter();
+    let orders: Vec<TakeOrder> = documents.iter().map(|document| order(document)).collect();
+    let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap().outcomes;
+    let mut value = known.len() as u64;
+    for (place, outcome) in taken.into_iter().enumerate() {
+        if is_known(place) {
+            let Some(TakeOutcome::Taken(entry)) = before.next() else { panic!("{place}") };
+            let found = Found { by_document: Some(entry), by_key: None };
+            assert_eq!(outcome, TakeOutcome::Found(found));
+        } else {
+            value += 1;
+            let TakeOutcome::Taken(entry) = outcome else { panic!("{outcome:?}") };
+            assert_eq!(entry.number, format!("d{place}-{value:03}"));
+            let row = world.ledger.row_of(entry.taken[0].counter_id, value).await.unwrap();
+            assert_eq!(row.unwrap().entry, entry);
+        }
+    }
+    let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    assert_eq!((counter.taken, counter.journaled), (300, 300));
+    world.verify().await;
 }
 
 pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
@@ -239,9 +292,10 @@ pub(super) async fn a_repeated_take_finds_its_own_numbers(world: World) {
     let orders = [order_of((*unnamed.record).clone()), order("b")];
     let once = world.ledger.take(old, world.node, &orders, LOCK_WAIT).await.unwrap();
     world.take(old, order("c")).await;
-    assert_eq!(world.ledger.take(old, world.node, &orders, LOCK_WAIT).await.unwrap(), once);
+    let again = orders.map(|order| TakeOrder { retry_count: 1, ..order });
+    assert_eq!(world.ledger.take(old, world.node, &again, LOCK_WAIT).await.unwrap(), once);
     let new = world.database_epoch().await;
-    assert_eq!(world.ledger.take(new, world.node, &orders, LOCK_WAIT).await.unwrap(), once);
+    assert_eq!(world.ledger.take(new, world.node, &again, LOCK_WAIT).await.unwrap(), once);
     assert_eq!(world.ledger.totals().await.unwrap().journal, 3);
 }
 
