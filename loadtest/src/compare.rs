@@ -10,7 +10,8 @@ use harness::service::Program;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::program;
-use crate::report::{Section, machine, page, table};
+use crate::report::machine::Circumstances;
+use crate::report::{Section, page, table};
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
 use crate::stage::Given;
 
@@ -32,8 +33,8 @@ pub(crate) struct CompareArgs {
     /// Only the scenario of this name; may be given several times
     #[arg(long, value_name = "SCENARIO")]
     only: Vec<String>,
-    /// Time of one run, in seconds
-    #[arg(long, default_value_t = 3.0, value_parser = positive)]
+    /// Time of one run, in seconds; full rate is held for a minute at least
+    #[arg(long, default_value_t = 2.0, value_parser = positive)]
     seconds: f64,
     /// Runs of each rate, of which the median is shown; latency curves and the like are one run
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
@@ -42,9 +43,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = CONNECTIONS, value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
     /// Each scenario once, for a moment: checks the numbers, and no figure means anything
-    #[arg(long, conflicts_with_all = ["seconds", "runs"])]
+    #[arg(long, conflicts_with_all = ["seconds", "runs", "connections", "rows", "write"])]
     smoke: bool,
-    /// Milliseconds that whatever is sent to or from Redis and PostgreSQL arrives later
+    /// Milliseconds that whatever is sent to or from Redis and PostgreSQL arrives later, each way
     #[arg(long, value_name = "MS", default_value_t = 0)]
     latency: u64,
     /// A Redis to measure on, in the place of its own; keys that are written are removed again
@@ -58,7 +59,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,
     /// Write plots into this folder and tables into the page of its name, `DIR.md`
-    #[arg(long, value_name = "DIR", conflicts_with = "smoke")]
+    #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Another executable as the service
     #[arg(long, value_name = "FILE")]
@@ -128,7 +129,7 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
     }
     let bench = args.bench();
-    let machine = machine::describe(&bench.program);
+    let circumstances = Circumstances::begin(&bench.program);
     let bar = ProgressBar::new(scenarios.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} [{elapsed}] {msg}");
     bar.set_style(style.expect("a template that can be read"));
@@ -145,12 +146,14 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    conclude(args, &machine, &sections)
+    conclude(args, &circumstances, &sections)
 }
 
-fn conclude(args: &CompareArgs, machine: &str, sections: &[Section]) -> ExitCode {
+fn conclude(args: &CompareArgs, circumstances: &Circumstances, sections: &[Section]) -> ExitCode {
     let mut out = io::stdout();
-    let _ = write!(out, "{machine}\n{}", table(sections.iter().flat_map(|section| &section.rows)));
+    let Circumstances { machine, occasion } = circumstances;
+    let figures = table(sections.iter().flat_map(|section| &section.rows));
+    let _ = write!(out, "{machine}\n{occasion}\n\n{figures}");
     let mut is_sound = true;
     for section in sections {
         for breach in &section.breaches {
@@ -159,7 +162,7 @@ fn conclude(args: &CompareArgs, machine: &str, sections: &[Section]) -> ExitCode
         }
     }
     if let Some(folder) = args.write.as_ref().filter(|_| is_sound)
-        && let Err(complaint) = page::write(folder, machine, sections)
+        && let Err(complaint) = page::write(folder, circumstances, sections)
     {
         say(&complaint);
         return ExitCode::FAILURE;

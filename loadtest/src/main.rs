@@ -7,6 +7,7 @@ mod baselines;
 mod client;
 mod compare;
 mod figures;
+mod lags;
 mod load;
 mod nemesis;
 mod pace;

@@ -1,4 +1,4 @@
-//! What was measured on: figures mean nothing without it.
+//! What was measured on, and how and when: figures mean nothing without it.
 
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
@@ -15,16 +15,65 @@ const SYNCS: usize = 50;
 /// Bytes of each: a page of a database.
 const SYNC_BYTES: usize = 8 * 1_024;
 
-/// Describes the machine and the programs, as a list in Markdown.
-pub(crate) fn describe(program: &Program) -> String {
+/// Options whose values may hold a password.
+const SECRET: [&str; 2] = ["--redis-url", "--database-url"];
+
+/// What figures of one run of this program have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Circumstances {
+    /// The machine and the programs, as a list in Markdown.
+    pub(crate) machine: String,
+    /// The command, the commit, and what the machine was like before: differs from run to run.
+    pub(crate) occasion: String,
+}
+
+impl Circumstances {
+    /// Looks at the machine, and at how this program was called.
+    pub(crate) fn begin(program: &Program) -> Self {
+        let command = command_line(std::env::args().skip(1));
+        let commit = commit().unwrap_or_else(|| "an unknown commit".to_owned());
+        let load = read("/proc/loadavg").and_then(|text| text.split(' ').next().map(str::to_owned));
+        let load = load.unwrap_or_else(|| "not known".to_owned());
+        let sync = sync_ms().map_or("not known".to_owned(), |ms| format!("{} ms", figure(ms)));
+        let occasion = format!(
+            "Measured at {commit} by `{command}`; load of the machine before: {load}; a durable \
+             write of 8 KiB, median: {sync}."
+        );
+        Circumstances { machine: describe(program), occasion }
+    }
+}
+
+/// The command as somebody would type it again, without what is nobody's business.
+fn command_line(arguments: impl Iterator<Item = String>) -> String {
+    let mut words = vec!["loadtest".to_owned()];
+    let mut is_secret = false;
+    for argument in arguments {
+        let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
+        words.push(match name {
+            _ if is_secret => "…".to_owned(),
+            name if SECRET.contains(&name) && !value.is_empty() => format!("{name}=…"),
+            _ => argument.clone(),
+        });
+        is_secret = !is_secret && SECRET.contains(&argument.as_str());
+    }
+    words.join(" ")
+}
+
+/// The commit, and whether anything but the docs differs from it: those are what is written.
+fn commit() -> Option<String> {
+    let commit = said(Command::new("git").args(["describe", "--always"]))?;
+    let changes = ["diff", "--name-only", "HEAD", "--", ":(top)", ":(top,exclude)docs"];
+    let is_dirty = said(Command::new("git").args(changes)).is_some();
+    Some(if is_dirty { format!("{commit}-dirty") } else { commit })
+}
+
+fn describe(program: &Program) -> String {
     let memory_gb = field("/proc/meminfo", "MemTotal").and_then(|text| {
         let kb: f64 = text.trim_end_matches(" kB").parse().ok()?;
         Some(format!("{} GiB", figure(kb / 1_024.0 / 1_024.0)))
     });
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let load = read("/proc/loadavg").and_then(|text| text.split(' ').next().map(str::to_owned));
     let build = if cfg!(debug_assertions) { "debug: its figures say nothing" } else { "release" };
-    let commit = said(Command::new("git").args(["describe", "--always", "--dirty"]));
     let version = said(Command::new(&program.path).args(&program.arguments).arg("--version"));
     let postgres = harness::postgres::version();
     let facts = [
@@ -32,12 +81,9 @@ pub(crate) fn describe(program: &Program) -> String {
         ("cores, shared by everything", Some(cores.to_string())),
         ("memory", memory_gb),
         ("kernel", read("/proc/sys/kernel/osrelease")),
-        ("a durable write of 8 KiB, median", sync_ms().map(|ms| format!("{} ms", figure(ms)))),
-        ("load of the machine before", load),
         ("Redis", said(Command::new("redis-server").arg("--version"))),
         ("PostgreSQL", Some(postgres)),
         ("service", version.map(|version| format!("{version}, {build}"))),
-        ("commit", commit),
     ];
     let line = |(name, fact): &(&str, Option<String>)| {
         format!("- {name}: {}\n", fact.as_deref().unwrap_or("not known"))
@@ -74,4 +120,22 @@ fn sync_ms() -> Option<f64> {
     };
     let times: Option<Vec<f64>> = (0..SYNCS).map(time).collect();
     Some(median(times?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_without_the_passwords_in_it() {
+        let told = |line: &str| command_line(line.split(' ').map(str::to_owned));
+        assert_eq!(
+            told("compare --seconds 2 --only hot"),
+            "loadtest compare --seconds 2 --only hot"
+        );
+        let urls =
+            "compare --redis-url redis://:secret@r --database-url=postgres://u:secret@p --runs 1";
+        let shown = "loadtest compare --redis-url … --database-url=… --runs 1";
+        assert_eq!(told(urls), shown);
+    }
 }

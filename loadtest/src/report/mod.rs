@@ -73,6 +73,13 @@ impl Row {
             Reach::AtMost(most) => judged <= most,
         })
     }
+
+    /// That what is to be reached is not, for a person; nothing where it is.
+    pub(crate) fn miss(&self) -> Option<String> {
+        let [what, measured, ratio, reach, ..] = table::cells(self);
+        let judged = if ratio.is_empty() { measured } else { ratio };
+        (self.is_met() == Some(false)).then(|| format!("{what}: {judged}, wanted {reach}"))
+    }
 }
 
 /// A plot of some lines.
@@ -111,5 +118,32 @@ impl Section {
         if measured.answered == 0 {
             self.breaches.push("no request was answered".to_owned());
         }
+    }
+
+    /// Has every figure count that does not reach what it should: each is a breach.
+    pub(crate) fn insist(&mut self) {
+        self.breaches.extend(self.rows.iter().filter_map(Row::miss));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_reached_becomes_a_breach() {
+        let most = |value| Row::new("memory", value, "MiB").reach(Reach::AtMost(100.0));
+        let grown = Row::new("memory", 90.0, "MiB").per(1.5, "at the half");
+        let rows = vec![
+            Row::new("rate", 1.0, "/s"),
+            most(99.0),
+            most(101.0),
+            grown.reach(Reach::AtMost(1.2)),
+        ];
+        let mut section = Section { rows, ..Section::default() };
+        section.insist();
+        let wanted =
+            ["memory: 101 MiB, wanted ≤ 100 MiB", "memory: 1.5 × at the half, wanted ≤ 1.2 ×"];
+        assert_eq!(section.breaches, wanted);
     }
 }

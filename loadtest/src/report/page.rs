@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::machine::Circumstances;
 use super::{Section, svg, table};
 
 /// What stands before and behind the part of a page that is written anew.
@@ -9,17 +10,22 @@ fn marks(name: &str) -> (String, String) {
     (format!("<!-- measured: {name} -->"), format!("<!-- end: {name} -->"))
 }
 
-/// Writes plots into a folder, and tables into the page of its name beside it.
+/// Writes plots into a folder, and tables into the page of its name beside it, each with how and
+/// when it was measured.
 ///
 /// A section that was not measured this time stays as it is.
 ///
 /// # Errors
 /// When a file cannot be written, or the page has no place for a section.
-pub(crate) fn write(folder: &Path, machine: &str, sections: &[Section]) -> Result<(), String> {
+pub(crate) fn write(
+    folder: &Path,
+    circumstances: &Circumstances,
+    sections: &[Section],
+) -> Result<(), String> {
     let page = folder.with_extension("md");
     let complain = |error: std::io::Error| format!("{}: {error}", page.display());
     let mut text = std::fs::read_to_string(&page).map_err(complain)?;
-    text = replace(&text, "machine", machine)?;
+    text = replace(&text, "machine", &circumstances.machine)?;
     std::fs::create_dir_all(folder).map_err(complain)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     for section in sections {
@@ -28,6 +34,7 @@ pub(crate) fn write(folder: &Path, machine: &str, sections: &[Section]) -> Resul
             svg::write(plot, folder)?;
             part += &format!("\n![{}]({name}/{}.svg)\n", plot.title, plot.file);
         }
+        part += &format!("\n{}\n", circumstances.occasion);
         text = replace(&text, section.name, &part)?;
     }
     std::fs::write(&page, text).map_err(complain)
@@ -60,25 +67,37 @@ mod tests {
         };
         let before: String = ["machine", "hot", "calm"].map(empty).concat();
         std::fs::write(&page, before).expect("a page");
-        let rows = vec![Row::new("one hot counter", 60_000.0, "/s")];
-        let hot = Section { name: "hot", rows, ..Section::default() };
+        let measured = |name, rate| {
+            let rows = vec![Row::new("one hot counter", rate, "/s")];
+            Section { name, rows, ..Section::default() }
+        };
+        let at = |commit: &str| Circumstances {
+            machine: "two cores".to_owned(),
+            occasion: format!("Measured at {commit}."),
+        };
         let into = folder.path().join("speed");
         for _ in 0..2 {
-            write(&into, "two cores", std::slice::from_ref(&hot)).expect("written");
+            write(&into, &at("early"), &[measured("hot", 60_000.0)]).expect("written");
         }
         let after = std::fs::read_to_string(&page).expect("a page");
         assert!(after.contains("60,000 /s") && after.contains("two cores"), "{after}");
         assert!(after.contains("old calm") && !after.contains("old hot"), "{after}");
         assert_eq!(after.matches("60,000 /s").count(), 1, "{after}");
-        let unknown = Section { name: "other", ..Section::default() };
-        assert!(write(&into, "two cores", &[unknown]).is_err());
+        assert_eq!(after.matches("Measured at early.").count(), 1, "{after}");
+        write(&into, &at("late"), &[measured("calm", 100.0)]).expect("written");
+        let after = std::fs::read_to_string(&page).expect("a page");
+        let (hot, calm) = after.split_once("About calm").expect("both sections");
+        assert!(hot.contains("Measured at early.") && !hot.contains("late"), "{after}");
+        assert!(calm.contains("Measured at late.") && !calm.contains("early"), "{after}");
+        assert!(write(&into, &at("late"), &[measured("other", 1.0)]).is_err());
     }
 
     #[test]
     fn the_page_of_this_project_has_a_place_for_every_scenario() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = std::fs::read_to_string(root.join("../docs/performance.md")).expect("the page");
-        for name in SCENARIOS.iter().map(|scenario| scenario.name).chain(["machine"]) {
+        let others = ["machine", "soak"];
+        for name in SCENARIOS.iter().map(|scenario| scenario.name).chain(others) {
             assert!(replace(&page, name, "").is_ok(), "{name} has no place on the page");
         }
     }

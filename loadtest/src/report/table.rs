@@ -22,7 +22,8 @@ pub(crate) fn table<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     format!("{}|{rule}\n{body}", line(&heads))
 }
 
-fn cells(row: &Row) -> [String; 6] {
+/// The texts of a row, in the order of the columns.
+pub(super) fn cells(row: &Row) -> [String; 6] {
     let ratio = row.ratio.as_ref();
     let measured = format!("{} {}", figure(row.value), row.unit);
     let reach = row.reach.map(|reach| {

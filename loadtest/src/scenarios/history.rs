@@ -6,25 +6,24 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::Bench;
+use super::verified::Verified;
 use crate::load::{Load, Shared};
 use crate::pace::Pace;
 use crate::report::{Row, Section, figure};
-use crate::stage::{Path, Served, Stage, resident_peak_mb};
+use crate::stage::{Path, Served, Stage};
 use crate::work::{Counters, LookUps, Single};
 
 /// Connections that look numbers up.
 const READERS: usize = 4;
 
-/// Pause between two looks at the memory of `verify`.
-const LOOK_PERIOD: Duration = Duration::from_millis(10);
-
-/// Longest time that `verify` may take.
-const VERIFY_LIMIT: Duration = Duration::from_secs(1_800);
+/// Numbers per second whose journal is told by the day, and seconds of a day.
+const RATES: [f64; 2] = [100.0, 2_000.0];
+const DAY_S: f64 = 86_400.0;
 
 /// What the row of another value is, by column: they came at 100 a second, every hundredth from
 /// another user.
@@ -42,6 +41,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let service = stage.service(Path::Redis, "fast", &[]);
     take_one(&stage, &service, section);
+    let one = Verified::run(&service, section);
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
@@ -63,20 +63,28 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     });
     section.rows.extend(rows);
     section.rows[0].note = indexes(&stage, section);
-    let bytes: f64 = stage
-        .sql(&format!("select pg_total_relation_size('{schema}.journal')"))
-        .parse()
-        .expect("a size");
-    let per_number = bytes / (f64::from(u32::try_from(bench.rows).unwrap_or(u32::MAX)));
-    let note = format!("at 100/s {} GB a day", figure(per_number * 100.0 * 86_400.0 / 1e9));
-    section
-        .rows
-        .push(Row::new("journal, one number with its indexes", per_number, "bytes").note(note));
-    verify(&service, bench, section);
+    section.rows.extend(growth(&stage, &schema, bench.rows));
+    let all = Verified::run(&service, section);
+    let rows = [one.row("1 row"), all.row(&format!("{parted} rows"))];
+    section.breaches.extend(rows.iter().filter_map(Row::miss));
+    section.rows.extend(rows);
 }
 
 fn rows_of(bench: &Bench) -> String {
     figure(f64::from(u32::try_from(bench.rows).unwrap_or(u32::MAX)))
+}
+
+/// What the journal grows by, with its indexes.
+fn growth(stage: &Stage, schema: &str, rows: u64) -> impl Iterator<Item = Row> {
+    let size = stage.sql(&format!("select pg_total_relation_size('{schema}.journal')"));
+    let bytes: f64 = size.parse().expect("a size");
+    let per_number = bytes / (f64::from(u32::try_from(rows).unwrap_or(u32::MAX)));
+    let of_a_day = move |rate: f64| {
+        let gb = per_number * rate * DAY_S / 1e9;
+        Row::new(format!("journal, a day of {} numbers/s", figure(rate)), gb, "GB")
+    };
+    let one = Row::new("journal, one number with its indexes", per_number, "bytes");
+    [one].into_iter().chain(RATES.map(of_a_day))
 }
 
 fn take_one(stage: &Stage, service: &Served, section: &mut Section) {
@@ -142,29 +150,4 @@ fn indexes(stage: &Stage, section: &mut Section) -> String {
         section.breaches.push("PostgreSQL has logged no plan of a look-up".to_owned());
     }
     format!("by {}", names.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// Runs `verify`, and looks at its memory.
-fn verify(service: &Served, bench: &Bench, section: &mut Section) {
-    let begun = Instant::now();
-    let log = service.deployment.path("verify.log");
-    let mut process = service.deployment.start(&["verify", "--json"], &log);
-    let mut peak_mb: f64 = 0.0;
-    let ended = loop {
-        peak_mb = peak_mb.max(resident_peak_mb(process.id()).unwrap_or_default());
-        let ended = process.wait(LOOK_PERIOD);
-        if ended.is_some() || begun.elapsed() > VERIFY_LIMIT {
-            break ended;
-        }
-    };
-    let seconds = begun.elapsed().as_secs_f64();
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    let complaint = match ended {
-        Some(status) if status.success() => None,
-        Some(_) => Some("verify is not clean".to_owned()),
-        None => Some(format!("verify has not ended in {seconds:.0} s")),
-    };
-    section.breaches.extend(complaint.map(|complaint| format!("{complaint}: {}", said())));
-    let what = format!("verify of {} rows, memory at most", rows_of(bench));
-    section.rows.push(Row::new(what, peak_mb, "MiB").note(format!("in {} s", figure(seconds))));
 }

@@ -13,6 +13,7 @@ mod pressure;
 mod records;
 mod rivals;
 mod variants;
+mod verified;
 
 use std::net::SocketAddr;
 use std::time::Duration;

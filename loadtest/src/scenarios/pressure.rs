@@ -25,6 +25,7 @@ const AWAY_MIN: Duration = Duration::from_secs(2);
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let link = Proxy::start(stage.postgres().port());
+    link.delay(bench.latency);
     let schema = stage.new_schema();
     let url = stage.postgres().url_by(link.port(), &schema);
     let queue = if bench.is_smoke { QUEUE_SMOKE } else { QUEUE };
@@ -41,6 +42,8 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         link.swallow_all();
         sleep(away).await;
         link.forward();
+        // Whoever forwards again does so without delay.
+        link.delay(bench.latency);
     };
     let (measured, ()) = load.run(&work, stop);
     section.judge(&measured);

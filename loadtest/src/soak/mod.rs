@@ -1,34 +1,39 @@
 //! `loadtest soak`: a steady rate for a long time, and whether anything grows that should not.
 
+mod looks;
+
 use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::time::{Instant, interval};
+use numerator::config::DurationText;
 
-use crate::client::Connection;
 use crate::load::{Load, Shared};
 use crate::pace::Pace;
 use crate::program;
-use crate::report::{Reach, Row, Section, figure, table};
-use crate::stage::{Path, Served, Stage, metric, resident_mb};
+use crate::report::machine::Circumstances;
+use crate::report::{Row, Section, page, table};
+use crate::stage::{Path, Stage};
 use crate::work::{Counters, Single};
-
-/// Looks in all, however long it takes.
-const LOOKS: u32 = 20;
-
-/// Most of the memory at the half that may be added by the end.
-const GROWTH_MAX: f64 = 1.2;
+use looks::Looks;
 
 /// Numbers per second that may be asked for.
 const RATES: RangeInclusive<f64> = 0.1..=1e6;
 
+/// Windows that the service takes.
+const WINDOWS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(400 * 86_400);
+
 /// Longest time.
 const LENGTH_MAX: Duration = Duration::from_secs(1_000 * 3_600);
+
+/// From this length on it fails when something grows; in less nothing can be told.
+const JUDGED_MIN: Duration = Duration::from_secs(60);
 
 /// How long, and how hard.
 #[derive(Clone, Debug, Args)]
@@ -43,11 +48,23 @@ pub(crate) struct SoakArgs {
     #[arg(long, default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     counters: u32,
+    /// How long idempotency records stay: `idempotency.window`
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = window)]
+    window: DurationText,
+    /// Write the figures into the page of this folder's name, `DIR.md`
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| RATES.contains(rate));
     rate.ok_or_else(|| "0.1 to 1000000 numbers per second".to_owned())
+}
+
+fn window(text: &str) -> Result<DurationText, String> {
+    let window: DurationText = text.parse()?;
+    let is_allowed = WINDOWS.contains(&window.0);
+    if is_allowed { Ok(window) } else { Err("1s to 400d".to_owned()) }
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -64,19 +81,35 @@ fn time(text: &str) -> Result<Duration, String> {
     length.filter(|length| *length <= LENGTH_MAX).ok_or_else(|| "at most 1000h".to_owned())
 }
 
-/// What a look shows.
-#[derive(Clone, Copy, Debug)]
-struct Look {
-    seconds: f64,
-    lag_s: f64,
-    service_mb: f64,
-    redis_mb: f64,
-}
-
 /// Runs and prints.
 pub(crate) fn run(args: &SoakArgs) -> ExitCode {
-    let stage = Stage::start(&program(&[]), Duration::ZERO);
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let program = program(&[]);
+    let circumstances = Circumstances::begin(&program);
+    let mut section = hold(args, &Stage::start(&program, Duration::ZERO));
+    // What grows is told on the page; what is wrong leaves nothing to be told.
+    let is_sound = section.breaches.is_empty();
+    if args.length >= JUDGED_MIN {
+        section.insist();
+    }
+    let Circumstances { machine, occasion } = &circumstances;
+    let mut out = io::stdout();
+    let _ = write!(out, "{machine}\n{occasion}\n\n{}", table(&section.rows));
+    for breach in &section.breaches {
+        let _ = writeln!(out, "BREACH: {breach}");
+    }
+    if let Some(folder) = args.write.as_ref().filter(|_| is_sound)
+        && let Err(complaint) = page::write(folder, &circumstances, std::slice::from_ref(&section))
+    {
+        let _ = writeln!(io::stderr(), "{complaint}");
+        return ExitCode::FAILURE;
+    }
+    if section.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Holds the rate; what was measured.
+fn hold(args: &SoakArgs, stage: &Stage) -> Section {
+    let window = format!("idempotency.window={}", args.window);
+    let service = stage.service(Path::Redis, "fast", &[&window]);
     let counters = Counters::at_random(args.counters as usize);
     let work: Shared = Rc::new(RefCell::new(Single::new(counters, false)));
     let load = Load {
@@ -86,67 +119,23 @@ pub(crate) fn run(args: &SoakArgs) -> ExitCode {
         warm_up: Duration::ZERO,
         measured: args.length,
     };
-    let (measured, looks) = load.run(&work, watch(&stage, &service, args.length));
+    let (measured, looks) = load.run(&work, Looks::watch(stage, &service, args.length));
     let mut section = Section { name: "soak", ..Section::default() };
     section.judge(&measured);
-    section.breaches.extend(service.complaints(&stage, &*work.borrow()));
+    section.breaches.extend(service.complaints(stage, &*work.borrow()));
     section.breaches.extend(service.end_verified().err());
     section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
-    section.rows.push(Row::new("answered", measured.rate(), "/s").note(measured.repeats()));
+    let held = format!("for {} s; {}", args.length.as_secs(), measured.repeats());
+    section.rows.push(Row::new("answered", measured.rate(), "/s").note(held));
     for percent in [50.0, 99.0, 99.9] {
         let latency_ms = measured.latencies.percentile_ms(percent);
         section.rows.push(Row::new(format!("p{percent}"), latency_ms, "ms"));
     }
     match looks {
-        Ok(looks) => section.rows.extend(rows(&looks)),
+        Ok(looks) => section.rows.extend(looks.rows(measured.rate(), args.counters, args.window)),
         Err(complaint) => section.breaches.push(complaint),
     }
-    let mut out = io::stdout();
-    let _ = write!(out, "{}", table(&section.rows));
-    for breach in &section.breaches {
-        let _ = writeln!(out, "BREACH: {breach}");
-    }
-    if section.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Looks at memory and lag from time to time, and tells a person.
-async fn watch(stage: &Stage, served: &Served, length: Duration) -> Result<Vec<Look>, String> {
-    let begun = Instant::now();
-    let mut connection = Connection::new(served.address);
-    let mut ticks = interval(length / LOOKS);
-    let mut looks = Vec::new();
-    for _ in 0..LOOKS {
-        ticks.tick().await;
-        let lag_s = metric(&mut connection, "numerator_journal_lag_seconds").await?;
-        let look = Look {
-            seconds: begun.elapsed().as_secs_f64(),
-            lag_s,
-            service_mb: resident_mb(served.id()).unwrap_or_default(),
-            redis_mb: resident_mb(stage.redis().id()).unwrap_or_default(),
-        };
-        let [seconds, lag_s, service, redis] =
-            [look.seconds, look.lag_s, look.service_mb, look.redis_mb].map(figure);
-        let line = format!("journal behind by {lag_s} s, service {service} MiB, Redis {redis} MiB");
-        let _ = writeln!(io::stderr(), "{seconds} s: {line}");
-        looks.push(look);
-    }
-    Ok(looks)
-}
-
-fn rows(looks: &[Look]) -> Vec<Row> {
-    let (Some(half), Some(last)) = (looks.get(looks.len() / 2), looks.last()) else {
-        return Vec::new();
-    };
-    let most_s = looks.iter().map(|look| look.lag_s).fold(0.0, f64::max);
-    let growth = last.service_mb / half.service_mb;
-    vec![
-        Row::new("journal behind, at most", most_s, "s").reach(Reach::AtMost(1.0)),
-        Row::new("memory of the service at the end", last.service_mb, "MiB")
-            .per(growth, "at the half")
-            .reach(Reach::AtMost(GROWTH_MAX)),
-        Row::new("memory of Redis at the end", last.redis_mb, "MiB")
-            .note("records stay for idempotency.window"),
-    ]
+    section
 }
 
 #[cfg(test)]
@@ -159,6 +148,14 @@ mod tests {
         assert_eq!(time("1h"), Ok(Duration::from_secs(3_600)));
         for wrong in ["", "5", "h", "0s", "1d", "1.5h", "1001h", "99999999999999999999h"] {
             assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn windows_are_those_that_the_service_takes() {
+        assert_eq!(window("24h").map(|window| window.0), Ok(Duration::from_secs(86_400)));
+        for wrong in ["999ms", "401d", "5", ""] {
+            assert!(window(wrong).is_err(), "{wrong}");
         }
     }
 
