@@ -54,7 +54,9 @@ fn anchors() -> BTreeSet<String> {
 fn metrics_in(expression: &str) -> BTreeSet<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
     let words = expression.split(|c| !is_word(c));
-    words.filter(|word| word.starts_with("numerator_")).collect()
+    let is_metric =
+        |word: &&str| word.starts_with("numerator_") || *word == "process_start_time_seconds";
+    words.filter(is_metric).collect()
 }
 
 /// Everything that a definition puts into Prometheus.

@@ -50,8 +50,8 @@ fn health() -> Row {
         Panel::stat(
             "Duplicates",
             "none",
-            gauge("sum", "", "numerator_duplicates_total"),
-            "Numbers that the ledger saw twice. Must stay 0.",
+            gauge("max", "", "numerator_collisions"),
+            "Numbers that the ledger saw twice, whenever that was. Must stay 0.",
         )
         .above(&[(1.0, "red")])
         .see("a-suspected-duplicate"),
