@@ -54,7 +54,9 @@ fn anchors() -> BTreeSet<String> {
 fn metrics_in(expression: &str) -> BTreeSet<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
     let words = expression.split(|c| !is_word(c));
-    words.filter(|word| word.starts_with("numerator_")).collect()
+    let is_metric =
+        |word: &&str| word.starts_with("numerator_") || *word == "process_start_time_seconds";
+    words.filter(is_metric).collect()
 }
 
 /// Everything that a definition puts into Prometheus.
@@ -106,6 +108,50 @@ fn every_panel_says_what_it_shows_and_leads_to_parts_of_the_runbook_that_exist()
     }
 }
 
+/// Units in which Grafana may draw an expression.
+fn units(expression: &str) -> &'static [&'static str] {
+    let has = |word| expression.contains(word);
+    // The mean of what is counted is a count again.
+    let is_mean = has("_sum{") && has("_count{");
+    if has("_seconds") && !has("_seconds_count") {
+        &["s"]
+    } else if has("_ratio") || expression.starts_with("avg") || has(" / ") && !is_mean {
+        &["percentunit"]
+    } else if has("rate(") && !expression.starts_with("60 * ") && !is_mean {
+        &["ops", "reqps", "wps"]
+    } else {
+        &["none", "short"]
+    }
+}
+
+#[test]
+fn every_panel_has_the_unit_of_its_expressions() {
+    for dashboard in dashboards() {
+        for (_, panel) in dashboard.panels() {
+            for (expression, _) in &panel.queries {
+                let allowed = units(expression);
+                let (title, unit) = (panel.title, panel.unit);
+                assert!(allowed.contains(&unit), "{title}: {unit}, not {allowed:?}: {expression}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_panel_that_is_empty_while_nothing_happens_says_so() {
+    for dashboard in dashboards() {
+        for (_, panel) in dashboard.panels() {
+            let (title, description) = (panel.title, panel.description);
+            // Quantiles and means of nothing are not a number.
+            let may_be_empty = panel.queries.iter().any(|(expression, _)| {
+                expression.contains("histogram_quantile") || expression.contains("_sum{")
+            });
+            let says_so = description.ends_with("No line while nothing happens.");
+            assert_eq!(says_so, may_be_empty, "{title}: {description}");
+        }
+    }
+}
+
 #[test]
 fn panels_and_rules_name_only_metrics_that_there_are() {
     let known = known_metrics();
@@ -153,6 +199,61 @@ fn every_alert_leads_to_its_panel_and_to_its_part_of_the_runbook() {
             Some(format!("/d/{}?viewPanel={id}", dashboard.uid))
         });
         assert_eq!(Some(dashboard_url), place, "{name}: the panel {panel:?}");
+    }
+}
+
+/// The rules as the Prometheus operator loads them.
+fn prometheus_rule() -> String {
+    let rules = read("grafana/alerts.yaml");
+    let (_, groups) = rules.split_once("\ngroups:\n").expect("groups");
+    let head = "# The alert rules for the Prometheus operator. Made from grafana/alerts.yaml:\n\
+                # REGENERATE=1 cargo test --test grafana\n\
+                apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  \
+                name: numerator\n  labels:\n    app.kubernetes.io/name: numerator\nspec:\n  \
+                groups:\n";
+    let lines = groups.lines().map(|line| format!("  {line}\n"));
+    std::iter::once(head.to_owned()).chain(lines).collect()
+}
+
+#[test]
+fn the_operator_loads_the_rules_of_the_file() {
+    let path = "deploy/kubernetes/prometheusrule.yaml";
+    if std::env::var_os("REGENERATE").is_some() {
+        std::fs::write(root().join(path), prometheus_rule()).expect("rules");
+    }
+    assert!(read(path) == prometheus_rule(), "REGENERATE=1 writes {path} anew");
+}
+
+#[test]
+fn one_line_has_every_link_lead_to_where_runbook_and_grafana_are() {
+    let page = read("docs/deploy.md");
+    let script = page.split("```sh\n").find_map(|block| {
+        let block = block.split("```").next()?;
+        block.contains("sed -i").then_some(block)
+    });
+    let copy = tempfile::tempdir().expect("folder");
+    for folder in ["grafana/dashboards", "deploy/kubernetes"] {
+        std::fs::create_dir_all(copy.path().join(folder)).expect("folder");
+    }
+    let mut files =
+        vec!["grafana/alerts.yaml".to_owned(), "deploy/kubernetes/prometheusrule.yaml".to_owned()];
+    files.extend(dashboards().map(|board| format!("grafana/dashboards/{}.json", board.uid)));
+    for file in &files {
+        std::fs::copy(root().join(file), copy.path().join(file)).expect("copy");
+    }
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-euc", script.expect("the line")]).current_dir(copy.path());
+    assert!(shell.status().expect("bash runs").success());
+    for file in &files {
+        let text = std::fs::read_to_string(copy.path().join(file)).expect("file");
+        let links: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("runbook.md") || line.contains("dashboard_url"))
+            .collect();
+        assert!(!links.is_empty(), "{file}");
+        let is_whole = |line: &&&str| line.contains("\"https://") || line.contains(": https://");
+        let broken: Vec<_> = links.iter().filter(|line| !is_whole(line)).collect();
+        assert!(broken.is_empty(), "{file}: {broken:?}");
     }
 }
 

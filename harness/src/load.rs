@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 /// What the callers of one load saw.
@@ -61,7 +62,13 @@ pub async fn post(client: &reqwest::Client, url: &str, body: &Value) -> (u16, Va
 pub async fn documents(url: &str, connections: usize, count: u64) -> Seen {
     let next = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
-    run(url, connections, "doc", next, Some(count), stop).await
+    run(url, connections, "doc", headers(None), next, Some(count), stop).await
+}
+
+/// What each request says of its caller.
+fn headers(token: Option<&str>) -> HeaderMap {
+    let value = |token| HeaderValue::try_from(format!("Bearer {token}")).expect("a token");
+    token.map(|token| (AUTHORIZATION, value(token))).into_iter().collect()
 }
 
 /// A load that goes on until told to stop.
@@ -79,11 +86,23 @@ impl Running {
 
     /// Starts callers whose documents begin with `name`.
     pub fn start_as(url: &str, connections: usize, name: &'static str) -> Self {
+        Self::start_with(url, connections, name, None)
+    }
+
+    /// The same of callers that show a bearer token, where there is one.
+    pub fn start_with(
+        url: &str,
+        connections: usize,
+        name: &'static str,
+        token: Option<&str>,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let given = Arc::new(AtomicU64::new(0));
         let (url, flag, counter) = (url.to_owned(), Arc::clone(&stop), Arc::clone(&given));
-        let task =
-            tokio::spawn(async move { run(&url, connections, name, counter, None, flag).await });
+        let headers = headers(token);
+        let task = tokio::spawn(async move {
+            run(&url, connections, name, headers, counter, None, flag).await
+        });
         Running { stop, given, task }
     }
 
@@ -112,6 +131,7 @@ async fn run(
     url: &str,
     connections: usize,
     name: &'static str,
+    headers: HeaderMap,
     next: Arc<AtomicU64>,
     count: Option<u64>,
     stop: Arc<AtomicBool>,
@@ -123,8 +143,9 @@ async fn run(
     for _ in 0..connections {
         let (url, next, stop) = (url.to_owned(), Arc::clone(&next), Arc::clone(&stop));
         let (last_us, stall_us) = (Arc::clone(&last_us), Arc::clone(&stall_us));
+        let client = reqwest::Client::builder().default_headers(headers.clone());
         callers.push(tokio::spawn(async move {
-            let client = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
+            let client = client.pool_max_idle_per_host(1).build().unwrap();
             let mut seen = Seen::default();
             while !stop.load(Ordering::Relaxed) {
                 let index = next.fetch_add(1, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
 pub mod drain;
+pub mod events;
 pub mod explain;
 pub mod expression;
 pub mod fallback;
@@ -90,6 +91,8 @@ pub enum Command {
     Fallback(fallback::FallbackArgs),
     /// List the numbers that will not be issued any more, and why
     Gaps(gaps::GapsArgs),
+    /// List what the ledger noted beside the numbers: recoveries, adoptions, hazards, changes
+    Events(events::EventsArgs),
     /// Move in from another system: report on its numbers or tables, and import them
     Import(import::ImportArgs),
     /// Make bearer tokens
@@ -159,6 +162,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
+        Command::Events(args) => events::run(&settings.prepare("warn")?, &args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),
     }

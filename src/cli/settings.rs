@@ -12,7 +12,7 @@ use crate::config::{Settings, SettingsError, Sources};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// Settings file (TOML)
+    /// Settings file (TOML); without it the one that `NUMERATOR_CONFIG` in the environment names
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// `data.dir`: folder of the embedded ledger

@@ -12,6 +12,8 @@ use toml::{Table, Value};
 
 use super::layer::Layer;
 
+/// Names the settings file where no flag does: for commands beside a service in a container.
+const FILE_VARIABLE: &str = "NUMERATOR_CONFIG";
 /// Variables of the environment that are settings begin so: `NUMERATOR__HTTP__LISTEN`.
 const VARIABLE_PREFIX: &str = "NUMERATOR__";
 
@@ -30,7 +32,7 @@ pub struct Sources {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
     /// The settings file cannot be read.
-    #[error("settings file {file}: {reason}; check the path given by --config")]
+    #[error("settings file {file}: {reason}; check the path given by --config or NUMERATOR_CONFIG")]
     Unreadable {
         /// The file.
         file: String,
@@ -81,6 +83,8 @@ impl Sources {
         file: Option<PathBuf>,
         flags: Vec<(String, String)>,
     ) -> Result<Self, SettingsError> {
+        let named = std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty());
+        let file = file.or_else(|| named.map(PathBuf::from));
         let mut environment = Vec::new();
         for (variable, value) in std::env::vars_os() {
             match (variable.into_string(), value.into_string()) {

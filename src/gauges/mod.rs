@@ -2,8 +2,8 @@
 //! and counters.
 //!
 //! What lies in memory is looked at whenever somebody asks for the metrics, so that it is never
-//! older than the question; what takes a question to Redis, by a slow loop. Looks only, and asks
-//! the ledger nothing.
+//! older than the question; what takes a question to Redis or the ledger, by a slow loop. Looks
+//! only.
 
 mod fullest;
 
@@ -24,7 +24,7 @@ use crate::task::{Stop, Task, Ticks};
 pub struct GaugeSettings {
     /// `metrics.counters_max`: how many of the fullest counters are shown.
     pub counters_max: usize,
-    /// `metrics.period`: time between two looks at counters and outboxes.
+    /// `metrics.period`: time between two looks at counters, collisions and outboxes.
     pub period: Duration,
 }
 
@@ -49,7 +49,8 @@ impl Gauges {
     #[must_use]
     pub fn new(context: &Arc<Context>, allocator: &Allocator, settings: GaugeSettings) -> Self {
         let (metrics, bounds) = (&context.metrics, &context.settings);
-        metrics.say_build(context.ledger.engine());
+        metrics.say_build(context.ledger.engine(), context.clock.now_us());
+        metrics.collisions.set(f64::NAN);
         metrics.redis_configured.set(flag(context.redis.is_some()));
         metrics.queue_max.set(bounds.queue_max as f64);
         metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
@@ -103,7 +104,8 @@ impl Gauges {
             let mut ticks = Ticks::every(period, stop.clone());
             while ticks.next().await {
                 self.context.metrics.replace_fullest(self.fullest());
-                self.measure_outboxes(&stop).await;
+                // A store that is away keeps the other from being looked at no longer than itself.
+                tokio::join!(self.measure_collisions(), self.measure_outboxes(&stop));
             }
         })
     }
@@ -112,6 +114,16 @@ impl Gauges {
     fn fullest(&self) -> Vec<Fullness> {
         let counters = self.context.journal.counters_in_use();
         fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
+    }
+
+    /// Asks how many collisions the ledger holds: what this process counted ends with it, and
+    /// commands count for nobody. What was not read is not known.
+    async fn measure_collisions(&self) {
+        let count = self.context.ledger.collisions_count().await;
+        if let Err(error) = &count {
+            tracing::debug!(%error, "collisions are not counted");
+        }
+        self.context.metrics.collisions.set(count.map_or(f64::NAN, |count| count as f64));
     }
 
     /// Counts what lies in the outboxes. Partitions whose Redis is known to be away are not asked,

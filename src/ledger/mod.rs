@@ -332,6 +332,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// Recorded collisions, newest first.
     async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError>;
 
+    /// How many collisions were ever recorded: cheap, for whoever asks again and again.
+    async fn collisions_count(&self) -> Result<u64, LedgerError>;
+
     /// How many rows the journal, the gap register, the collisions and the rejected table hold.
     async fn totals(&self) -> Result<Totals, LedgerError>;
 

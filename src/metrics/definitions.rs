@@ -114,7 +114,10 @@ definitions! {
         "Nodes that fell silent without leaving and were retired by this node; one that only slept \
          comes back as another node.";
     DUPLICATES COUNTER "numerator_duplicates_total" []
-        "Numbers that the ledger saw twice. Must stay 0.";
+        "Numbers that the ledger saw twice, as this process met them. Must stay 0.";
+    COLLISIONS GAUGE "numerator_collisions" []
+        "Collisions that the ledger holds, whoever met them and when: commands and processes of \
+         before too. Must stay 0; NaN: the ledger was not read.";
     REJECTED COUNTER "numerator_rejected_total" []
         "Records refused by the ledger and kept as rejected.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []
@@ -201,6 +204,8 @@ definitions! {
     SERIAL_STEPS COUNTER "numerator_serial_steps_total" ["outcome"]
         "Calls about steps of system serials, by outcome (begun, in-progress, already-processed, \
          succeeded, failed, refused).";
+    PROCESS_START GAUGE "process_start_time_seconds" []
+        "When this process began to count, in seconds since 1970.";
     BUILD_INFO GAUGE "numerator_build_info" ["version", "engine"]
         "1; the version of the program and the engine of its ledger.";
 }

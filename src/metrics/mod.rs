@@ -90,8 +90,10 @@ pub struct Handles {
     pub adopted: Counter,
     /// Nodes that fell silent and that this node retired.
     pub nodes_died: Counter,
-    /// Numbers that came twice. Must stay 0.
+    /// Numbers that came twice, as this process met them. Must stay 0.
     pub duplicates: Counter,
+    /// Collisions that the ledger holds. Must stay 0.
+    pub collisions: Gauge,
     /// Records that the ledger refused and that went to the table of rejected ones.
     pub rejected: Counter,
     /// How often the ledger was held because it had gone back.
@@ -176,6 +178,7 @@ impl Metrics {
             adopted: defined::ADOPTED.counter(&[]),
             nodes_died: defined::NODES_DIED.counter(&[]),
             duplicates: defined::DUPLICATES.counter(&[]),
+            collisions: defined::COLLISIONS.gauge(&[]),
             rejected: defined::REJECTED.counter(&[]),
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
             ceiling_raises: defined::CEILING_RAISES.counter(&[]),
@@ -230,8 +233,10 @@ impl Metrics {
         Family::new(slugs, |slug| defined::PROBLEMS.counter(&[slug]))
     }
 
-    /// Says what runs here.
-    pub fn say_build(&self, engine: &str) {
+    /// Says what runs here, and since when.
+    pub fn say_build(&self, engine: &str, started_at_us: i64) {
+        // Prometheus's own name and unit: rules tell by it what a young process counted.
+        defined::PROCESS_START.gauge(&[]).set(started_at_us as f64 / 1e6);
         defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
     }
 

@@ -49,14 +49,15 @@ fn journal() -> Row {
                 (quantile("0.50", "numerator_journal_batch_seconds", "le"), "p50"),
                 (quantile("0.95", "numerator_journal_batch_seconds", "le"), "p95"),
             ],
-            "Time to commit a batch, retries included.",
+            "Time to commit a batch, retries included. No line while nothing happens.",
         )
         .see("the-journal-lags"),
         Panel::lines(
             "Records per batch",
             "short",
             vec![(mean("", "numerator_journal_batch_records"), "mean")],
-            "How much the journal writes at once: the more waits, the more.",
+            "How much the journal writes at once: the more waits, the more. No line while nothing \
+             happens.",
         ),
     ];
     Row { title: "Journal", panels: panels.into_iter().chain(left_behind()).collect() }
@@ -110,7 +111,7 @@ fn ledger() -> Row {
             "Ledger calls, p95 by kind",
             "s",
             vec![(quantile("0.95", "numerator_ledger_call_seconds", "le, call"), "{{call}}")],
-            "Time of a call to the ledger.",
+            "Time of a call to the ledger. No line while nothing happens.",
         )
         .above(&[(1.0, "orange")])
         .see("ledger-unavailable"),

@@ -50,8 +50,8 @@ fn health() -> Row {
         Panel::stat(
             "Duplicates",
             "none",
-            gauge("sum", "", "numerator_duplicates_total"),
-            "Numbers that the ledger saw twice. Must stay 0.",
+            gauge("max", "", "numerator_collisions"),
+            "Numbers that the ledger saw twice, whenever that was. Must stay 0.",
         )
         .above(&[(1.0, "red")])
         .see("a-suspected-duplicate"),
@@ -87,7 +87,8 @@ fn answers() -> Row {
                 ),
                 "answered with a number",
             )],
-            "Share of the requests that got a number, of those that are not wrong themselves.",
+            "Share of the requests that got a number, of those that are not wrong themselves; 100 % \
+             while nobody asks.",
         )
         .below(&[(0.95, "orange"), (0.995, "green")])
         .see("requests-fail"),
@@ -110,7 +111,7 @@ fn answers() -> Row {
             "s",
             quantiles("numerator_issue_seconds"),
             "From a checked request to its number. The aim is a p95 of 2 s and a p99 of 5 s; \
-             ordinarily it is milliseconds.",
+             ordinarily it is milliseconds. No line while nothing happens.",
         )
         .above(&[(2.0, "orange"), (5.0, "red")])
         .see("long-waits"),
@@ -124,7 +125,7 @@ fn answers() -> Row {
             "HTTP latency, p95 by route",
             "s",
             vec![(quantile("0.95", "numerator_request_seconds", "le, route"), "{{route}}")],
-            "Time to answer an HTTP request.",
+            "Time to answer an HTTP request. No line while nothing happens.",
         )
         .above(&[(2.0, "orange"), (5.0, "red")]),
     ];
@@ -144,8 +145,8 @@ fn waits() -> Row {
                 ),
                 "granted",
             )],
-            "Share of the transactions of the database path that got their locks in time. Redis \
-             takes numbers without a lock.",
+            "Share of the transactions of the database path that got their locks in time; 100 % \
+             while there are none. Redis takes numbers without a lock.",
         )
         .below(&[(0.9, "orange"), (0.95, "green")])
         .see("lock-failures"),
@@ -153,7 +154,8 @@ fn waits() -> Row {
             "Lock wait",
             "s",
             quantiles("numerator_lock_wait_seconds"),
-            "How long transactions of the database path wait for their locks.",
+            "How long transactions of the database path wait for their locks. No line while nothing \
+             happens.",
         )
         .above(&[(1.0, "orange"), (5.0, "red")])
         .see("long-waits"),
@@ -161,7 +163,8 @@ fn waits() -> Row {
             "Queue wait",
             "s",
             quantiles("numerator_queue_wait_seconds"),
-            "How long requests wait for their first flight or transaction.",
+            "How long requests wait for their first flight or transaction. No line while nothing \
+             happens.",
         )
         .above(&[(1.0, "orange"), (5.0, "red")])
         .see("long-waits"),

@@ -72,8 +72,9 @@ pub(super) fn mean(labels: &str, histogram: &str) -> String {
 }
 
 /// What a counter rises by where one condition on its labels holds, as a share of where another
-/// does.
+/// does; 1 while that does not rise.
 pub(super) fn share(metric: &str, part: &str, whole: &str) -> String {
     let rate = |condition| rate_of("", &of_which(metric, condition));
-    format!("{} / {}", rate(part), rate(whole))
+    let (part, whole) = (rate(part), rate(whole));
+    format!("{part} / ({whole} > 0) or ({whole} == 0) + 1")
 }

@@ -87,7 +87,7 @@ fn recoveries() -> Row {
             "Recovery time, p95",
             "s",
             vec![(quantile("0.95", "numerator_recovery_seconds", "le, kind"), "{{kind}}")],
-            "How long a partition was without an owner.",
+            "How long a partition was without an owner. No line while nothing happens.",
         )
         .see("a-recovery-stands-still"),
         Panel::lines(
@@ -119,20 +119,22 @@ fn calls() -> Row {
             "Flights, p95",
             "s",
             vec![(quantile("0.95", "numerator_flight_seconds", "le, path"), "{{path}}")],
-            "Time of a flight to Redis, and of a transaction of the database path.",
+            "Time of a flight to Redis, and of a transaction of the database path. No line while \
+             nothing happens.",
         )
         .see("long-waits"),
         Panel::lines(
             "Requests per flight",
             "short",
             vec![(mean("path", "numerator_flight_requests"), "{{path}}")],
-            "How many requests share a flight or transaction: the more wait, the more.",
+            "How many requests share a flight or transaction: the more wait, the more. No line \
+             while nothing happens.",
         ),
         Panel::lines(
             "Script calls, p95 by verb",
             "s",
             vec![(quantile("0.95", "numerator_redis_call_seconds", "le, verb"), "{{verb}}")],
-            "Time of a script call to Redis.",
+            "Time of a script call to Redis. No line while nothing happens.",
         )
         .see("redis-unavailable"),
         Panel::lines(
@@ -154,7 +156,8 @@ fn calls() -> Row {
             vec![(rate("instance", "numerator_idempotency_records_shed_total"), "{{instance}}")],
             "Records that went before their window for want of room (idempotency.records_max): \
              new keys are looked up in the journal.",
-        ),
+        )
+        .see("idempotency-records-are-shed"),
     ];
     Row { title: "Calls", panels }
 }

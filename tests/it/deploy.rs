@@ -119,6 +119,33 @@ fn every_command_line_of_the_files_is_one() {
 }
 
 #[test]
+fn commands_in_a_pod_read_the_settings_file_of_its_process() {
+    let deployment = text("kubernetes/deployment.yaml");
+    let (_, variable) = deployment.split_once("- name: NUMERATOR_CONFIG\n").unwrap();
+    let (folder, name) = value(variable, "value:").rsplit_once('/').unwrap();
+    assert_eq!(value(&deployment, "mountPath:"), folder);
+    assert!(text("kubernetes/configmap.yaml").contains(&format!("  {name}: |")));
+    let home = tempfile::tempdir().unwrap();
+    let file = |name: &str, listen: &str| {
+        let path = home.path().join(name);
+        std::fs::write(&path, format!("[http]\nlisten = \"{listen}\"\n")).unwrap();
+        path
+    };
+    let (named, flagged) = (file("named.toml", "named"), file("flagged.toml", "flagged"));
+    let refusal = |flags: &[&std::ffi::OsStr]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_numerator"));
+        let output = command.args(flags).arg("status").env("NUMERATOR_CONFIG", &named).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let by_variable = refusal(&[]);
+    assert!(by_variable.contains("named.toml"), "{by_variable}");
+    let by_flag = refusal(&["--config".as_ref(), flagged.as_os_str()]);
+    assert!(by_flag.contains("flagged.toml"), "{by_flag}");
+}
+
+#[test]
 fn the_monitor_finds_the_service_by_its_labels_and_port() {
     let (monitor, service) =
         (text("kubernetes/servicemonitor.yaml"), text("kubernetes/service.yaml"));

@@ -20,6 +20,7 @@ mod lua_scripts;
 mod machine;
 mod nodes;
 mod operations;
+mod pages;
 mod policies;
 mod prometheus;
 mod redis_client;

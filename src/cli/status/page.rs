@@ -81,7 +81,11 @@ impl StatusAnswer {
     /// The page.
     pub(super) fn lines(&self) -> Vec<Line> {
         let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
-        let mood = if collisions > 0 { Mood::Bad } else { Mood::Plain };
+        let mood = match (collisions, rejected) {
+            (0, 0) => Mood::Plain,
+            (0, _) => Mood::Warning,
+            _ => Mood::Bad,
+        };
         let text = format!(
             "journal {journal}  revisions {revisions}  gaps {gaps}  collisions {collisions}  \
              rejected {rejected}"
@@ -102,18 +106,26 @@ impl StatusAnswer {
 
     /// The whole in a sentence.
     fn verdict(&self) -> Line {
-        let count = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
+        let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
         let silent = self.nodes.iter().filter(|node| !node.alive).count();
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
+        let Totals { collisions, rejected, .. } = self.totals;
+        let counted = |count: u64, what| (count > 0).then(|| format!("{count} {what}"));
         let found = [
-            (Mood::Bad, count(Mood::Bad), "partitions that issue nothing"),
-            (Mood::Warning, count(Mood::Warning), "partitions that are not as they should be"),
-            (Mood::Warning, silent, "silent nodes"),
-            (Mood::Warning, hazards, "hazards of redis"),
+            (Mood::Bad, counted(collisions, "numbers that came twice")),
+            (Mood::Bad, (silent == self.nodes.len()).then(|| "no process runs".to_owned())),
+            (Mood::Bad, counted(rows(Mood::Bad) as u64, "partitions that issue nothing")),
+            (
+                Mood::Warning,
+                counted(rows(Mood::Warning) as u64, "partitions that are not as they should be"),
+            ),
+            (Mood::Warning, counted(silent as u64, "silent nodes")),
+            (Mood::Warning, counted(rejected, "rejected records")),
+            (Mood::Warning, counted(hazards as u64, "hazards of redis")),
         ];
-        let found = found.into_iter().filter(|(_, count, _)| *count > 0);
-        let mood = found.clone().map(|(mood, ..)| mood).max().unwrap_or(Mood::Good);
-        let parts: Vec<_> = found.map(|(_, count, what)| format!("{count} {what}")).collect();
+        let found = found.into_iter().filter_map(|(mood, text)| Some((mood, text?)));
+        let (moods, parts): (Vec<Mood>, Vec<String>) = found.unzip();
+        let mood = moods.into_iter().max().unwrap_or(Mood::Good);
         let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
         Line { text, mood }
     }
@@ -291,12 +303,26 @@ mod tests {
         }
     }
 
+    fn node(alive: bool) -> NodeAnswer {
+        NodeAnswer {
+            node_id: "1".into(),
+            label: "here/1".into(),
+            version: String::new(),
+            beat: 1,
+            alive,
+            started_at: String::new(),
+            node_number: None,
+            partitions: Vec::new(),
+            sight: None,
+        }
+    }
+
     fn status(partitions: Vec<PartitionAnswer>) -> StatusAnswer {
         StatusAnswer {
             engine: "sqlite",
             redis_servers: Vec::new(),
             partitions,
-            nodes: Vec::new(),
+            nodes: vec![node(true)],
             ceilings: Vec::new(),
             totals: Totals::default(),
         }
@@ -312,7 +338,7 @@ mod tests {
         assert!(shown[4].trim_start().starts_with("0 to 2 "), "{shown:#?}");
         assert!(shown[4].ends_with("first use"), "{shown:#?}");
         assert!(shown[5].trim_start().starts_with("3 "), "{shown:#?}");
-        assert_eq!(shown.len(), 7, "{shown:#?}");
+        assert_eq!(shown.len(), 8, "{shown:#?}");
     }
 
     #[test]
@@ -329,5 +355,36 @@ mod tests {
         assert_eq!(moods, [Mood::Warning, Mood::Bad, Mood::Plain]);
         assert_eq!(lines[0].show(true), format!("\u{1b}[31m{text}\u{1b}[0m"));
         assert_eq!(lines[0].show(false), text);
+    }
+
+    /// The first line of a status, and how it is shown.
+    fn verdict(change: impl FnOnce(&mut StatusAnswer)) -> (String, Mood) {
+        let mut status = status(vec![partition(0, "open", "redis")]);
+        change(&mut status);
+        let line = status.lines().swap_remove(0);
+        (line.text, line.mood)
+    }
+
+    #[test]
+    fn numbers_that_came_twice_are_never_well() {
+        let found = verdict(|status| status.totals.collisions = 2);
+        assert_eq!(found, ("2 numbers that came twice".into(), Mood::Bad));
+    }
+
+    #[test]
+    fn rejected_records_are_told_in_the_first_line_and_their_own() {
+        let found = verdict(|status| status.totals.rejected = 1);
+        assert_eq!(found, ("1 rejected records".into(), Mood::Warning));
+        let mut status = status(Vec::new());
+        status.totals.rejected = 1;
+        assert_eq!(status.lines()[2].mood, Mood::Warning);
+    }
+
+    #[test]
+    fn nothing_is_well_where_no_process_runs() {
+        let found = verdict(|status| status.nodes.clear());
+        assert_eq!(found, ("no process runs".into(), Mood::Bad));
+        let found = verdict(|status| status.nodes = vec![node(false)]);
+        assert_eq!(found, ("no process runs, 1 silent nodes".into(), Mood::Bad));
     }
 }

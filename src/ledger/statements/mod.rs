@@ -358,6 +358,10 @@ impl Ledger for Engine {
         call!(self, store => records::collisions(&store, limit))
     }
 
+    async fn collisions_count(&self) -> Result<u64, LedgerError> {
+        call!(self, store => records::collisions_count(&store))
+    }
+
     async fn totals(&self) -> Result<Totals, LedgerError> {
         search!(self, store => records::totals(&store))
     }

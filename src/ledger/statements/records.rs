@@ -42,6 +42,13 @@ pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collisio
         .collect()
 }
 
+/// See [`crate::ledger::Ledger::collisions_count`].
+pub(super) async fn collisions_count(store: &Store) -> Result<u64, LedgerError> {
+    let count: i64 =
+        sqlx::query_scalar("select count(*) from collision").fetch_one(&store.reader).await?;
+    unsigned(count, "collisions")
+}
+
 /// See [`crate::ledger::Ledger::totals`].
 pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
     let mut tx = store.reader.begin().await?;

@@ -160,11 +160,13 @@ pub(super) async fn counters_and_totals_are_listed(world: World) {
     assert_eq!(rest, all[1..2]);
     let id = all[0].counter_id;
     world.append(&[range(open, id, 1, 5)]).await;
+    assert_eq!(world.ledger.collisions_count().await.unwrap(), 0);
     world.ledger.append(world.node, &[entry(open, id, 5)]).await.unwrap();
     world.ledger.reject(&entry(open, id, 6), "test").await.unwrap();
     let totals = world.ledger.totals().await.unwrap();
     assert_eq!((totals.journal, totals.gaps), (1, 0));
     assert_eq!((totals.collisions, totals.rejected), (1, 1));
+    assert_eq!(world.ledger.collisions_count().await.unwrap(), 1);
 }
 
 pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
