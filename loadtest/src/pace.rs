@@ -121,8 +121,9 @@ mod tests {
     #[test]
     fn each_phase_has_its_own_rate() {
         let second = Duration::from_secs(1);
-        let phases = [Phase { length: second, rate: 4.0 }, Phase { length: second, rate: 2.0 }];
-        let starts: Vec<u128> = starts(phases).map(|start| start.as_millis()).collect();
+        let phase = |rate| Phase { length: second, rate };
+        let starts: Vec<u128> =
+            starts(vec![phase(4.0), phase(2.0)]).map(|start| start.as_millis()).collect();
         assert_eq!(starts, [0, 250, 500, 750, 1_000, 1_500]);
     }
 
