@@ -34,9 +34,10 @@ pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
 pub(super) struct Dated<'a> {
     pub(super) series: &'a Series,
     pub(super) now: Timestamp,
-    /// The number in normal form C.
-    pub(super) number: &'a str,
-    pub(super) values: &'a [u64],
+    /// The number in normal form C, or what stands around its serials.
+    pub(super) text: &'a str,
+    /// One value per serial, where the text shows them.
+    pub(super) values: Option<&'a [u64]>,
 }
 
 impl Dated<'_> {
@@ -107,7 +108,7 @@ impl Dated<'_> {
         Some([shown.first()?.clone(), shown.last()?.clone()])
     }
 
-    /// The draft of these inputs, if it renders the number.
+    /// The draft of these inputs, if it renders the text.
     fn exact(&self, inputs: &Inputs) -> Result<Draft, Misfit> {
         let draft = self.series.draft(inputs, self.now).map_err(|error| {
             let kind = match error.slug() {
@@ -116,9 +117,12 @@ impl Dated<'_> {
             };
             Misfit::new(kind, format!("{error}; a column may say it"))
         })?;
-        let rendered = draft.mask.fill(self.values);
+        let rendered = match self.values {
+            Some(values) => draft.mask.fill(values),
+            None => Ok(draft.rule_format()),
+        };
         match rendered {
-            Ok(rendered) if rendered == self.number => Ok(draft),
+            Ok(rendered) if rendered == self.text => Ok(draft),
             Ok(rendered) => {
                 let detail = format!("with what the columns say it would be {rendered:?}");
                 misfit(ProblemKind::Contradiction, detail)

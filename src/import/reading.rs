@@ -1,6 +1,6 @@
 //! One row of a list becomes the request that would have given its number: series, inputs, values.
 //! A reading counts only where it renders the very same text again. Never guesses: what the number
-//! does not show, a column must say.
+//! does not show, a column must say. Reads what stands around the serials of numbers the same way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,21 @@ use super::dating::{Dated, moment, zone};
 use super::report::ProblemKind;
 use super::rows::Row;
 use crate::allocator::{Catalog, KEY_CHARS_MAX, ServedSeries, check_key};
-use crate::number::{Draft, Inputs, ParseError, Parsed, Series, SeriesDefinition};
+use crate::number::{
+    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Series, SeriesDefinition,
+};
 
 /// Names of the tokens that show the type.
 const TYPE_TOKENS: [&str; 2] = ["CORR_TYPE", "TYPE_CODE"];
+
+/// What the texts are that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Numbers.
+    Number,
+    /// What stands around their serials, such as `BX20240115%s`.
+    RuleFormat,
+}
 
 /// What a row means.
 #[derive(Debug)]
@@ -24,9 +35,9 @@ pub(super) struct Reading {
     pub(super) served: Arc<ServedSeries>,
     pub(super) inputs: Inputs,
     pub(super) draft: Draft,
-    /// One value per serial.
+    /// One value per serial; none of what stands around them.
     pub(super) values: Vec<u64>,
-    /// The number in normal form C.
+    /// The text in normal form C.
     pub(super) number: String,
     /// When it was issued; the present where the row does not say.
     pub(super) issued_at_us: i64,
@@ -54,7 +65,7 @@ impl Misfit {
     }
 
     /// The one of which more was understood; of equals the first.
-    pub(super) fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
+    fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
         match before {
             Some(before) if before.depth >= next.depth => Some(before),
             _ => Some(next),
@@ -72,6 +83,7 @@ pub(super) struct Reader<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) choice: &'a Choice,
     pub(super) now: Timestamp,
+    pub(super) form: Form,
 }
 
 impl Reader<'_> {
@@ -154,25 +166,44 @@ impl Reader<'_> {
 
     fn fit_untold(&self, served: &Arc<ServedSeries>, row: &Row) -> Result<Reading, Misfit> {
         let series = &served.series;
-        let parsed = series.parse(&row.number).map_err(|error| {
-            // Of series that get as far, one that leaves less open has understood more.
-            let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
-            let depth = match &error {
-                ParseError::Departs { position, .. } => *position * OPEN_MAX + fixed,
-                _ => READ - 1,
-            };
-            Misfit { kind: ProblemKind::NotRead, detail: error.to_string(), depth }
-        })?;
+        let parsed = self.parse(series, &row.number)?;
         let definition = series.definition();
         let zone = zone(definition);
         let issued_at = row.issued_at.as_deref().map(|text| moment(text, &zone)).transpose()?;
-        let values = values(series, &parsed)?;
+        let values = match self.form {
+            Form::Number => values(series, &parsed)?,
+            Form::RuleFormat => Vec::new(),
+        };
         let inputs = inputs(series, &parsed, row)?;
-        let dated = Dated { series, now: self.now, number: &row.number, values: &values };
+        let shown = (self.form == Form::Number).then_some(&*values);
+        let dated = Dated { series, now: self.now, text: &row.number, values: shown };
         let (inputs, draft) = dated.fit(&parsed, row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
         let (served, number) = (Arc::clone(served), row.number.clone());
         Ok(Reading { served, inputs, draft, values, number, issued_at_us })
+    }
+
+    /// What a series sees in a text.
+    fn parse(&self, series: &Series, text: &str) -> Result<Parsed, Misfit> {
+        // Of series that get as far, one that leaves less open has understood more.
+        let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
+        let misfit = |position: Option<usize>, error: &dyn std::fmt::Display| {
+            let depth = position.map_or(READ - 1, |position| position * OPEN_MAX + fixed);
+            Misfit { kind: ProblemKind::NotRead, detail: error.to_string(), depth }
+        };
+        match self.form {
+            Form::Number => series.parse(text).map_err(|error| match &error {
+                ParseError::Departs { position, .. } => misfit(Some(*position), &error),
+                _ => misfit(None, &error),
+            }),
+            Form::RuleFormat => {
+                let formats = RuleFormats::of(series).map_err(|error| misfit(None, &error))?;
+                formats.parse(text).map_err(|error| match &error {
+                    RuleFormatError::Departs { position, .. } => misfit(Some(*position), &error),
+                    _ => misfit(None, &error),
+                })
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod ledger;
 mod numbers;
+mod rules;
 mod tables;
 mod used;
 
