@@ -64,6 +64,12 @@ impl Misfit {
         Misfit { kind, detail: detail.into(), depth: READ }
     }
 
+    /// Whether the text may be one of the series all the same: nothing speaks against it, but what
+    /// would tell is not said.
+    fn is_open(&self) -> bool {
+        matches!(self.kind, ProblemKind::Missing | ProblemKind::Ambiguous)
+    }
+
     /// The one of which more was understood; of equals the first.
     fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
         match before {
@@ -99,15 +105,25 @@ impl Reader<'_> {
         row.number = row.number.nfc().collect();
         row.type_code = row.type_code.or_else(|| self.choice.type_code.clone());
         row.project = row.project.or_else(|| self.choice.project.clone());
-        let (mut readings, mut nearest) = (Vec::new(), None::<Misfit>);
+        let (mut readings, mut open, mut nearest) = (Vec::new(), Vec::new(), None::<Misfit>);
         for served in self.candidates(&row) {
             match self.fit(served, &row) {
                 Ok(reading) => readings.push(reading),
-                Err(misfit) => nearest = Misfit::nearer(nearest, misfit),
+                Err(misfit) => {
+                    if misfit.is_open() {
+                        open.push(served.version.definition.code.as_str());
+                    }
+                    nearest = Misfit::nearer(nearest, misfit);
+                }
             }
         }
         if readings.len() > 1 {
             self.prefer(&row, &mut readings)?;
+        }
+        if let (Some(reading), false) = (readings.first(), open.is_empty()) {
+            let (code, open) = (reading.code(), open.join(", "));
+            let detail = format!("series {code} reads it, and it may be one of {open}");
+            return self.ambiguous(&detail);
         }
         let none = || Misfit { kind: ProblemKind::NotRead, detail: self.nobody(&row), depth: 0 };
         readings.pop().ok_or_else(|| nearest.unwrap_or_else(none))
@@ -150,9 +166,15 @@ impl Reader<'_> {
         if readings.len() == 1 {
             return Ok(());
         }
-        let codes = codes.join(", ");
-        let remedy = "say which by --series or by the columns type and project";
-        misfit(ProblemKind::Ambiguous, format!("series {codes} read it; {remedy}"))
+        self.ambiguous(&format!("series {} read it", codes.join(", ")))
+    }
+
+    fn ambiguous<T>(&self, detail: &str) -> Result<T, Misfit> {
+        let remedy = match self.form {
+            Form::Number => "say which by --series or by the columns type and project",
+            Form::RuleFormat => "import its numbers instead",
+        };
+        misfit(ProblemKind::Ambiguous, format!("{detail}; {remedy}"))
     }
 
     /// The reading of a row by one series.
@@ -187,20 +209,26 @@ impl Reader<'_> {
     fn parse(&self, series: &Series, text: &str) -> Result<Parsed, Misfit> {
         // Of series that get as far, one that leaves less open has understood more.
         let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
-        let misfit = |position: Option<usize>, error: &dyn std::fmt::Display| {
+        let misfit = |kind, position: Option<usize>, error: &dyn std::fmt::Display| {
             let depth = position.map_or(READ - 1, |position| position * OPEN_MAX + fixed);
-            Misfit { kind: ProblemKind::NotRead, detail: error.to_string(), depth }
+            Misfit { kind, detail: error.to_string(), depth }
         };
+        let (not_read, ambiguous) = (ProblemKind::NotRead, ProblemKind::Ambiguous);
         match self.form {
             Form::Number => series.parse(text).map_err(|error| match &error {
-                ParseError::Departs { position, .. } => misfit(Some(*position), &error),
-                _ => misfit(None, &error),
+                ParseError::Departs { position, .. } => misfit(not_read, Some(*position), &error),
+                ParseError::Ambiguous => misfit(ambiguous, None, &error),
+                _ => misfit(not_read, None, &error),
             }),
             Form::RuleFormat => {
-                let formats = RuleFormats::of(series).map_err(|error| misfit(None, &error))?;
+                let formats =
+                    RuleFormats::of(series).map_err(|error| misfit(not_read, None, &error))?;
                 formats.parse(text).map_err(|error| match &error {
-                    RuleFormatError::Departs { position, .. } => misfit(Some(*position), &error),
-                    _ => misfit(None, &error),
+                    RuleFormatError::Departs { position, .. } => {
+                        misfit(not_read, Some(*position), &error)
+                    }
+                    RuleFormatError::Ambiguous => misfit(ambiguous, None, &error),
+                    _ => misfit(not_read, None, &error),
                 })
             }
         }

@@ -115,7 +115,7 @@ pub enum ProblemKind {
     UnreadableLine,
     /// No series reads the number.
     NotRead,
-    /// Several series read the number.
+    /// Several series read the number or may, or one reads it in several ways.
     Ambiguous,
     /// Columns say something else than the number shows.
     Contradiction,

@@ -2,6 +2,7 @@
 
 mod ledger;
 mod numbers;
+mod readings;
 mod rules;
 mod tables;
 mod used;
