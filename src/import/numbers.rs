@@ -80,9 +80,11 @@ pub(super) fn reader<'a>(import: &Import<'a>, form: Form) -> Reader<'a> {
 /// Adds the values of a number to their counters; the problem where one is there before.
 fn note(tally: &mut Tally, reading: &Reading, line: u64) -> Result<Option<Problem>, ImportError> {
     let serials = reading.served.series.serials();
+    // Chronology goes by the first serial.
+    let mut family = reading.draft.family.as_deref();
     for ((serial, key), value) in serials.iter().zip(&reading.draft.keys).zip(&reading.values) {
         let key = key.to_string();
-        if !tally.number(&reading.served, serial, &key, *value)? {
+        if !tally.number(&reading.served, serial, &key, *value, family.take())? {
             let code = reading.code();
             let detail = format!("value {value} of series {code}, counter {key}, is there before");
             let number = Some(&*reading.number);

@@ -1,5 +1,6 @@
 //! `import`: the report, all or nothing, beside running services, and what comes after.
 
+mod dates;
 mod ledger;
 mod numbers;
 mod readings;
