@@ -123,8 +123,10 @@ pub enum ProblemKind {
     Missing,
     /// A value that its serial cannot have.
     Value,
-    /// The value stands in the source before.
+    /// The same value, or another configuration for the same, stands in the source before.
     Twice,
+    /// Another series has the code.
+    SeriesTaken,
     /// The journal has the number already.
     Issued,
     /// The counter stands above a value that nobody left open.
@@ -145,6 +147,7 @@ impl ProblemKind {
             ProblemKind::Missing => "missing",
             ProblemKind::Value => "value",
             ProblemKind::Twice => "twice",
+            ProblemKind::SeriesTaken => "series-taken",
             ProblemKind::Issued => "issued",
             ProblemKind::CounterPassed => "counter-passed",
             ProblemKind::NotMapped => "not-mapped",

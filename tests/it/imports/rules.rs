@@ -116,3 +116,46 @@ fn a_text_around_a_serial_that_names_no_counter_is_a_problem_with_its_reason() {
     assert!(detail(&report, 2).contains("character 9"), "{report}");
     assert!(detail(&report, 3).contains("character 6"), "{report}");
 }
+
+#[test]
+fn configurations_never_replace_a_series_and_no_type_gets_two() {
+    let deployment = Deployment::embedded();
+    deployment.apply_examples();
+    let version = || {
+        let listed = deployment.ok(&["series", "versions", "HT", "--json"]);
+        serde_json::from_str::<Value>(&listed).unwrap().to_string()
+    };
+    let before = version();
+    let told = |dump: &str, apply: &[&str]| {
+        let source = file(&deployment, "rules.sql", dump);
+        let arguments = [&[&*source, "--from-table", "--configs"][..], apply].concat();
+        let (code, answer, stderr) = import(&deployment, &arguments);
+        let kinds: Vec<_> = match answer["problems"].as_array() {
+            Some(_) => problems(&answer),
+            None => panic!("{stderr}"),
+        };
+        (code, answer["applied"].as_bool().unwrap(), kinds)
+    };
+    // The type has the code of an active series, which numbers otherwise.
+    let other = rule("r1", "HT", "合同", "1(4)") + &rule("r2", "NEW-1", "新", "1(4)");
+    let taken = |row: u64, kind: &str| (format!("com_no_config row {row}"), kind.to_owned());
+    assert_eq!(told(&other, &["--apply"]), (1, false, vec![taken(1, "series-taken")]));
+    assert_eq!(version(), before);
+    assert!(!deployment.run(&["series", "show", "NEW-1"]).status.success(), "all or nothing");
+    // One type, two rules; a third says the same as the first.
+    let twice = [rule("r1", "NEW-1", "新", "1(4)"), rule("r2", "NEW-1", "新", "1(6)")].concat();
+    let same = rule("r3", "NEW-1", "新", "1(4)");
+    for apply in [&[][..], &["--apply"]] {
+        let (code, applied, kinds) = told(&(twice.clone() + &same), apply);
+        assert_eq!((code, applied, kinds), (1, false, vec![taken(2, "twice")]));
+    }
+    assert!(!deployment.run(&["series", "show", "NEW-1"]).status.success());
+    // The same series again stays as it is.
+    let sound = rule("r1", "NEW-1", "新", "1(4)") + &same;
+    for _ in 0..2 {
+        assert_eq!(told(&sound, &["--apply"]), (0, true, vec![]));
+        let shown = deployment.ok(&["series", "versions", "NEW-1", "--json"]);
+        let versions: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(versions.as_array().map(Vec::len), Some(1), "{versions}");
+    }
+}
