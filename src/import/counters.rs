@@ -18,7 +18,7 @@ use super::tables::{Record, Source};
 use super::tally::Tally;
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
-use crate::number::{CounterKey, Inputs, NUMBER_MAX, Serial, VariableDefinition};
+use crate::number::{CounterKey, Inputs, NUMBER_MAX, Reset, Serial, VariableDefinition};
 
 /// Tables of counters.
 const COUNTER_TABLES: [&str; 3] =
@@ -134,6 +134,10 @@ impl Mapping<'_> {
             ..Inputs::default()
         };
         let served = self.served(&inputs)?;
+        let serial = served.version.definition.serials.first();
+        if serial.is_none_or(|serial| serial.reset != Reset::Day) {
+            return Err(other_period(&served, "days"));
+        }
         let key = self.key(&served, &inputs)?;
         at(served, key, value)
     }
@@ -201,10 +205,7 @@ impl Mapping<'_> {
         };
         let key = on("01-01")?;
         if key != on("12-31")? {
-            let code = &served.version.definition.code;
-            let detail =
-                format!("series {code} does not count by calendar years as the table does");
-            return Err(Misfit::new(ProblemKind::NotMapped, detail));
+            return Err(other_period(&served, "calendar years"));
         }
         at(served, key, value)
     }
@@ -254,6 +255,15 @@ fn of_one_serial(served: &Arc<ServedSeries>) -> Result<Arc<ServedSeries>, Misfit
     let code = &served.version.definition.code;
     let detail = format!("series {code} has several serials; import its numbers instead");
     Err(Misfit::new(ProblemKind::NotMapped, detail))
+}
+
+/// A series that counts by another period than its table.
+fn other_period(served: &ServedSeries, periods: &str) -> Misfit {
+    let code = &served.version.definition.code;
+    let detail = format!(
+        "series {code} does not count by {periods} as the table does; import its numbers instead"
+    );
+    Misfit::new(ProblemKind::NotMapped, detail)
 }
 
 /// The key of the one serial.
