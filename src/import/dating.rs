@@ -33,6 +33,8 @@ pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
 /// The search for the document's date.
 pub(super) struct Dated<'a> {
     pub(super) series: &'a Series,
+    /// What the series sees in the text.
+    pub(super) parsed: &'a Parsed,
     pub(super) now: Timestamp,
     /// The number in normal form C, or what stands around its serials.
     pub(super) text: &'a str,
@@ -45,12 +47,12 @@ impl Dated<'_> {
     /// as every other one that the number allows.
     pub(super) fn fit(
         &self,
-        parsed: &Parsed,
         row: &Row,
         mut inputs: Inputs,
         issued_at: Option<Timestamp>,
         zone: &TimeZone,
     ) -> Result<(Inputs, Draft), Misfit> {
+        let parsed = self.parsed;
         let whole = parsed.date.as_ref().filter(|date| date.len() == 10);
         let shown = match (whole, &parsed.time) {
             (Some(date), Some(time)) => Some(instant(date, time, zone)?),
@@ -110,13 +112,16 @@ impl Dated<'_> {
 
     /// The draft of these inputs, if it renders the text.
     fn exact(&self, inputs: &Inputs) -> Result<Draft, Misfit> {
-        let draft = self.series.draft(inputs, self.now).map_err(|error| {
+        let mut draft = self.series.draft(inputs, self.now).map_err(|error| {
             let kind = match error.slug() {
                 "missing-variable" | "time-required" => ProblemKind::Missing,
                 _ => ProblemKind::Value,
             };
             Misfit::new(kind, format!("{error}; a column may say it"))
         })?;
+        if let (Some(place), Some(id)) = (draft.snowflake, self.parsed.snowflake) {
+            place.put(&mut draft.mask, id);
+        }
         let rendered = match self.values {
             Some(values) => draft.mask.fill(values),
             None => Ok(draft.rule_format()),

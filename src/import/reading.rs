@@ -190,6 +190,10 @@ impl Reader<'_> {
         let series = &served.series;
         let parsed = self.parse(series, &row.number)?;
         let definition = series.definition();
+        if let Some(hidden) = series.serials().get(definition.serials.len()) {
+            let detail = format!("its numbers do not show the value of serial {}", hidden.name);
+            return misfit(ProblemKind::Value, detail);
+        }
         let zone = zone(definition);
         let issued_at = row.issued_at.as_deref().map(|text| moment(text, &zone)).transpose()?;
         let values = match self.form {
@@ -198,8 +202,9 @@ impl Reader<'_> {
         };
         let inputs = inputs(series, &parsed, row)?;
         let shown = (self.form == Form::Number).then_some(&*values);
-        let dated = Dated { series, now: self.now, text: &row.number, values: shown };
-        let (inputs, draft) = dated.fit(&parsed, row, inputs, issued_at, &zone)?;
+        let text = &row.number;
+        let dated = Dated { series, parsed: &parsed, now: self.now, text, values: shown };
+        let (inputs, draft) = dated.fit(row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
         let (served, number) = (Arc::clone(served), row.number.clone());
         Ok(Reading { served, inputs, draft, values, number, issued_at_us })

@@ -1,8 +1,8 @@
-//! What numbers bring along beside their counters: their dates.
+//! What numbers bring along beside their counters: dates and ids.
 
 use harness::postgres::Postgres;
 
-use super::{file, imported};
+use super::{file, import, imported, problems};
 use crate::deployment::Deployment;
 
 fn chronology_follows(deployment: &Deployment) {
@@ -48,4 +48,32 @@ fn chronology_counts_the_dates_of_imported_numbers_on_sqlite() {
 fn chronology_counts_the_dates_of_imported_numbers_on_postgres() {
     let postgres = Postgres::start();
     chronology_follows(&Deployment::new(&postgres.url("chronology"), None));
+}
+
+#[test]
+fn a_number_that_shows_an_id_keeps_it() {
+    let deployment = Deployment::embedded();
+    let with = deployment.series_file("WITH", "W{SNOWFLAKE}-{SEQ:4}", "");
+    let alone = deployment.path("alone.toml");
+    let text = "[[series]]\ncode = \"ALONE\"\nname = \"ALONE\"\ntemplate = \"T{SNOWFLAKE}\"\n\
+                serves = { types = [\"ALONE\"] }\n";
+    std::fs::write(&alone, text).unwrap();
+    deployment.apply(&[with, alone]);
+    let list = "number,document\nW0783514053115904000-0007,D7\nW0783514053115904001-0009,D9\n";
+    let list = file(&deployment, "ids.csv", list);
+    let report = imported(&deployment, &[&list, "--apply"]);
+    assert_eq!((&report["numbers"], &report["counters"][0]["last"]), (&2.into(), &9.into()));
+    let next = deployment.ok(&["next", "WITH"]);
+    assert!(next.ends_with("-0010\n") && next.starts_with('W'), "{next}");
+    let (clean, verified) = deployment.verify();
+    assert!(clean && verified["totals"]["journal"] == 3, "{verified}");
+    let (code, report, _) = import(&deployment, &[&list]);
+    assert_eq!(code, 1, "{report}");
+    assert!(problems(&report).iter().any(|(_, kind)| kind == "issued"), "{report}");
+    // Its counter's value cannot be told.
+    let list = file(&deployment, "alone.txt", "T0783514053115904000\n");
+    let (_, report, _) = import(&deployment, &[&list]);
+    assert_eq!(problems(&report), [("line 1".to_owned(), "value".to_owned())], "{report}");
+    let detail = report["problems"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("SNOWFLAKE") && detail.contains("not show"), "{detail}");
 }
