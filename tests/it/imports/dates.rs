@@ -1,4 +1,4 @@
-//! What numbers bring along beside their counters: dates and ids.
+//! What numbers bring along beside their counters: dates, ids, and what is no longer active.
 
 use harness::postgres::Postgres;
 
@@ -76,4 +76,55 @@ fn a_number_that_shows_an_id_keeps_it() {
     assert_eq!(problems(&report), [("line 1".to_owned(), "value".to_owned())], "{report}");
     let detail = report["problems"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("SNOWFLAKE") && detail.contains("not show"), "{detail}");
+}
+
+/// Goal: what was issued before something was deactivated can be moved in afterwards. Method: an
+/// organization, a type and a project that are inactive, and a member that is none any more.
+#[test]
+fn what_is_no_longer_active_can_be_moved_in() {
+    let deployment = Deployment::embedded();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reference");
+    let example = |name: &str| folder.join(name).display().to_string();
+    let tables = ["projects", "organizations", "types", "sub_types", "rfa_types", "disciplines"];
+    let reference = |file: &str, rest: &[&str]| {
+        deployment.ok(&[&["reference", "import", file][..], rest, &["--apply"]].concat())
+    };
+    for table in tables {
+        reference(&example(&format!("{table}.csv")), &["--table", table]);
+    }
+    let members = ["--table", "organizations", "--of", "projects"];
+    reference(&example("members.csv"), &members);
+    deployment.apply(&[example("correspondence.toml").into()]);
+    for (table, rows) in [
+        ("types", "id,code,active\n6,LETTER,false\n"),
+        ("organizations", "id,code,active\n22,คคง.,false\n"),
+        ("projects", "id,code,active\n2,LCBP3-C2,false\n"),
+    ] {
+        reference(&file(&deployment, "rows.csv", rows), &["--table", table]);
+    }
+    let ended = file(&deployment, "ended.csv", "id,of_id,active\n22,2,false\n41,2,false\n");
+    reference(&ended, &members);
+    let list = file(&deployment, "letters.txt", "คคง.-สคฉ.3-0007-2567\nผรม.1-คคง.-0002-2567\n");
+    // No request would get such a number now.
+    let next = ["next", "LETTER", "--project", "LCBP3-C2", "--set", "ORIGINATOR=ผรม.1"];
+    let next = [&next[..], &["--set", "RECIPIENT=สคฉ.3"]].concat();
+    assert!(!deployment.run(&next).status.success());
+    let of = ["--type", "LETTER", "--project", "LCBP3-C2"];
+    let report = imported(&deployment, &[&[&*list][..], &of, &["--apply"]].concat());
+    let key = &report["counters"][0]["counter_key"];
+    assert_eq!(key, "project_id=2;ORIGINATOR_id=22;RECIPIENT_id=10;type_id=6;year=2024");
+    let dump = "\
+INSERT INTO document_number_counters (project_id, originator_organization_id, \
+recipient_organization_id, correspondence_type_id, sub_type_id, rfa_type_id, discipline_id, \
+current_year, last_number) VALUES (2, 22, 10, 6, 0, 0, 0, 2024, 9);\n\
+INSERT INTO organizations (id, organization_code) VALUES (10,'สคฉ.3'),(22,'คคง.');\n\
+INSERT INTO projects (id, project_code) VALUES (2,'LCBP3-C2');\n\
+INSERT INTO correspondence_types (id, type_code) VALUES (6,'LETTER');\n";
+    let dump = file(&deployment, "counters.sql", dump);
+    let report = imported(&deployment, &[&dump, "--from-table", "--apply"]);
+    assert_eq!(
+        (&report["counters"][0]["stands_at"], &report["counters"][0]["last"]),
+        (&7.into(), &9.into())
+    );
+    assert!(deployment.verify().0);
 }
