@@ -90,8 +90,27 @@ impl Catalog {
         // The stamp is read first: a change in between is seen again, never missed.
         let stamp = CatalogStamp::read(ledger).await?;
         let reference = Arc::new(ledger.reference_data().await?);
+        Self::of(ledger.series().await?, reference, stamp)
+    }
+
+    /// The same series, as they read what was issued at any time: rows of tables that are not
+    /// active any more, and memberships that have ended, count like the others.
+    ///
+    /// # Errors
+    /// None for series that were compiled before.
+    pub fn of_any_time(&self) -> Result<Self, CatalogError> {
+        let reference = Arc::new(self.reference.all_active());
+        Self::of(self.all().map(|served| served.version.clone()), reference, self.stamp)
+    }
+
+    /// Compiles series.
+    fn of(
+        versions: impl IntoIterator<Item = SeriesVersion>,
+        reference: Arc<ReferenceData>,
+        stamp: CatalogStamp,
+    ) -> Result<Self, CatalogError> {
         let (mut active, mut inactive) = (Vec::new(), Vec::new());
-        for version in ledger.series().await? {
+        for version in versions {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
                 CatalogError::Series {
                     code: version.definition.code.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::numbers::{open, reader};
-use super::reading::{Reader, Reading};
+use super::reading::{Form, Reader, Reading};
 use super::report::Plan;
 use super::rows::{Row, Rows};
 use super::{Import, ImportError};
@@ -34,7 +34,7 @@ pub async fn apply_numbers(
     refuse_problems(plan)?;
     let mut chunks = Chunks {
         rows: Some(open(import, file)?),
-        reader: reader(import),
+        reader: reader(import, Form::Number),
         user_id: &import.choice.user_id,
         planned: plan,
         progress: import.progress,

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use super::codes::{Codes, REFERENCE_TABLES};
 use super::numbers::reader;
-use super::reading::Misfit;
+use super::reading::{Form, Misfit};
 use super::report::{Plan, Problem, ProblemKind, Report};
 use super::rows::Row;
 use super::tables::{Record, Source};
 use super::tally::Tally;
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
-use crate::number::{CounterKey, Inputs, NUMBER_MAX, Serial, VariableDefinition};
+use crate::number::{CounterKey, Inputs, NUMBER_MAX, Reset, Serial, VariableDefinition};
 
 /// Tables of counters.
 const COUNTER_TABLES: [&str; 3] =
@@ -134,11 +134,15 @@ impl Mapping<'_> {
             ..Inputs::default()
         };
         let served = self.served(&inputs)?;
+        let serial = served.version.definition.serials.first();
+        if serial.is_none_or(|serial| serial.reset != Reset::Day) {
+            return Err(other_period(&served, "days"));
+        }
         let key = self.key(&served, &inputs)?;
         at(served, key, value)
     }
 
-    /// A text with `%s` in the place of its serial: a number of it tells the counter.
+    /// The text around a serial, which has `%s` in its place.
     fn of_text(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
         let Some(value) = value(record, "serial_no")? else { return Ok(None) };
         let rule = needed(record, "rule_id")?;
@@ -150,26 +154,18 @@ impl Mapping<'_> {
             return Ok(None);
         }
         let text = needed(record, "rule_format")?;
-        let Some((before, after)) = text.split_once("%s").filter(|(_, rest)| !rest.contains("%s"))
-        else {
-            let detail = format!("{text:?} has not exactly one serial (%s); import its numbers");
-            return Err(Misfit::new(ProblemKind::NotRead, detail));
-        };
         let type_code = Some(self.codes.code_or_id("bill_types", bill_type));
-        let mut nearest = None;
-        for digits in [0, 6, 5, 4, 3, 8, 7, 10, 9, 2, 1, 11, 12, 13, 14, 15] {
-            let number = format!("{before}{value:0digits$}{after}");
-            let row = Row { number, type_code: type_code.clone(), ..Row::default() };
-            match reader(self.import).read(&row) {
-                Ok(reading) => {
-                    let mut keys = reading.draft.keys.into_iter();
-                    let (Some(key), None) = (keys.next(), keys.next()) else { continue };
-                    return at(reading.served, key, value);
-                }
-                Err(misfit) => nearest = Misfit::nearer(nearest, misfit),
+        let row = Row { number: text.to_owned(), type_code, ..Row::default() };
+        let reading = reader(self.import, Form::RuleFormat).read(&row);
+        let reading = reading.map_err(|Misfit { kind, detail, .. }| match kind {
+            ProblemKind::Missing => {
+                let why = "does not tell its counter; import its numbers instead";
+                Misfit::new(ProblemKind::NotMapped, format!("{text:?} {why}: {detail}"))
             }
-        }
-        Err(nearest.unwrap_or_else(|| Misfit::new(ProblemKind::NotRead, text)))
+            kind => Misfit::new(kind, format!("{text:?}: {detail}")),
+        })?;
+        let served = of_one_serial(&reading.served)?;
+        at(served, first(reading.draft.keys), value)
     }
 
     fn of_ids(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
@@ -209,10 +205,7 @@ impl Mapping<'_> {
         };
         let key = on("01-01")?;
         if key != on("12-31")? {
-            let code = &served.version.definition.code;
-            let detail =
-                format!("series {code} does not count by calendar years as the table does");
-            return Err(Misfit::new(ProblemKind::NotMapped, detail));
+            return Err(other_period(&served, "calendar years"));
         }
         at(served, key, value)
     }
@@ -222,12 +215,7 @@ impl Mapping<'_> {
         let served = self.import.catalog.choose(inputs);
         let served =
             served.map_err(|error| Misfit::new(ProblemKind::NotRead, error.to_string()))?;
-        if served.series.serials().len() == 1 {
-            return Ok(Arc::clone(served));
-        }
-        let code = &served.version.definition.code;
-        let detail = format!("series {code} has several serials; import its numbers instead");
-        Err(Misfit::new(ProblemKind::NotMapped, detail))
+        of_one_serial(served)
     }
 
     /// The counter that a request like this takes from. What the number shows but the counter does
@@ -250,19 +238,37 @@ impl Mapping<'_> {
                 inputs.context.insert((*name).clone(), text);
             }
             match served.series.draft(&inputs, self.import.now) {
-                Ok(draft) => {
-                    return Ok(draft
-                        .keys
-                        .into_iter()
-                        .next()
-                        .unwrap_or(CounterKey { parts: Vec::new() }));
-                }
+                Ok(draft) => return Ok(first(draft.keys)),
                 Err(error) => refusal = Some(error),
             }
         }
         let detail = refusal.map_or_else(String::new, |error| error.to_string());
         Err(Misfit::new(ProblemKind::NotMapped, format!("series {}: {detail}", definition.code)))
     }
+}
+
+/// The series, if it has one serial: a table says nothing of more.
+fn of_one_serial(served: &Arc<ServedSeries>) -> Result<Arc<ServedSeries>, Misfit> {
+    if served.series.serials().len() == 1 {
+        return Ok(Arc::clone(served));
+    }
+    let code = &served.version.definition.code;
+    let detail = format!("series {code} has several serials; import its numbers instead");
+    Err(Misfit::new(ProblemKind::NotMapped, detail))
+}
+
+/// A series that counts by another period than its table.
+fn other_period(served: &ServedSeries, periods: &str) -> Misfit {
+    let code = &served.version.definition.code;
+    let detail = format!(
+        "series {code} does not count by {periods} as the table does; import its numbers instead"
+    );
+    Misfit::new(ProblemKind::NotMapped, detail)
+}
+
+/// The key of the one serial.
+fn first(keys: Vec<CounterKey>) -> CounterKey {
+    keys.into_iter().next().unwrap_or(CounterKey { parts: Vec::new() })
 }
 
 /// The counter at a value. One that lies between two steps counts as the next: the number after it

@@ -33,10 +33,13 @@ pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
 /// The search for the document's date.
 pub(super) struct Dated<'a> {
     pub(super) series: &'a Series,
+    /// What the series sees in the text.
+    pub(super) parsed: &'a Parsed,
     pub(super) now: Timestamp,
-    /// The number in normal form C.
-    pub(super) number: &'a str,
-    pub(super) values: &'a [u64],
+    /// The number in normal form C, or what stands around its serials.
+    pub(super) text: &'a str,
+    /// One value per serial, where the text shows them.
+    pub(super) values: Option<&'a [u64]>,
 }
 
 impl Dated<'_> {
@@ -44,12 +47,12 @@ impl Dated<'_> {
     /// as every other one that the number allows.
     pub(super) fn fit(
         &self,
-        parsed: &Parsed,
         row: &Row,
         mut inputs: Inputs,
         issued_at: Option<Timestamp>,
         zone: &TimeZone,
     ) -> Result<(Inputs, Draft), Misfit> {
+        let parsed = self.parsed;
         let whole = parsed.date.as_ref().filter(|date| date.len() == 10);
         let shown = match (whole, &parsed.time) {
             (Some(date), Some(time)) => Some(instant(date, time, zone)?),
@@ -107,18 +110,24 @@ impl Dated<'_> {
         Some([shown.first()?.clone(), shown.last()?.clone()])
     }
 
-    /// The draft of these inputs, if it renders the number.
+    /// The draft of these inputs, if it renders the text.
     fn exact(&self, inputs: &Inputs) -> Result<Draft, Misfit> {
-        let draft = self.series.draft(inputs, self.now).map_err(|error| {
+        let mut draft = self.series.draft(inputs, self.now).map_err(|error| {
             let kind = match error.slug() {
                 "missing-variable" | "time-required" => ProblemKind::Missing,
                 _ => ProblemKind::Value,
             };
             Misfit::new(kind, format!("{error}; a column may say it"))
         })?;
-        let rendered = draft.mask.fill(self.values);
+        if let (Some(place), Some(id)) = (draft.snowflake, self.parsed.snowflake) {
+            place.put(&mut draft.mask, id);
+        }
+        let rendered = match self.values {
+            Some(values) => draft.mask.fill(values),
+            None => Ok(draft.rule_format()),
+        };
         match rendered {
-            Ok(rendered) if rendered == self.number => Ok(draft),
+            Ok(rendered) if rendered == self.text => Ok(draft),
             Ok(rendered) => {
                 let detail = format!("with what the columns say it would be {rendered:?}");
                 misfit(ProblemKind::Contradiction, detail)

@@ -12,6 +12,7 @@ use super::codes::{Codes, REFERENCE_TABLES};
 use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
 use super::tables::{Record, Source};
+use crate::ledger::SeriesVersion;
 use crate::number::{Expression, Series, SeriesDefinition};
 
 /// Tables of configurations.
@@ -46,10 +47,62 @@ const CODE_CHARS_MAX: usize = 20;
 /// What the configurations of another system become.
 #[derive(Clone, Debug, Default)]
 pub struct Formats {
-    /// Series, each of which compiles.
+    /// Series, each of which compiles, of another code and for others than the rest.
     pub definitions: Vec<SeriesDefinition>,
+    /// Where each of them comes from.
+    places: Vec<String>,
     /// Configurations that become none.
     pub problems: Vec<Problem>,
+}
+
+impl Formats {
+    /// Takes the series of a configuration, unless it would stand in the way of one before it.
+    fn add(&mut self, place: String, definition: SeriesDefinition) {
+        let meets = |before: &SeriesDefinition| {
+            let serves =
+                |one: &SeriesDefinition| (one.serves.types.clone(), one.serves.projects.clone());
+            before.code == definition.code || serves(before) == serves(&definition)
+        };
+        let Some(index) = self.definitions.iter().position(meets) else {
+            self.definitions.push(definition);
+            self.places.push(place);
+            return;
+        };
+        let (before, first) = (&self.definitions[index], &self.places[index]);
+        if *before != (SeriesDefinition { code: before.code.clone(), ..definition }) {
+            let types = before.serves.types.join(", ");
+            let detail = format!("{first} numbers {types} already, otherwise; delete one of them");
+            self.problem(place, ProblemKind::Twice, detail);
+        }
+    }
+
+    /// Compares with the series that are there, active or not: those that are the same already are
+    /// left out, others of the same code are problems, since none is ever replaced.
+    pub fn beside(&mut self, there: &[SeriesVersion]) {
+        let new = std::mem::take(&mut self.definitions).into_iter();
+        for (definition, place) in new.zip(std::mem::take(&mut self.places)) {
+            let known = there.iter().find(|known| known.definition.code == definition.code);
+            match known {
+                None => {
+                    self.definitions.push(definition);
+                    self.places.push(place);
+                }
+                Some(known) if known.definition == definition => {}
+                Some(_) => {
+                    let code = &definition.code;
+                    let detail = format!(
+                        "another series {code} is there already: print the configurations, and \
+                         apply what you want of them by `series apply`"
+                    );
+                    self.problem(place, ProblemKind::SeriesTaken, detail);
+                }
+            }
+        }
+    }
+
+    fn problem(&mut self, place: String, kind: ProblemKind, detail: String) {
+        self.problems.push(Problem { place, number: None, kind, detail });
+    }
 }
 
 /// Reads the configurations of another system from a PostgreSQL URL, a SQLite file or a MySQL dump.
@@ -76,13 +129,8 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
                 _ => of_rule(&record, &codes),
             };
             match definition {
-                Ok(definition) => formats.definitions.push(definition),
-                Err(detail) => formats.problems.push(Problem {
-                    place: record.place(),
-                    number: None,
-                    kind: ProblemKind::NotMapped,
-                    detail,
-                }),
+                Ok(definition) => formats.add(record.place(), definition),
+                Err(detail) => formats.problem(record.place(), ProblemKind::NotMapped, detail),
             }
             Ok(())
         })

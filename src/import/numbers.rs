@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::reading::{Reader, Reading};
+use super::reading::{Form, Reader, Reading};
 use super::report::{Plan, Problem, ProblemKind, Report};
 use super::rows::Rows;
 use super::tally::Tally;
@@ -18,7 +18,7 @@ const ASKED_AT_ONCE: usize = 1_000;
 /// A file that cannot be read or whose head is not understood; a ledger that does not answer.
 pub async fn plan_numbers(import: &Import<'_>, file: &Path) -> Result<Plan, ImportError> {
     let mut rows = open(import, file)?;
-    let reader = reader(import);
+    let reader = reader(import, Form::Number);
     let mut planning = Planning { import, report: Report::default(), asked: Vec::new() };
     planning.report.source = file.display().to_string();
     let mut tally = Tally::default();
@@ -72,17 +72,19 @@ pub(super) fn open(import: &Import<'_>, file: &Path) -> Result<Rows, ImportError
     Rows::open(file, &variables)
 }
 
-/// A reader of rows.
-pub(super) fn reader<'a>(import: &Import<'a>) -> Reader<'a> {
-    Reader { catalog: import.catalog, choice: import.choice, now: import.now }
+/// A reader of texts of a form.
+pub(super) fn reader<'a>(import: &Import<'a>, form: Form) -> Reader<'a> {
+    Reader { catalog: import.catalog, choice: import.choice, now: import.now, form }
 }
 
 /// Adds the values of a number to their counters; the problem where one is there before.
 fn note(tally: &mut Tally, reading: &Reading, line: u64) -> Result<Option<Problem>, ImportError> {
     let serials = reading.served.series.serials();
+    // Chronology goes by the first serial.
+    let mut family = reading.draft.family.as_deref();
     for ((serial, key), value) in serials.iter().zip(&reading.draft.keys).zip(&reading.values) {
         let key = key.to_string();
-        if !tally.number(&reading.served, serial, &key, *value)? {
+        if !tally.number(&reading.served, serial, &key, *value, family.take())? {
             let code = reading.code();
             let detail = format!("value {value} of series {code}, counter {key}, is there before");
             let number = Some(&*reading.number);

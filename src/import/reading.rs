@@ -1,6 +1,6 @@
 //! One row of a list becomes the request that would have given its number: series, inputs, values.
 //! A reading counts only where it renders the very same text again. Never guesses: what the number
-//! does not show, a column must say.
+//! does not show, a column must say. Reads what stands around the serials of numbers the same way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,21 @@ use super::dating::{Dated, moment, zone};
 use super::report::ProblemKind;
 use super::rows::Row;
 use crate::allocator::{Catalog, KEY_CHARS_MAX, ServedSeries, check_key};
-use crate::number::{Draft, Inputs, ParseError, Parsed, Series, SeriesDefinition};
+use crate::number::{
+    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Series, SeriesDefinition,
+};
 
 /// Names of the tokens that show the type.
 const TYPE_TOKENS: [&str; 2] = ["CORR_TYPE", "TYPE_CODE"];
+
+/// What the texts are that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Numbers.
+    Number,
+    /// What stands around their serials, such as `BX20240115%s`.
+    RuleFormat,
+}
 
 /// What a row means.
 #[derive(Debug)]
@@ -24,9 +35,9 @@ pub(super) struct Reading {
     pub(super) served: Arc<ServedSeries>,
     pub(super) inputs: Inputs,
     pub(super) draft: Draft,
-    /// One value per serial.
+    /// One value per serial; none of what stands around them.
     pub(super) values: Vec<u64>,
-    /// The number in normal form C.
+    /// The text in normal form C.
     pub(super) number: String,
     /// When it was issued; the present where the row does not say.
     pub(super) issued_at_us: i64,
@@ -53,8 +64,14 @@ impl Misfit {
         Misfit { kind, detail: detail.into(), depth: READ }
     }
 
+    /// Whether the text may be one of the series all the same: nothing speaks against it, but what
+    /// would tell is not said.
+    fn is_open(&self) -> bool {
+        matches!(self.kind, ProblemKind::Missing | ProblemKind::Ambiguous)
+    }
+
     /// The one of which more was understood; of equals the first.
-    pub(super) fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
+    fn nearer(before: Option<Misfit>, next: Misfit) -> Option<Misfit> {
         match before {
             Some(before) if before.depth >= next.depth => Some(before),
             _ => Some(next),
@@ -72,6 +89,7 @@ pub(super) struct Reader<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) choice: &'a Choice,
     pub(super) now: Timestamp,
+    pub(super) form: Form,
 }
 
 impl Reader<'_> {
@@ -87,15 +105,25 @@ impl Reader<'_> {
         row.number = row.number.nfc().collect();
         row.type_code = row.type_code.or_else(|| self.choice.type_code.clone());
         row.project = row.project.or_else(|| self.choice.project.clone());
-        let (mut readings, mut nearest) = (Vec::new(), None::<Misfit>);
+        let (mut readings, mut open, mut nearest) = (Vec::new(), Vec::new(), None::<Misfit>);
         for served in self.candidates(&row) {
             match self.fit(served, &row) {
                 Ok(reading) => readings.push(reading),
-                Err(misfit) => nearest = Misfit::nearer(nearest, misfit),
+                Err(misfit) => {
+                    if misfit.is_open() {
+                        open.push(served.version.definition.code.as_str());
+                    }
+                    nearest = Misfit::nearer(nearest, misfit);
+                }
             }
         }
         if readings.len() > 1 {
             self.prefer(&row, &mut readings)?;
+        }
+        if let (Some(reading), false) = (readings.first(), open.is_empty()) {
+            let (code, open) = (reading.code(), open.join(", "));
+            let detail = format!("series {code} reads it, and it may be one of {open}");
+            return self.ambiguous(&detail);
         }
         let none = || Misfit { kind: ProblemKind::NotRead, detail: self.nobody(&row), depth: 0 };
         readings.pop().ok_or_else(|| nearest.unwrap_or_else(none))
@@ -138,9 +166,15 @@ impl Reader<'_> {
         if readings.len() == 1 {
             return Ok(());
         }
-        let codes = codes.join(", ");
-        let remedy = "say which by --series or by the columns type and project";
-        misfit(ProblemKind::Ambiguous, format!("series {codes} read it; {remedy}"))
+        self.ambiguous(&format!("series {} read it", codes.join(", ")))
+    }
+
+    fn ambiguous<T>(&self, detail: &str) -> Result<T, Misfit> {
+        let remedy = match self.form {
+            Form::Number => "say which by --series or by the columns type and project",
+            Form::RuleFormat => "import its numbers instead",
+        };
+        misfit(ProblemKind::Ambiguous, format!("{detail}; {remedy}"))
     }
 
     /// The reading of a row by one series.
@@ -154,25 +188,55 @@ impl Reader<'_> {
 
     fn fit_untold(&self, served: &Arc<ServedSeries>, row: &Row) -> Result<Reading, Misfit> {
         let series = &served.series;
-        let parsed = series.parse(&row.number).map_err(|error| {
-            // Of series that get as far, one that leaves less open has understood more.
-            let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
-            let depth = match &error {
-                ParseError::Departs { position, .. } => *position * OPEN_MAX + fixed,
-                _ => READ - 1,
-            };
-            Misfit { kind: ProblemKind::NotRead, detail: error.to_string(), depth }
-        })?;
+        let parsed = self.parse(series, &row.number)?;
         let definition = series.definition();
+        if let Some(hidden) = series.serials().get(definition.serials.len()) {
+            let detail = format!("its numbers do not show the value of serial {}", hidden.name);
+            return misfit(ProblemKind::Value, detail);
+        }
         let zone = zone(definition);
         let issued_at = row.issued_at.as_deref().map(|text| moment(text, &zone)).transpose()?;
-        let values = values(series, &parsed)?;
+        let values = match self.form {
+            Form::Number => values(series, &parsed)?,
+            Form::RuleFormat => Vec::new(),
+        };
         let inputs = inputs(series, &parsed, row)?;
-        let dated = Dated { series, now: self.now, number: &row.number, values: &values };
-        let (inputs, draft) = dated.fit(&parsed, row, inputs, issued_at, &zone)?;
+        let shown = (self.form == Form::Number).then_some(&*values);
+        let text = &row.number;
+        let dated = Dated { series, parsed: &parsed, now: self.now, text, values: shown };
+        let (inputs, draft) = dated.fit(row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
         let (served, number) = (Arc::clone(served), row.number.clone());
         Ok(Reading { served, inputs, draft, values, number, issued_at_us })
+    }
+
+    /// What a series sees in a text.
+    fn parse(&self, series: &Series, text: &str) -> Result<Parsed, Misfit> {
+        // Of series that get as far, one that leaves less open has understood more.
+        let fixed = OPEN_MAX.saturating_sub(series.definition().variables.len());
+        let misfit = |kind, position: Option<usize>, error: &dyn std::fmt::Display| {
+            let depth = position.map_or(READ - 1, |position| position * OPEN_MAX + fixed);
+            Misfit { kind, detail: error.to_string(), depth }
+        };
+        let (not_read, ambiguous) = (ProblemKind::NotRead, ProblemKind::Ambiguous);
+        match self.form {
+            Form::Number => series.parse(text).map_err(|error| match &error {
+                ParseError::Departs { position, .. } => misfit(not_read, Some(*position), &error),
+                ParseError::Ambiguous => misfit(ambiguous, None, &error),
+                _ => misfit(not_read, None, &error),
+            }),
+            Form::RuleFormat => {
+                let formats =
+                    RuleFormats::of(series).map_err(|error| misfit(not_read, None, &error))?;
+                formats.parse(text).map_err(|error| match &error {
+                    RuleFormatError::Departs { position, .. } => {
+                        misfit(not_read, Some(*position), &error)
+                    }
+                    RuleFormatError::Ambiguous => misfit(ambiguous, None, &error),
+                    _ => misfit(not_read, None, &error),
+                })
+            }
+        }
     }
 }
 

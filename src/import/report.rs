@@ -115,7 +115,7 @@ pub enum ProblemKind {
     UnreadableLine,
     /// No series reads the number.
     NotRead,
-    /// Several series read the number.
+    /// Several series read the number or may, or one reads it in several ways.
     Ambiguous,
     /// Columns say something else than the number shows.
     Contradiction,
@@ -123,8 +123,10 @@ pub enum ProblemKind {
     Missing,
     /// A value that its serial cannot have.
     Value,
-    /// The value stands in the source before.
+    /// The same value, or another configuration for the same, stands in the source before.
     Twice,
+    /// Another series has the code.
+    SeriesTaken,
     /// The journal has the number already.
     Issued,
     /// The counter stands above a value that nobody left open.
@@ -145,6 +147,7 @@ impl ProblemKind {
             ProblemKind::Missing => "missing",
             ProblemKind::Value => "value",
             ProblemKind::Twice => "twice",
+            ProblemKind::SeriesTaken => "series-taken",
             ProblemKind::Issued => "issued",
             ProblemKind::CounterPassed => "counter-passed",
             ProblemKind::NotMapped => "not-mapped",

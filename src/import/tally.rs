@@ -34,10 +34,13 @@ struct Counted {
     runs: Runs,
     /// Highest place that was issued, whether its number comes along or not.
     highest: u64,
+    /// Where numbers come along and the series keeps chronology: whose last date they share.
+    family: Option<String>,
 }
 
 impl Tally {
-    /// Notes a value of a number; false where the counter has it already.
+    /// Notes a value of a number, with the family of counters that its date counts for; false where
+    /// the counter has it already.
     ///
     /// # Errors
     /// `Form` where the values are too scattered for the memory that an import may take.
@@ -47,9 +50,13 @@ impl Tally {
         serial: &Serial,
         key: &str,
         value: u64,
+        family: Option<&str>,
     ) -> Result<bool, ImportError> {
         let place = (value - serial.start) / serial.step;
         let counted = self.counter(served, serial, key);
+        if counted.family.is_none() {
+            counted.family = family.map(str::to_owned);
+        }
         counted.highest = counted.highest.max(place);
         let before = counted.runs.len();
         let is_new = counted.runs.insert(place);
@@ -84,6 +91,7 @@ impl Tally {
                 step: serial.step,
                 runs: Runs::default(),
                 highest: 0,
+                family: None,
             }
         })
     }
@@ -128,6 +136,7 @@ impl Tally {
                 start: counted.start,
                 step: counted.step,
                 highest: counted.value(counted.highest),
+                family: counted.family,
             });
         }
         Ok(Plan { report, counters, lifted_in })

@@ -108,6 +108,15 @@ impl ReferenceData {
         data
     }
 
+    /// The same with every row and every membership active: what was usable once.
+    #[must_use]
+    pub fn all_active(&self) -> Self {
+        let rows = self.tables.values().flat_map(|table| table.rows.values());
+        let rows = rows.map(|row| ReferenceRow { active: true, ..row.clone() });
+        let memberships = self.memberships.iter().cloned();
+        ReferenceData::new(rows, memberships.map(|member| Membership { active: true, ..member }))
+    }
+
     /// Whether a table has any row.
     #[must_use]
     pub fn has(&self, table: &str) -> bool {

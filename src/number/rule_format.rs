@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::origin::origins;
 use super::template::Part;
-use super::{CounterKey, Draft, ParseError, Series, TEXT_CHARS_MAX, TemplateError};
+use super::{CounterKey, Draft, ParseError, Parsed, Series, TEXT_CHARS_MAX, TemplateError};
 
 /// Stands for a serial in the text that is read: no value and no literal holds it.
 const SERIAL: char = '\u{1}';
@@ -82,6 +82,19 @@ impl RuleFormats {
     /// # Errors
     /// [`RuleFormatError`] says where the text departs from the series, or what it leaves open.
     pub fn counter_key(&self, rule_format: &str) -> Result<CounterKey, RuleFormatError> {
+        let parsed = self.parse(rule_format)?;
+        let mut keys = origins(&self.shadow, &parsed);
+        match (keys.pop(), keys.is_empty()) {
+            (Some(key), true) => Ok(key),
+            _ => Err(RuleFormatError::Undetermined),
+        }
+    }
+
+    /// What a constant part shows: all that a number shows but the values of its serials.
+    ///
+    /// # Errors
+    /// Like [`RuleFormats::counter_key`], but that what the text leaves open is no error.
+    pub fn parse(&self, rule_format: &str) -> Result<Parsed, RuleFormatError> {
         let (text, places) = unescape(rule_format)?;
         let parsed = self.shadow.parse(&text).map_err(|error| match error {
             ParseError::TooLong => RuleFormatError::TooLong,
@@ -95,11 +108,7 @@ impl RuleFormats {
                 RuleFormatError::Departs { position: position + pairs, expected }
             }
         })?;
-        let mut keys = origins(&self.shadow, &parsed);
-        match (keys.pop(), keys.is_empty()) {
-            (Some(key), true) => Ok(key),
-            _ => Err(RuleFormatError::Undetermined),
-        }
+        Ok(Parsed { serials: Vec::new(), ..parsed })
     }
 }
 
@@ -150,6 +159,9 @@ mod tests {
         let key = RuleFormats::of(&series).expect("compiles").counter_key("BX20240115%s");
         assert_eq!(key.as_ref(), Ok(&draft.keys[0]));
         assert_eq!(key.expect("read").to_string(), "day=2024-01-15");
+        let parsed = RuleFormats::of(&series).expect("compiles").parse("BX20240115%s");
+        let date = Some("2024-01-15".to_owned());
+        assert_eq!(parsed, Ok(Parsed { date, ..Parsed::default() }));
     }
 
     /// A variable, then the serial, then the variable again: in a number the serial's digits could

@@ -1,7 +1,10 @@
 //! `import`: the report, all or nothing, beside running services, and what comes after.
 
+mod dates;
 mod ledger;
 mod numbers;
+mod readings;
+mod rules;
 mod tables;
 mod used;
 

@@ -243,6 +243,7 @@ ledger_contract! {
     }
     imports {
         an_imported_counter_goes_on_above_what_was_imported
+        imported_dates_count_for_their_family
         what_did_not_come_along_is_a_gap
         numbers_come_after_their_counter
         an_import_above_a_counter_of_redis_is_undone

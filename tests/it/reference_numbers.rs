@@ -75,15 +75,38 @@ fn references() -> Vec<Reference> {
     ]
 }
 
-#[tokio::test]
-async fn reference_numbers_come_out_exactly_through_http_on_redis_and_postgres() {
-    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
-    let deployment = Deployment::new(&postgres.url("reference"), Some(&redis.url()));
-    deployment.apply_examples();
+/// The numbers of the source documents that lie far up in their counters: what the old system had
+/// issued comes along first.
+fn move_in(deployment: &Deployment) {
+    let list = deployment.path("unified.txt");
+    std::fs::write(&list, "C0001A0101201507100123456788\n").unwrap();
+    deployment.ok(&["import", list.to_str().unwrap(), "--apply"]);
+    // The text around the serial is the counter's identity.
+    let dump = deployment.path("serials.sql");
+    let rows = "INSERT INTO com_no_config (id, bill_type_id) VALUES ('r1','BX');\n\
+                INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no) VALUES \
+                ('1','r1','BX20240115%s',41);\n";
+    std::fs::write(&dump, rows).unwrap();
+    deployment.ok(&["import", dump.to_str().unwrap(), "--from-table", "--apply"]);
+}
+
+/// What comes next after [`move_in`].
+fn moved_in() -> Vec<Reference> {
+    let system = json!({ "SYSTEM": "C0001", "MODULE": "A01", "INSTANCE": "01" });
+    let serial = json!({ "type": "UNIFIED-SERIAL", "date": "2015-07-10", "context": system });
+    let expense = json!({ "type": "BX", "date": "2024-01-15" });
+    vec![
+        Reference { request: serial, times: 1, number: "C0001A0101201507100123456789" },
+        Reference { request: expense, times: 1, number: "BX202401150042" },
+    ]
+}
+
+/// Takes the numbers through HTTP; each is taken in Redis.
+async fn come_out_through_http(deployment: &Deployment, references: Vec<Reference>) {
     let service = deployment.serve();
     let client = reqwest::Client::new();
     let mut documents = 0;
-    for Reference { request, times, number } in references() {
+    for Reference { request, times, number } in references {
         let mut last = Value::Null;
         for _ in 0..times {
             documents += 1;
@@ -99,10 +122,9 @@ async fn reference_numbers_come_out_exactly_through_http_on_redis_and_postgres()
     assert!(deployment.verify().0);
 }
 
-#[test]
-fn reference_numbers_come_out_exactly_through_next_on_sqlite() {
-    let deployment = Deployment::embedded();
-    for Reference { request, times, number } in references() {
+/// Takes the numbers through `next`.
+fn come_out_through_next(deployment: &Deployment, references: Vec<Reference>) {
+    for Reference { request, times, number } in references {
         let text = |field: &str| request[field].as_str().map(ToOwned::to_owned);
         let mut arguments = vec!["next".to_owned(), text("type").unwrap()];
         for field in ["date", "project"] {
@@ -119,4 +141,35 @@ fn reference_numbers_come_out_exactly_through_next_on_sqlite() {
         assert_eq!(out.lines().last(), Some(number), "{request}");
     }
     assert!(deployment.verify().0);
+}
+
+#[tokio::test]
+async fn reference_numbers_come_out_exactly_through_http_on_redis_and_postgres() {
+    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+    let deployment = Deployment::new(&postgres.url("reference"), Some(&redis.url()));
+    deployment.apply_examples();
+    come_out_through_http(&deployment, references()).await;
+}
+
+#[tokio::test]
+async fn reference_numbers_continue_what_was_moved_in_through_http_on_redis_and_postgres() {
+    let (postgres, redis) = (Postgres::start(), Redis::start_durable());
+    let deployment = Deployment::new(&postgres.url("moved"), Some(&redis.url()));
+    deployment.apply_examples();
+    move_in(&deployment);
+    come_out_through_http(&deployment, moved_in()).await;
+}
+
+#[test]
+fn reference_numbers_come_out_exactly_through_next_on_sqlite() {
+    let deployment = Deployment::embedded();
+    come_out_through_next(&deployment, references());
+}
+
+#[test]
+fn reference_numbers_continue_what_was_moved_in_through_next_on_sqlite() {
+    let deployment = Deployment::embedded();
+    deployment.apply_examples();
+    move_in(&deployment);
+    come_out_through_next(&deployment, moved_in());
 }

@@ -16,8 +16,9 @@ use super::series::write_series;
 use super::session::{clock, open_ledger, open_ledger_and_catalog};
 use crate::config::Settings;
 use crate::http::LOCAL_USER;
-use crate::import::{self, Choice, Codes, Import, Problem, Report};
+use crate::import::{self, Choice, Codes, Formats, Import, Problem, Report};
 use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
+use crate::number::SeriesDefinition;
 use handover::Handover;
 use progress::Progress;
 
@@ -83,6 +84,8 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
         return configs(settings, &args, codes).await;
     }
     let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
+    // What is not active any more has issued numbers all the same.
+    let catalog = catalog.of_any_time()?;
     let ImportArgs { series, type_code, project, .. } = args.clone();
     let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into() };
     let progress = Progress::start(&args);
@@ -141,21 +144,17 @@ struct ConfigsAnswer {
 
 /// Prints configurations as series files, or applies them.
 async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow::Result<()> {
-    let formats = import::read_formats(&args.source, codes).await?;
-    let may_write = args.apply && formats.problems.is_empty();
-    if may_write {
-        let change = |definition: &_| SeriesChange {
-            definition: crate::number::SeriesDefinition::clone(definition),
-            expected: Expected::Anything,
-            saved_by: LOCAL_USER.into(),
-            reason: "import".into(),
-            saved_at_us: clock().now_us(),
-        };
-        let changes: Vec<SeriesChange> = formats.definitions.iter().map(change).collect();
-        open_ledger(settings).await?.apply_series(&changes).await?;
+    let mut formats = import::read_formats(&args.source, codes).await?;
+    let series = formats.definitions.iter().cloned().map(write_series).collect::<Result<_, _>>()?;
+    if args.apply {
+        let ledger = open_ledger(settings).await?;
+        formats.beside(&ledger.series().await?);
+        if formats.problems.is_empty() {
+            save_new(&ledger, &formats.definitions).await?;
+        }
     }
-    let series = formats.definitions.into_iter().map(write_series).collect::<Result<_, _>>()?;
-    let answer = ConfigsAnswer { applied: may_write, series, problems: formats.problems };
+    let Formats { problems, .. } = formats;
+    let answer = ConfigsAnswer { applied: args.apply && problems.is_empty(), series, problems };
     if args.json {
         print_json(&answer)?;
     } else {
@@ -169,6 +168,20 @@ async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow
         0 => Ok(()),
         problems => bail!("{problems} problems; nothing is applied"),
     }
+}
+
+/// Saves series of codes that no other has.
+async fn save_new(ledger: &SharedLedger, new: &[SeriesDefinition]) -> anyhow::Result<()> {
+    let change = |definition: &SeriesDefinition| SeriesChange {
+        definition: definition.clone(),
+        expected: Expected::Nothing,
+        saved_by: LOCAL_USER.into(),
+        reason: "import".into(),
+        saved_at_us: clock().now_us(),
+    };
+    let changes: Vec<SeriesChange> = new.iter().map(change).collect();
+    ledger.apply_series(&changes).await?;
+    Ok(())
 }
 
 /// An event in the ledger (R5.2); without it the import stands all the same.

@@ -20,6 +20,9 @@ pub struct ImportedCounter {
     /// The highest value that was issued, on the serial's step: the counter goes on above it, if it
     /// does not stand higher already.
     pub highest: u64,
+    /// Where numbers of it come along and the series keeps chronology: the counters that share its
+    /// last date.
+    pub family: Option<String>,
 }
 
 /// Entries of an import, chunk by chunk, so that no more than one chunk is held at once. Their

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Conn, Store};
-use crate::ledger::{LedgerError, TakeOrder};
+use crate::ledger::{ImportedCounter, LedgerError, TakeOrder};
 
 /// Counters that differ in their period alone, as `chronology` names them.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,26 @@ impl LastDates {
         }
         Ok(())
     }
+}
+
+/// Counts the dates of numbers that an import has brought into the journal. Their families are
+/// locked, not forgotten: who takes meanwhile would find the dates of before, and keep them.
+pub(super) async fn catch_up(
+    conn: &mut Conn,
+    counters: &[ImportedCounter],
+) -> Result<(), LedgerError> {
+    let mut dates = BTreeMap::new();
+    for ImportedCounter { series_id, serial, family, .. } in counters {
+        if let Some(family) = family {
+            dates.insert((*series_id, serial.clone(), family.clone()), String::new());
+        }
+    }
+    for ((series_id, serial, key), last) in &mut dates {
+        let family = Family { series_id: *series_id, serial, key };
+        lock_or_create(conn, family).await?;
+        *last = journaled(conn, family).await?.unwrap_or_default();
+    }
+    LastDates(dates).write(conn).await
 }
 
 /// Locks the row of a family; the first one to ask finds its date in the journal.

@@ -18,7 +18,9 @@ use super::counters::by_name;
 use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
-use super::{Conn, Db, Engine, Store, allow_import, bulk, bytes, commit, metered, partitions};
+use super::{
+    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, partitions,
+};
 use crate::ledger::columns::{self, hash64, signed, small, unsigned_small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -92,6 +94,7 @@ async fn import(
         }
         note_gaps(&mut tx, counter, target, now_us).await?;
     }
+    chronology::catch_up(&mut tx, counters).await?;
     commit(tx).await?;
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }

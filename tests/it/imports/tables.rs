@@ -15,6 +15,8 @@ const BY_DAY: [&str; 2] = [
      ('BPO', '2024-01-22', 1, 0), ('SPO', '2024-01-23', 0, 0)",
 ];
 
+const HOURS: &str = "reset = \"hour\"\n";
+
 fn by_day_is_imported(deployment: &Deployment, source: &str) {
     let arguments = [source, "--from-table"];
     let report = imported(deployment, &arguments);
@@ -72,6 +74,28 @@ fn counters_by_day_come_from_a_postgres_database() {
         postgres.sql(&format!("set search_path = orders; {statement}"));
     }
     by_day_is_imported(&deployment, &source);
+}
+
+#[test]
+fn counters_by_day_are_no_counters_of_months_or_of_ever() {
+    let deployment = Deployment::embedded();
+    for (code, reset) in [("MONTHS", "reset = \"month\"\n"), ("EVER", ""), ("HOURS", HOURS)] {
+        let series = deployment.series_file(code, "{CORR_TYPE}{DATE:yyyyMMddHH}-{SEQ:4}", "");
+        let text = std::fs::read_to_string(&series).unwrap() + reset;
+        std::fs::write(&series, text).unwrap();
+        deployment.apply(&[series]);
+    }
+    let dump = "INSERT INTO document_sequence (sequence_type, sequence_date, current_no) VALUES \
+                ('MONTHS', '2024-01-22', 15), ('EVER', '2024-01-22', 3), \
+                ('HOURS', '2024-01-22', 4), ('EVER', '2024-01-23', 0);\n";
+    let dump = file(&deployment, "days.sql", dump);
+    let (_, report, _) = import(&deployment, &[&dump, "--from-table", "--apply"]);
+    assert_eq!(report["skipped"], 1, "{report}");
+    let expected =
+        [1, 2, 3].map(|row| (format!("document_sequence row {row}"), "not-mapped".to_owned()));
+    assert_eq!(problems(&report), expected, "{report}");
+    let detail = report["problems"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("series MONTHS does not count by days"), "{detail}");
 }
 
 /// The counters of a correspondence system with eight key columns, as `mysqldump` writes them:

@@ -30,6 +30,7 @@ fn counter(series: &SeriesVersion, key: &str, highest: u64) -> ImportedCounter {
         start: 1,
         step: 1,
         highest,
+        family: None,
     }
 }
 
@@ -387,4 +388,22 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
     println!("{imported} imported before their first touch, {touched} touched first");
     assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
     world.verify().await;
+}
+
+/// Goal: no number is dated before one that was imported. Method: numbers of three periods of one
+/// family, the second to come along the last by date.
+pub(super) async fn imported_dates_count_for_their_family(world: World) {
+    let series = series(&world).await;
+    for (key, date, last) in [
+        ("type=T;month=2024-01", "2024-01-15", "2024-01-15"),
+        ("type=T;month=2024-03", "2024-03-05", "2024-03-05"),
+        ("type=T;month=2024-02", "2024-02-10", "2024-03-05"),
+    ] {
+        let family = Some("type=T".to_owned());
+        let counters = [ImportedCounter { family, ..counter(&series, key, 1) }];
+        let dated = with(number(&series, key, 1), |record| record.document_date = date.into());
+        import(&world, &counters, vec![Ok(vec![dated])]).await.unwrap();
+        let found = world.ledger.last_date(series.series_id, "SEQ", "type=T").await.unwrap();
+        assert_eq!(found.as_deref(), Some(last), "{key}");
+    }
 }
