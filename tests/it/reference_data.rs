@@ -282,6 +282,18 @@ fn an_import_writes_only_when_told_to_and_lists_what_there_is() {
     let taken = import(&deployment, "types", "id,code\n99,LETTER\n");
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(!taken.status.success() && error.contains("belongs to id 6"), "{error}");
+    // A file that says nothing of names and of what is active changes neither.
+    let off = import(&deployment, "types", "id,code,name,active\n6,LETTER,Letter,no\n");
+    assert!(String::from_utf8_lossy(&off.stdout).contains("deactivated 6 LETTER"), "{off:?}");
+    let renamed = import(&deployment, "types", "id,code\n6,LETTERS\n");
+    let told = String::from_utf8_lossy(&renamed.stdout).into_owned();
+    assert!(told.contains("renamed 6 LETTERS, before LETTER, inactive"), "{told}");
+    let rows = deployment.ok(&["reference", "list", "types", "--json"]);
+    let tables: Value = serde_json::from_str(&rows).unwrap();
+    let row = tables[0]["rows"].as_array().unwrap().iter().find(|row| row["id"] == "6").unwrap();
+    assert_eq!((&row["name"], &row["active"]), (&json!("Letter"), &json!(false)), "{row}");
+    let back = import(&deployment, "types", "id,code,active\n6,LETTERS,yes\n");
+    assert!(String::from_utf8_lossy(&back.stdout).contains("activated 6 LETTERS"), "{back:?}");
     // Series without tables do as they did before.
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
 }
