@@ -115,16 +115,14 @@ pub enum InputError {
         value: String,
     },
     /// An originator outside the project (slug `not-a-member`, R4.7).
-    #[error("{field}: {member:?} is no member of project {project:?}; {belongs}")]
+    #[error("{field}: {member:?} {reason}")]
     NotAMember {
         /// The originator's field.
         field: String,
         /// Its code.
         member: String,
-        /// Code of the project.
-        project: String,
-        /// Which projects it belongs to.
-        belongs: String,
+        /// Which project it is no member of, and the remedy.
+        reason: String,
     },
     /// Several projects that the originator is a member of (slug `project-ambiguous`, R4.7).
     #[error("project is missing, and {member:?} is a member of several: {projects}; name one")]
