@@ -267,9 +267,35 @@ pub enum ParseError {
     },
     /// Each part fits alone, but not together: a variable shown twice with two values, or a date
     /// that does not exist.
-    #[error("the parts contradict each other: a repeated value differs or the date does not exist")]
-    Contradicts,
+    #[error("character {position}: {reason}")]
+    Contradicts {
+        /// Where the part stands that contradicts the others, counted from 1.
+        position: usize,
+        /// Which part it is, and the remedy.
+        reason: String,
+    },
     /// More than one reading: the template does not determine its parts (R2.7).
-    #[error("the number can be read in more than one way; the template is ambiguous")]
-    Ambiguous,
+    #[error(
+        "character {position}: where {part} ends can be read in more than one way; exclude the \
+         sign behind it from its characters, or give it a fixed width"
+    )]
+    Ambiguous {
+        /// Where the first part begins that two readings end at different places, counted from 1.
+        position: usize,
+        /// The part in words.
+        part: String,
+    },
+}
+
+impl ParseError {
+    /// How far the text was read, in characters: what is wrong with parts that were all read is
+    /// told by none that comes later.
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        match self {
+            ParseError::TooLong => 0,
+            ParseError::Departs { position, .. } | ParseError::Check { position, .. } => *position,
+            ParseError::Contradicts { .. } | ParseError::Ambiguous { .. } => usize::MAX,
+        }
+    }
 }
