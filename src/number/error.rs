@@ -149,7 +149,10 @@ pub enum InputError {
         open_from: String,
     },
     /// A date before the last one, in a series that keeps chronology (slug `date-before-last`).
-    #[error("date {date} lies before {last_date}, the date of the last number of these counters")]
+    #[error(
+        "date {date} lies before {last_date}, the date of the last number of these counters; date \
+         the document {last_date} or later"
+    )]
     DateBeforeLast {
         /// The document's date.
         date: String,
@@ -157,7 +160,10 @@ pub enum InputError {
         last_date: String,
     },
     /// The whole number is too long (slug `value-too-long`, R2.4).
-    #[error("the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
+    #[error(
+        "the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed; send \
+         shorter values"
+    )]
     TextTooLong {
         /// Its length with the widest serial values.
         chars: usize,

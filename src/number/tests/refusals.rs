@@ -94,6 +94,9 @@ fn a_definition_with_a_mistake_is_refused_at_the_field() {
         ("variables.PROJECT", "built into", |d| {
             d.variables.insert("PROJECT".into(), declared(""));
         }),
+        ("variables.TYPE", "withdrawn; write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}", |d| {
+            d.variables.insert("TYPE".into(), declared(""));
+        }),
         ("variables.A.required", "default", |d| {
             d.variables.insert("A".into(), declared("required = true\ndefault = 'x'"));
         }),
