@@ -140,9 +140,12 @@ pub(super) async fn look_up(
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
-    if rows.is_empty() {
-        let range = catalog.find_range(ledger, number).await?;
-        rows.extend(range.map(|row| (FoundAs::Range, row)));
+    // One text may stand in each scope of uniqueness once; a row that is found is not told twice.
+    for range in catalog.find_ranges(ledger, number).await? {
+        let scope = |row: &JournalRow| row.entry.record.scope.clone();
+        if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
+            rows.push((FoundAs::Range, range));
+        }
     }
     rows.retain(|(found_as, row)| *found_as == FoundAs::Number || is_wanted(filter, row));
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
