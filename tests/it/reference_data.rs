@@ -308,6 +308,11 @@ fn next_takes_ids_where_the_series_has_tables_and_refuses_them_elsewhere() {
     assert_eq!(deployment.ok(&[&letter[..], &to].concat()), "คคง.-สคฉ.3-0001-2568\n");
     let derived = ["--set", "RECIPIENT=สคฉ.3"];
     assert_eq!(deployment.ok(&[&letter[..], &derived].concat()), "คคง.-สคฉ.3-0002-2568\n");
+    let rfa = ["series", "explain", "--type-id", "1"];
+    let told = deployment.ok(&[&rfa[..], &["--project-id", "1"]].concat());
+    assert!(told.starts_with("series LCBP3-RFA would serve the request\n"), "{told}");
+    let told = deployment.ok(&[&rfa[..], &["--context", "originator_id=22"]].concat());
+    assert!(told.starts_with("series RFA would serve the request\n"), "{told}");
     let refused = deployment.run(&["next", "SPO", "--project-id", "2"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && error.contains("project_id"), "{error}");
