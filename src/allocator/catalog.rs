@@ -198,17 +198,19 @@ impl Catalog {
         }
     }
 
-    /// The journal row of a range that holds a number, as far as a series can read the
-    /// number and it shows which counter it came from. A range stands in the journal under its
-    /// first number only, so its other numbers are found by their value.
+    /// The journal rows of the ranges that hold a number, one for each scope of uniqueness at most,
+    /// as far as a series can read the number and it shows which counter it came from. A range
+    /// stands in the journal under its first number only, so its other numbers are found by their
+    /// value.
     ///
     /// # Errors
     /// Whatever keeps the ledger from answering.
-    pub async fn find_range(
+    pub async fn find_ranges(
         &self,
         ledger: &SharedLedger,
         number: &str,
-    ) -> Result<Option<JournalRow>, LedgerError> {
+    ) -> Result<Vec<JournalRow>, LedgerError> {
+        let mut found: Vec<JournalRow> = Vec::new();
         let mut probes = 0;
         for served in self.all() {
             let Ok(parsed) = served.series.parse(number) else { continue };
@@ -216,7 +218,7 @@ impl Catalog {
             let value = first.value;
             for key in served.series.origins(&parsed) {
                 if probes == PROBES_MAX {
-                    return Ok(None);
+                    return Ok(found);
                 }
                 probes += 1;
                 let series_id = served.version.series_id;
@@ -225,12 +227,10 @@ impl Catalog {
                     continue;
                 };
                 let row = ledger.row_of(counter.counter_id, value).await?;
-                if let Some(row) = row.filter(|row| shows(&row.entry, value, number)) {
-                    return Ok(Some(row));
-                }
+                found.extend(row.filter(|row| shows(&row.entry, value, number)));
             }
         }
-        Ok(None)
+        Ok(found)
     }
 }
 

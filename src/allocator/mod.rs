@@ -47,7 +47,7 @@ pub use incidents::Incidents;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
 pub use peers::Peers;
-pub use readings::Reading;
+pub use readings::{Reading, ReadingError, Unread};
 pub use rooms::Room;
 pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;

@@ -1,9 +1,13 @@
 //! What a text may be: every active series that can read it as a number of its own (R2.8).
 
+use std::cmp::Reverse;
+use std::fmt;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::catalog::{Catalog, ServedSeries};
-use crate::number::{ParseError, Parsed};
+use crate::number::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 
 /// A series that a text may be a number of. Says nothing of whether it was issued.
 #[derive(Clone, Debug)]
@@ -16,19 +20,106 @@ pub struct Reading {
     pub parsed: Option<Parsed>,
 }
 
+/// A text that no active series can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The series that reads furthest, by its code, and where the text departs from it; `None`
+    /// where no series is active.
+    pub nearest: Option<(String, ParseError)>,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no active series can read it as a number")?;
+        match &self.nearest {
+            Some((code, error)) => write!(f, "; series {code} comes nearest: {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a text is not a number of a type.
+#[derive(Clone, Debug, Error)]
+pub enum ReadingError {
+    /// No series serves the type.
+    #[error(transparent)]
+    NotServed(#[from] RuleError),
+    /// Where the text departs from each series that does.
+    #[error("{0}")]
+    Departs(String),
+}
+
+/// A text as one series reads it, if only in more than one way; else where it departs.
+fn read(served: &Arc<ServedSeries>, number: &str) -> Result<Reading, ParseError> {
+    let series = &served.series;
+    let (types, parsed) = match series.parse(number) {
+        Ok(parsed) => (series.types_of(&parsed), Some(parsed)),
+        Err(ParseError::Ambiguous { .. }) => (series.types_shown().to_vec(), None),
+        Err(error) => return Err(error),
+    };
+    Ok(Reading { served: Arc::clone(served), types, parsed })
+}
+
 impl Catalog {
     /// All readings of a text, by the code of the series.
-    #[must_use]
-    pub fn readings(&self, number: &str) -> Vec<Reading> {
-        let read = |served: &Arc<ServedSeries>| {
-            let series = &served.series;
-            let (types, parsed) = match series.parse(number) {
-                Ok(parsed) => (series.types_of(&parsed), Some(parsed)),
-                Err(ParseError::Ambiguous) => (series.types_shown().to_vec(), None),
-                Err(_) => return None,
-            };
-            Some(Reading { served: Arc::clone(served), types, parsed })
+    ///
+    /// # Errors
+    /// [`Unread`] where no series can read it.
+    pub fn readings(&self, number: &str) -> Result<Vec<Reading>, Unread> {
+        let (mut found, mut departures) = (Vec::new(), Vec::new());
+        for served in self.active() {
+            match read(served, number) {
+                Ok(reading) => found.push(reading),
+                Err(error) => departures.push((&served.version.definition, error)),
+            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        // Of series that get as far, one that leaves less open has understood more.
+        let depth = |(series, error): &(&SeriesDefinition, ParseError)| {
+            (error.reach(), Reverse(series.variables.len()))
         };
-        self.active().iter().filter_map(read).collect()
+        let nearest = departures.into_iter().max_by_key(depth);
+        Err(Unread { nearest: nearest.map(|(series, error)| (series.code.clone(), error)) })
+    }
+
+    /// The readings of a text as a number of one type, and of one project where it is told. What
+    /// else chooses a series for a request, such as its originator, is read from the text.
+    ///
+    /// # Errors
+    /// What a request of that type would be refused with, where no series serves it; else why each
+    /// of those that do cannot read the text.
+    pub fn readings_as(
+        &self,
+        type_code: &str,
+        project: Option<&str>,
+        number: &str,
+    ) -> Result<Vec<Reading>, ReadingError> {
+        let serves = |served: &&Arc<ServedSeries>| {
+            let projects = served.series.projects_shown();
+            let is_of =
+                |project: &str| projects.is_empty() || projects.iter().any(|p| p == project);
+            served.series.types_shown().iter().any(|t| t == type_code) && project.is_none_or(is_of)
+        };
+        let mut serving: Vec<&Arc<ServedSeries>> = self.active().iter().filter(serves).collect();
+        if serving.is_empty() {
+            let (type_code, project) = (type_code.to_owned(), project.map(str::to_owned));
+            serving.push(self.choose(&Inputs { type_code, project, ..Inputs::default() })?);
+        }
+        let (mut found, mut departures) = (Vec::new(), Vec::new());
+        for served in serving {
+            let code = &served.version.definition.code;
+            match read(served, number) {
+                Ok(reading) if reading.types.iter().any(|name| name == type_code) => {
+                    found.push(reading);
+                }
+                Ok(Reading { types, .. }) => {
+                    departures.push(format!("series {code}: it is of type {}", types.join(" or ")));
+                }
+                Err(error) => departures.push(format!("series {code}: {error}")),
+            }
+        }
+        if found.is_empty() { Err(ReadingError::Departs(departures.join("; "))) } else { Ok(found) }
     }
 }

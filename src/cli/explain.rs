@@ -20,12 +20,18 @@ use crate::number::{Explanation, Inputs, Verdict};
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
     /// Document type
-    #[arg(long = "type", value_name = "TYPE")]
-    pub type_code: String,
+    #[arg(long = "type", value_name = "TYPE", required_unless_present = "type_id")]
+    pub type_code: Option<String>,
+    /// Id of the document type, for series that have a table of types
+    #[arg(long, value_name = "ID", conflicts_with = "type_code")]
+    pub type_id: Option<String>,
     /// Project
     #[arg(long)]
     pub project: Option<String>,
-    /// Value of a variable, such as ORIGINATOR=A; may be repeated
+    /// Id of the project, for series that have a table of projects
+    #[arg(long, value_name = "ID", conflicts_with = "project")]
+    pub project_id: Option<String>,
+    /// Value of a variable, such as ORIGINATOR=A, or its id (originator_id=22); may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
     pub context: Vec<(String, String)>,
     /// Print JSON
@@ -75,8 +81,9 @@ pub async fn run(settings: &Settings, args: ExplainArgs) -> anyhow::Result<()> {
             bail!("variable {name} is set twice; leave one --context {name}=… out");
         }
     }
-    let (type_code, project) = (args.type_code, args.project);
-    let inputs = Inputs { type_code, project, context, ..Inputs::default() };
+    let ExplainArgs { type_code, type_id, project, project_id, .. } = args;
+    let type_code = type_code.unwrap_or_default();
+    let inputs = Inputs { type_code, type_id, project, project_id, context, ..Inputs::default() };
     let catalog = open_catalog(settings).await?;
     let chosen = catalog.choose(&inputs);
     let answer = ExplainAnswer {

@@ -1,21 +1,19 @@
 //! `numerator parse`: reads a number back into its parts (R2.8). Does not look whether it was
 //! issued.
 
-use anyhow::bail;
 use clap::Args;
 
 use super::output::{print, print_json};
 use super::session::{open_catalog, refusal};
-use crate::allocator::{AllocError, Catalog, Reading};
+use crate::allocator::{AllocError, ReadingError};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
-use crate::number::Inputs;
 
 /// What to parse.
 #[derive(Clone, Debug, Args)]
 #[command(allow_missing_positional = true)]
 pub struct ParseArgs {
-    /// Document type; without one, every series that can read the number is listed
+    /// Document type; with one, only the series that serve it are asked
     #[arg(value_name = "TYPE")]
     pub type_code: Option<String>,
     /// The number
@@ -49,30 +47,26 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
     lines
 }
 
-/// Prints the parts of a number, as one series reads it or as each does that can.
+/// Prints the parts of a number, as each active series reads it that can.
 ///
 /// # Errors
-/// A type without a series, a text that is not a number of it, or of any.
+/// A type without a series, a text that is not a number of it, or of any: with where it departs.
 pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
     let catalog = open_catalog(settings).await?;
-    if let Some(type_code) = &args.type_code {
-        let reading = ReadingAnswer::of(read_as(&catalog, type_code, &args)?);
-        if args.json {
-            print_json(&reading)?;
-        } else {
-            print(lines(&reading))?;
+    let readings = match &args.type_code {
+        Some(type_code) => {
+            let read = catalog.readings_as(type_code, args.project.as_deref(), &args.number);
+            read.map_err(|error| match error {
+                ReadingError::NotServed(error) => refusal(AllocError::from(error)),
+                error @ ReadingError::Departs(_) => error.into(),
+            })?
         }
-        return Ok(());
-    }
-    let readings: Vec<_> =
-        catalog.readings(&args.number).into_iter().map(ReadingAnswer::of).collect();
-    if readings.is_empty() {
-        bail!(
-            "no active series can read {:?}; name the type to see where it departs: numerator \
-             parse TYPE NUMBER",
-            args.number
-        );
-    }
+        None => {
+            let read = catalog.readings(&args.number);
+            read.map_err(|unread| anyhow::anyhow!("{:?}: {unread}", args.number))?
+        }
+    };
+    let readings: Vec<_> = readings.into_iter().map(ReadingAnswer::of).collect();
     if args.json {
         print_json(&readings)?;
     } else {
@@ -81,16 +75,4 @@ pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
         print([texts.join("\n\n")])?;
     }
     Ok(())
-}
-
-/// The number as the series of a type reads it.
-fn read_as(catalog: &Catalog, type_code: &str, args: &ParseArgs) -> anyhow::Result<Reading> {
-    let (type_code, project) = (type_code.to_owned(), args.project.clone());
-    let served = catalog
-        .choose(&Inputs { type_code, project, ..Inputs::default() })
-        .map_err(AllocError::from)
-        .map_err(refusal)?;
-    let parsed = served.series.parse(&args.number)?;
-    let types = served.series.types_of(&parsed);
-    Ok(Reading { served: served.clone(), types, parsed: Some(parsed) })
 }

@@ -13,7 +13,9 @@ use super::output::{print, print_json, say};
 use super::session::{clock, open_ledger, operator};
 use super::words::table;
 use crate::config::Settings;
-use crate::ledger::{Effect, ReferenceChange, ReferencePlan, plan_reference};
+use crate::ledger::{
+    Effect, MembershipChange, ReferenceChange, ReferencePlan, RowChange, plan_reference,
+};
 use crate::number::{Membership, ReferenceRow};
 
 /// Most bytes read of a CSV file.
@@ -31,7 +33,8 @@ pub enum ReferenceCommand {
 /// What to import.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// CSV with a header: id, code, name, active; for memberships id, of_id, active
+    /// CSV with a header: id, code, name, active; for memberships id, of_id, active. What a file
+    /// leaves out stays as it is
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Table of the rows, or of the members
@@ -100,8 +103,8 @@ async fn import(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     let text = read_file(&args.file)?;
     let (mut rows, mut memberships) = (Vec::new(), Vec::new());
     match &args.of {
-        Some(of) => memberships = read_memberships(&text, &args.table, of).context(name.clone())?,
-        None => rows = read_rows(&text, &args.table).context(name.clone())?,
+        Some(of) => memberships = read_memberships(&text, of).context(name.clone())?,
+        None => rows = read_rows(&text).context(name.clone())?,
     }
     let ledger = open_ledger(settings).await?;
     let change = ReferenceChange {
@@ -151,19 +154,28 @@ fn lines(answer: &ImportAnswer) -> Vec<String> {
             (Some(code), _) => format!("{} {code}", row.id),
             (None, of) => format!("{} of {}", row.id, of.as_deref().unwrap_or_default()),
         };
-        let state = if row.active { "" } else { ", inactive" };
+        let inactive = if row.active { "" } else { ", inactive" };
         match &row.effect {
             Effect::Added => {
                 added += 1;
-                lines.push(format!("added {what}{state}"));
+                lines.push(format!("added {what}{inactive}"));
             }
-            Effect::Renamed { from } => {
+            Effect::Renamed { from, switched } => {
                 changed += 1;
+                let state = if *switched && row.active { ", activated" } else { inactive };
                 lines.push(format!("renamed {what}, before {from}{state}"));
+            }
+            Effect::Activated => {
+                changed += 1;
+                lines.push(format!("activated {what}"));
+            }
+            Effect::Deactivated => {
+                changed += 1;
+                lines.push(format!("deactivated {what}"));
             }
             Effect::Changed => {
                 changed += 1;
-                lines.push(format!("changed {what}{state}"));
+                lines.push(format!("changed {what}{inactive}"));
             }
             Effect::Unchanged => unchanged += 1,
         }
@@ -249,39 +261,36 @@ fn read_file(file: &Path) -> anyhow::Result<String> {
 }
 
 /// The rows of a table.
-fn read_rows(text: &str, table: &str) -> anyhow::Result<Vec<ReferenceRow>> {
+fn read_rows(text: &str) -> anyhow::Result<Vec<RowChange>> {
     read_records(text, &["id", "code"], &["name", "active"], |field, line| {
-        Ok(ReferenceRow {
-            table: table.into(),
-            id: field("id"),
-            code: field("code"),
+        Ok(RowChange {
+            id: field("id").unwrap_or_default(),
+            code: field("code").unwrap_or_default(),
             name: field("name"),
-            active: is_active(&field("active"), line)?,
-            former_codes: Vec::new(),
+            active: is_active(field("active"), line)?,
         })
     })
 }
 
 /// Memberships of one table in another.
-fn read_memberships(text: &str, table: &str, of: &str) -> anyhow::Result<Vec<Membership>> {
+fn read_memberships(text: &str, of: &str) -> anyhow::Result<Vec<MembershipChange>> {
     read_records(text, &["id", "of_id"], &["active"], |field, line| {
-        Ok(Membership {
-            table: table.into(),
-            id: field("id"),
+        Ok(MembershipChange {
+            id: field("id").unwrap_or_default(),
             of_table: of.into(),
-            of_id: field("of_id"),
-            active: is_active(&field("active"), line)?,
+            of_id: field("of_id").unwrap_or_default(),
+            active: is_active(field("active"), line)?,
         })
     })
 }
 
 /// Reads a CSV file whose header names its columns, in any order. `make` gets the value of each
-/// column, without outer blanks, and the line.
+/// column that the file has, without outer blanks, and the line.
 fn read_records<T>(
     text: &str,
     needed: &[&str],
     others: &[&str],
-    make: impl Fn(&dyn Fn(&str) -> String, u64) -> anyhow::Result<T>,
+    make: impl Fn(&dyn Fn(&str) -> Option<String>, u64) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<T>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers()?.clone();
@@ -304,18 +313,20 @@ fn read_records<T>(
         let line = record.position().map_or(0, csv::Position::line);
         let field = |name: &str| {
             let place = header.iter().position(|column| column == name);
-            place.and_then(|place| record.get(place)).unwrap_or_default().to_owned()
+            place.and_then(|place| record.get(place)).map(str::to_owned)
         };
         made.push(make(&field, line)?);
     }
     Ok(made)
 }
 
-/// Whether a row is active; without a word it is.
-fn is_active(word: &str, line: u64) -> anyhow::Result<bool> {
+/// Whether a row is active; nothing where the file does not say it.
+fn is_active(word: Option<String>, line: u64) -> anyhow::Result<Option<bool>> {
+    let word = word.unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
-        "" | "true" | "1" | "yes" => Ok(true),
-        "false" | "0" | "no" => Ok(false),
+        "" => Ok(None),
+        "true" | "1" | "yes" => Ok(Some(true)),
+        "false" | "0" | "no" => Ok(Some(false)),
         _ => bail!("line {line}: active {word:?}; write true or false"),
     }
 }
@@ -327,19 +338,26 @@ mod tests {
     #[test]
     fn columns_are_found_by_their_header_in_any_order() {
         let text = "name,active,code,id\nKing Khong,,คคง.,22\n\"A, B\",no,ผรม.2,42\n";
-        let rows = read_rows(text, "organizations").expect("rows");
-        let read: Vec<_> =
-            rows.iter().map(|row| (&*row.id, &*row.code, &*row.name, row.active)).collect();
-        assert_eq!(read, [("22", "คคง.", "King Khong", true), ("42", "ผรม.2", "A, B", false)]);
-        let memberships = read_memberships("id,of_id\n22,2\n", "organizations", "projects");
-        let expected = Membership {
-            table: "organizations".into(),
-            id: "22".into(),
-            of_table: "projects".into(),
-            of_id: "2".into(),
-            active: true,
-        };
-        assert_eq!(memberships.expect("memberships"), [expected]);
+        let rows = read_rows(text).expect("rows");
+        let read: Vec<_> = rows
+            .iter()
+            .map(|row| (&*row.id, &*row.code, row.name.as_deref(), row.active))
+            .collect();
+        let expected =
+            [("22", "คคง.", Some("King Khong"), None), ("42", "ผรม.2", Some("A, B"), Some(false))];
+        assert_eq!(read, expected);
+        let memberships = read_memberships("of_id,id\n2,22\n", "projects").expect("memberships");
+        let read: Vec<_> = memberships
+            .iter()
+            .map(|one| (&*one.id, &*one.of_table, &*one.of_id, one.active))
+            .collect();
+        assert_eq!(read, [("22", "projects", "2", None)]);
+    }
+
+    #[test]
+    fn what_a_file_has_no_column_for_is_not_told() {
+        let rows = read_rows("id,code\n22,A\n").expect("rows");
+        assert!(rows.iter().all(|row| row.name.is_none() && row.active.is_none()), "{rows:?}");
     }
 
     #[test]
@@ -351,7 +369,7 @@ mod tests {
             ("id,code,active\n1,A,perhaps\n", "line 2: active \"perhaps\""),
             ("id,code\n1,A\n2\n", "line: 3"),
         ] {
-            let error = format!("{:#}", read_rows(text, "t").expect_err(text));
+            let error = format!("{:#}", read_rows(text).expect_err(text));
             assert!(error.contains(says), "{error}");
         }
     }

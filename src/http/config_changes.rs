@@ -87,7 +87,8 @@ struct ConfigPreview {
     params(SaveQuery),
     request_body(
         content = Object,
-        description = "The fields of a series file, `reason`, and a request to preview, `example`",
+        description = "The fields of a series file (`expression` is an array), `reason`, and a \
+                       request to preview, `example`",
     ),
     responses(
         (status = 201, body = SavedConfig, headers(("ETag" = String), ("Location" = String))),
@@ -122,7 +123,8 @@ pub(super) async fn create_config(
     ),
     request_body(
         content = Object,
-        description = "The fields of a series file, `reason`, and a request to preview, `example`",
+        description = "The fields of a series file (`expression` is an array), `reason`, and a \
+                       request to preview, `example`",
     ),
     responses(
         (status = 200, body = SavedConfig, headers(("ETag" = String))),
@@ -218,8 +220,8 @@ async fn save(
     expected: Expected,
     dry_run: bool,
 ) -> Result<SavedConfig, Problem> {
-    let ConfigOrder { definition, reason, example } = order;
-    let reason = check_reason(&reason)?;
+    let reason = check_reason(&order.reason)?;
+    let (definition, example) = (order.define()?, order.example);
     let catalog = app.service.allocator.catalog();
     let series = Series::compile(definition.clone())?;
     let series = series.with_reference(Arc::clone(catalog.reference()));

@@ -8,16 +8,20 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::problem::{Problem, Slug};
-use crate::number::{Inputs, SeriesDefinition};
+use crate::number::{Expression, Inputs, SeriesDefinition};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 /// A definition to save: the fields of a series file, and beside them the reason and a request.
+/// Where an `expression` stands for template and serials, the definition has none until
+/// [`ConfigOrder::define`] has read it.
 #[derive(Clone, Debug)]
 pub(super) struct ConfigOrder {
     /// The series.
-    pub(super) definition: SeriesDefinition,
+    definition: SeriesDefinition,
+    /// The rule expression in the place of template and serials, as JSON (R2.2).
+    expression: Option<String>,
     /// Why.
     pub(super) reason: String,
     /// The request to preview; one is made up without it.
@@ -28,16 +32,43 @@ impl<'de> Deserialize<'de> for ConfigOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         let mut own = |name: &str| fields.remove(name).filter(|value| !value.is_null());
-        let (reason, example) = (own("reason"), own("example"));
+        let (reason, example, expression) = (own("reason"), own("example"), own("expression"));
         let example =
             example.map(ExampleOrder::deserialize).transpose().map_err(D::Error::custom)?;
         let reason = reason.map(String::deserialize).transpose().map_err(D::Error::custom)?;
+        // A series file holds an expression as a string, a program as the array that it is.
+        let expression = expression.map(|expression| match expression {
+            Value::String(text) => text,
+            array => array.to_string(),
+        });
+        if expression.is_some() {
+            fields.entry("template").or_insert_with(|| Value::String(String::new()));
+        }
         let definition = SeriesDefinition::deserialize(Value::Object(fields));
         Ok(ConfigOrder {
             definition: definition.map_err(D::Error::custom)?,
+            expression,
             reason: reason.ok_or_else(|| D::Error::missing_field("reason"))?,
             example,
         })
+    }
+}
+
+impl ConfigOrder {
+    /// The definition, as its rule expression says it where it has one.
+    pub(super) fn define(&self) -> Result<SeriesDefinition, Problem> {
+        let definition = self.definition.clone();
+        let Some(expression) = &self.expression else { return Ok(definition) };
+        let says = [
+            ("template", !definition.template.is_empty()),
+            ("serials", !definition.serials.is_empty()),
+        ];
+        if let Some((field, _)) = says.iter().find(|(_, beside)| *beside) {
+            let reason = format!("`expression` says the {field}; send one of the two");
+            return Err(Problem::field(*field, reason));
+        }
+        let said = Expression::parse(expression).and_then(|said| said.narrow(definition));
+        said.map_err(|error| Problem::field(error.path(), error.to_string()))
     }
 }
 
@@ -131,6 +162,7 @@ mod tests {
         });
         let order = ConfigOrder::deserialize(body.clone()).expect("order");
         assert_eq!((&*order.definition.code, &*order.reason), ("S", "new"));
+        assert_eq!(order.define().ok().as_ref(), Some(&order.definition));
         assert_eq!(order.example.expect("example").context["A"], "1");
         for (field, value, says) in [
             ("reason", Value::Null, "missing field `reason`"),
@@ -142,6 +174,38 @@ mod tests {
             let error = ConfigOrder::deserialize(wrong).expect_err(field).to_string();
             assert!(error.contains(says), "{error}");
         }
+    }
+
+    #[test]
+    fn an_expression_stands_for_template_and_serials_as_an_array_or_as_text() {
+        let elements = json!([
+            { "key": "const", "label": "常量", "value": "HT" },
+            { "key": "variable", "label": "变量", "value": "单位" },
+            { "key": "serial", "label": "流水号", "value": "1(6)" },
+        ]);
+        let body = |expression: Value| {
+            json!({
+                "code": "S", "name": "n", "serves": { "types": ["T"] }, "reason": "new",
+                "expression": expression, "variables": { "单位": { "alphabet": "A-Z" } },
+            })
+        };
+        let define = |body: Value| ConfigOrder::deserialize(body).expect("order").define();
+        for expression in [elements.clone(), Value::String(elements.to_string())] {
+            let definition = define(body(expression)).expect("definition");
+            assert_eq!(definition.template, "HT{单位}{SEQ:6}");
+            assert_eq!(definition.serials[0].counter, ["单位"]);
+            let variable = &definition.variables["单位"];
+            assert_eq!((variable.alphabet.as_deref(), variable.required), (Some("A-Z"), true));
+        }
+        let mut wrong = elements.clone();
+        wrong[2]["value"] = json!("x");
+        let refused = |body: Value| define(body).expect_err("refused").to_string();
+        let told = refused(body(wrong));
+        assert!(told.contains("expression[2].value") && told.contains("1(6)"), "{told}");
+        assert!(refused(body(json!({}))).contains("write an array of 1 to"));
+        let mut both = body(elements);
+        both["template"] = json!("{SEQ:3}");
+        assert!(refused(both).contains("`expression` says the template"));
     }
 
     #[test]

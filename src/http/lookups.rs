@@ -15,7 +15,7 @@ use super::answer::ExpectedSerial;
 use super::numbers::{FoundAs, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
-use crate::allocator::{Catalog, Reading};
+use crate::allocator::{Catalog, Reading, Unread};
 use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
 use crate::number::{Parsed, ParsedSerial, Snowflake};
 
@@ -115,8 +115,11 @@ impl ReadingAnswer {
     }
 
     /// All readings of a number.
-    pub(super) fn all_of(catalog: &Catalog, number: &str) -> Vec<Self> {
-        catalog.readings(number).into_iter().map(Self::of).collect()
+    ///
+    /// # Errors
+    /// Where no series can read it.
+    pub(super) fn all_of(catalog: &Catalog, number: &str) -> Result<Vec<Self>, Unread> {
+        Ok(catalog.readings(number)?.into_iter().map(Self::of).collect())
     }
 }
 
@@ -137,9 +140,12 @@ pub(super) async fn look_up(
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
-    if rows.is_empty() {
-        let range = catalog.find_range(ledger, number).await?;
-        rows.extend(range.map(|row| (FoundAs::Range, row)));
+    // One text may stand in each scope of uniqueness once; a row that is found is not told twice.
+    for range in catalog.find_ranges(ledger, number).await? {
+        let scope = |row: &JournalRow| row.entry.record.scope.clone();
+        if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
+            rows.push((FoundAs::Range, range));
+        }
     }
     rows.retain(|(found_as, row)| *found_as == FoundAs::Number || is_wanted(filter, row));
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
@@ -185,10 +191,12 @@ pub(super) async fn look_up_number(
     let (text, readers) = (number.clone(), Arc::clone(&catalog));
     let numbers =
         super::finish(async move { look_up(&ledger, &readers, &text, &filter).await }).await?;
-    let candidates = ReadingAnswer::all_of(&catalog, &number);
-    if numbers.is_empty() && candidates.is_empty() {
-        let detail = "the journal does not have it, and no active series can read it as a number";
-        return Err(Problem::new(Slug::NumberNotFound, format!("{number:?}: {detail}")));
-    }
+    let candidates = match ReadingAnswer::all_of(&catalog, &number) {
+        Err(unread) if numbers.is_empty() => {
+            let detail = format!("{number:?}: the journal does not have it, and {unread}");
+            return Err(Problem::new(Slug::NumberNotFound, detail));
+        }
+        candidates => candidates.unwrap_or_default(),
+    };
     Ok(axum::Json(LookUp { number, issued: !numbers.is_empty(), numbers, candidates }))
 }

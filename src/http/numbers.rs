@@ -204,7 +204,8 @@ pub(super) async fn list_numbers(
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
     let catalog = app.service.allocator.catalog();
-    let candidates = wanted.as_ref().map(|number| ReadingAnswer::all_of(&catalog, number));
+    let candidates =
+        wanted.as_ref().map(|number| ReadingAnswer::all_of(&catalog, number).unwrap_or_default());
     let numbers = super::finish(async move {
         match &filter.number {
             Some(number) => look_up(&ledger, &catalog, number, &filter).await,

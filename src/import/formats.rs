@@ -13,24 +13,10 @@ use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
 use super::tables::{Record, Source};
 use crate::ledger::SeriesVersion;
-use crate::number::{Expression, Series, SeriesDefinition};
+use crate::number::{Expression, Series, SeriesDefinition, is_reserved};
 
 /// Tables of configurations.
 const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];
-
-/// Tokens that no variable stands behind, or that the language refuses with what to write instead.
-const OWN_TOKENS: [&str; 10] = [
-    "SEQ",
-    "DATE",
-    "YEAR",
-    "PREFIX",
-    "PROJECT",
-    "CORR_TYPE",
-    "TYPE_CODE",
-    "ORG",
-    "TYPE",
-    "CATEGORY",
-];
 
 /// Variables that a request may leave out: 0 says that there is none.
 const OPTIONAL: [&str; 4] = ["DISCIPLINE", "DISCIPLINE_CODE", "SUB_TYPE", "RFA_TYPE"];
@@ -191,7 +177,7 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
     let shows = |names: &[&str]| tokens.iter().any(|token| names.contains(token));
     let mut variables = serde_json::Map::new();
     let mut counter = vec!["project"];
-    for name in tokens.iter().filter(|name| !OWN_TOKENS.contains(name)) {
+    for name in tokens.iter().filter(|name| !is_reserved(name)) {
         let is_new = variables.insert((*name).to_owned(), variable(name, template)).is_none();
         // Revisions of a document share its serial.
         if is_new && *name != "REV" {

@@ -35,7 +35,7 @@ pub fn plan_reference(
     let mut mistakes = Vec::new();
     let (mut ids, mut codes) = (HashSet::new(), HashSet::new());
     for (index, row) in change.rows.iter().enumerate() {
-        let mut row = ReferenceRow { table: change.table.clone(), ..row.clone() };
+        let mut row = row.upon(&change.table, now.by_id(&change.table, &row.id));
         let judged = check_reference(&mut row).map_err(|flaw| flaw.to_string());
         let judged = judged.and_then(|()| {
             let is_new = ids.insert(row.id.clone()) && codes.insert(row.code.clone());
@@ -55,16 +55,17 @@ pub fn plan_reference(
         now.memberships().iter().map(|known| (ends(known), known.active)).collect();
     let mut seen = HashSet::new();
     for (index, membership) in change.memberships.iter().enumerate() {
-        let membership = Membership { table: change.table.clone(), ..membership.clone() };
+        let ends_of = [&*change.table, &membership.id, &membership.of_table, &membership.of_id];
+        let was_active = known.get(&ends_of).copied();
+        let membership = membership.upon(&change.table, was_active);
         let judged = check_membership(now, &membership).and_then(|()| {
             let owned = |end: [&str; 4]| end.map(str::to_owned);
             let is_new = seen.insert(owned(ends(&membership)));
             if is_new { Ok(()) } else { Err("stands there twice".to_owned()) }
         });
-        let effect = match known.get(&ends(&membership)) {
+        let effect = match was_active {
             None => Effect::Added,
-            Some(active) if *active == membership.active => Effect::Unchanged,
-            Some(_) => Effect::Changed,
+            Some(active) => switched(active, membership.active).unwrap_or(Effect::Unchanged),
         };
         match judged {
             Ok(()) => plan.memberships.push((membership, effect)),
@@ -94,10 +95,24 @@ fn effect_on_row(now: &ReferenceData, row: &ReferenceRow) -> Result<Effect, Stri
     }
     Ok(match now.by_id(&row.table, &row.id) {
         None => Effect::Added,
-        Some(old) if old.code != row.code => Effect::Renamed { from: old.code.clone() },
-        Some(old) if (&old.name, old.active) == (&row.name, row.active) => Effect::Unchanged,
-        Some(_) => Effect::Changed,
+        Some(old) if old.code != row.code => {
+            Effect::Renamed { from: old.code.clone(), switched: old.active != row.active }
+        }
+        Some(old) => match switched(old.active, row.active) {
+            Some(effect) => effect,
+            None if old.name == row.name => Effect::Unchanged,
+            None => Effect::Changed,
+        },
     })
+}
+
+/// What becomes of something that was active or not.
+fn switched(was_active: bool, is_active: bool) -> Option<Effect> {
+    match (was_active, is_active) {
+        (false, true) => Some(Effect::Activated),
+        (true, false) => Some(Effect::Deactivated),
+        _ => None,
+    }
 }
 
 /// Both ends of a membership must exist.

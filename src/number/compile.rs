@@ -17,7 +17,7 @@ use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
 use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
-use super::template::{Part, RESERVED, TEMPLATE_CHARS_MAX, compile_template};
+use super::template::{Part, TEMPLATE_CHARS_MAX, compile_template, is_reserved, retired};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::normalise;
 use super::value::{VALUE_CHARS_MAX, ValueRule};
@@ -238,7 +238,10 @@ pub(super) fn flaw_of_variable_name(name: &str) -> Option<FieldFlaw> {
         let expected = "a name of up to 32 capital letters, digits and `_`";
         return Some(FieldFlaw::Syntax { value: excerpt(name), expected });
     }
-    RESERVED.contains(&name).then_some(FieldFlaw::Reserved)
+    match retired(name) {
+        Some(remedy) => Some(FieldFlaw::Retired { remedy }),
+        None => is_reserved(name).then_some(FieldFlaw::Reserved),
+    }
 }
 
 /// Names and count of the serials; their numbers need the template and come last.

@@ -115,16 +115,14 @@ pub enum InputError {
         value: String,
     },
     /// An originator outside the project (slug `not-a-member`, R4.7).
-    #[error("{field}: {member:?} is no member of project {project:?}; {belongs}")]
+    #[error("{field}: {member:?} {reason}")]
     NotAMember {
         /// The originator's field.
         field: String,
         /// Its code.
         member: String,
-        /// Code of the project.
-        project: String,
-        /// Which projects it belongs to.
-        belongs: String,
+        /// Which project it is no member of, and the remedy.
+        reason: String,
     },
     /// Several projects that the originator is a member of (slug `project-ambiguous`, R4.7).
     #[error("project is missing, and {member:?} is a member of several: {projects}; name one")]
@@ -151,7 +149,10 @@ pub enum InputError {
         open_from: String,
     },
     /// A date before the last one, in a series that keeps chronology (slug `date-before-last`).
-    #[error("date {date} lies before {last_date}, the date of the last number of these counters")]
+    #[error(
+        "date {date} lies before {last_date}, the date of the last number of these counters; date \
+         the document {last_date} or later"
+    )]
     DateBeforeLast {
         /// The document's date.
         date: String,
@@ -159,7 +160,10 @@ pub enum InputError {
         last_date: String,
     },
     /// The whole number is too long (slug `value-too-long`, R2.4).
-    #[error("the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
+    #[error(
+        "the number would have {chars} characters, at most {TEXT_CHARS_MAX} are allowed; send \
+         shorter values"
+    )]
     TextTooLong {
         /// Its length with the widest serial values.
         chars: usize,
@@ -269,9 +273,35 @@ pub enum ParseError {
     },
     /// Each part fits alone, but not together: a variable shown twice with two values, or a date
     /// that does not exist.
-    #[error("the parts contradict each other: a repeated value differs or the date does not exist")]
-    Contradicts,
+    #[error("character {position}: {reason}")]
+    Contradicts {
+        /// Where the part stands that contradicts the others, counted from 1.
+        position: usize,
+        /// Which part it is, and the remedy.
+        reason: String,
+    },
     /// More than one reading: the template does not determine its parts (R2.7).
-    #[error("the number can be read in more than one way; the template is ambiguous")]
-    Ambiguous,
+    #[error(
+        "character {position}: where {part} ends can be read in more than one way; exclude the \
+         sign behind it from its characters, or give it a fixed width"
+    )]
+    Ambiguous {
+        /// Where the first part begins that two readings end at different places, counted from 1.
+        position: usize,
+        /// The part in words.
+        part: String,
+    },
+}
+
+impl ParseError {
+    /// How far the text was read, in characters: what is wrong with parts that were all read is
+    /// told by none that comes later.
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        match self {
+            ParseError::TooLong => 0,
+            ParseError::Departs { position, .. } | ParseError::Check { position, .. } => *position,
+            ParseError::Contradicts { .. } | ParseError::Ambiguous { .. } => usize::MAX,
+        }
+    }
 }

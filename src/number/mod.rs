@@ -72,6 +72,7 @@ pub use rules::{Choice, Explanation, RuleError, Verdict, choose, explain};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
+pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 pub use text::hexadecimal;
 pub use ties::check_rules;

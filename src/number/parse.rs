@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::calendar::{Moment, assemble};
 use super::check::Check;
+use super::error::excerpt;
 use super::figure::{FIGURE_CHARS_MAX, Figure, number};
 use super::pattern::DateField;
 use super::series::Variable;
@@ -40,15 +41,18 @@ pub(super) fn parse(series: &Series, number: &str) -> Result<Parsed, ParseError>
     }
     let matcher = Matcher { series, text: &text, printable: ValueRule::printable() };
     let mut walk = Walk {
-        series,
-        text: &text,
+        matcher: &matcher,
         edges: matcher.edges()?,
         spans: Vec::with_capacity(series.parts.len()),
         found: None,
+        contradiction: None,
         steps: 0,
     };
     walk.step(0)?;
-    walk.found.ok_or(ParseError::Contradicts)
+    let Walk { found, contradiction, .. } = walk;
+    // Every place leads to the end, so that where nothing was found something contradicted.
+    let (position, reason) = contradiction.unwrap_or_else(|| (1, "cannot be read".into()));
+    found.map(|(parsed, _)| parsed).ok_or(ParseError::Contradicts { position, reason })
 }
 
 /// Tells where each part could end.
@@ -238,24 +242,26 @@ fn one_of(rest: &[char], values: &[String]) -> Places {
 
 /// Walks the readings that are left, depth first.
 struct Walk<'a> {
-    series: &'a Series,
-    text: &'a [char],
+    matcher: &'a Matcher<'a>,
     edges: Vec<Vec<Places>>,
     /// Begin and end of the parts so far.
     spans: Vec<(usize, usize)>,
-    found: Option<Parsed>,
+    /// The reading so far, with begin and end of its parts.
+    found: Option<(Parsed, Vec<(usize, usize)>)>,
+    /// Place and kind of the first contradiction.
+    contradiction: Option<(usize, String)>,
     steps: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Tries every end of the next part, which begins at `from`.
     fn step(&mut self, from: usize) -> Result<(), ParseError> {
         self.steps += 1;
-        if self.steps > STEPS_MAX {
-            return Err(ParseError::Ambiguous);
-        }
         let part = self.spans.len();
-        if part == self.series.parts.len() {
+        if self.steps > STEPS_MAX {
+            return Err(self.ambiguous(part.saturating_sub(1)));
+        }
+        if part == self.matcher.series.parts.len() {
             return self.reading();
         }
         let mut ends = self.edges[part][from];
@@ -263,18 +269,27 @@ impl Walk<'_> {
             // The lowest place, which is then taken off the set.
             let end = ends.trailing_zeros() as usize + 1;
             ends &= ends - 1;
-            if self.repeats(part, (from, end)) {
-                self.spans.push((from, end));
-                self.step(end)?;
-                self.spans.pop();
+            match self.shown_before(part).filter(|before| *before != self.chars((from, end))) {
+                None => {
+                    self.spans.push((from, end));
+                    self.step(end)?;
+                    self.spans.pop();
+                }
+                Some(before) if self.contradiction.is_none() => {
+                    let before = excerpt(&before.iter().collect::<String>());
+                    let name = self.matcher.describe(&self.matcher.series.parts[part]);
+                    let reason = format!("{name} was {before:?} before; write the same again");
+                    self.contradiction = Some((from + 1, reason));
+                }
+                Some(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Whether a part that was shown before reads the same again.
-    fn repeats(&self, part: usize, span: (usize, usize)) -> bool {
-        let parts = &self.series.parts;
+    /// What an earlier part shows that reads the same as this one.
+    fn shown_before(&self, part: usize) -> Option<&'a [char]> {
+        let parts = &self.matcher.series.parts;
         let same = |before: &Part| match (before, &parts[part]) {
             (Part::Variable(a), Part::Variable(b)) => a == b,
             (Part::Project, Part::Project)
@@ -283,36 +298,62 @@ impl Walk<'_> {
             _ => false,
         };
         let before = parts[..part].iter().position(same);
-        before.is_none_or(|index| self.chars(self.spans[index]) == self.chars(span))
+        before.map(|index| self.chars(self.spans[index]))
     }
 
     /// The text of a span.
-    fn chars(&self, (from, end): (usize, usize)) -> &[char] {
-        &self.text[from..end]
+    fn chars(&self, (from, end): (usize, usize)) -> &'a [char] {
+        &self.matcher.text[from..end]
     }
 
     /// Notes the reading that is complete now.
     fn reading(&mut self) -> Result<(), ParseError> {
-        let Some(parsed) = self.interpret() else { return Ok(()) };
+        let Some(parsed) = self.interpret() else {
+            self.contradiction = self.contradiction.take().or_else(|| self.no_such_date());
+            return Ok(());
+        };
         match &self.found {
-            Some(found) if *found != parsed => Err(ParseError::Ambiguous),
-            _ => {
-                self.found = Some(parsed);
+            Some((found, spans)) if *found != parsed => {
+                let differs = std::iter::zip(spans, &self.spans).position(|(a, b)| a != b);
+                Err(self.ambiguous(differs.unwrap_or_default()))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.found = Some((parsed, self.spans.clone()));
                 Ok(())
             }
         }
+    }
+
+    /// The error at a part that may end at several places.
+    fn ambiguous(&self, part: usize) -> ParseError {
+        let position = self.spans.get(part).map_or(1, |(from, _)| from + 1);
+        let part = self.matcher.series.parts.get(part);
+        let part = part.map_or_else(|| "a part".into(), |part| self.matcher.describe(part));
+        ParseError::Ambiguous { position, part }
+    }
+
+    /// Where the date parts of the reading begin, and what they show.
+    fn no_such_date(&self) -> Option<(usize, String)> {
+        let dates = std::iter::zip(&self.matcher.series.parts, &self.spans);
+        let dates = dates.filter(|(part, _)| matches!(part, Part::Date(_)));
+        let spans: Vec<(usize, usize)> = dates.map(|(_, span)| *span).collect();
+        let (first, _) = spans.first()?;
+        let shown = spans.iter().map(|span| self.chars(*span).iter().collect::<String>());
+        let shown = shown.collect::<Vec<_>>().join(" ");
+        Some((first + 1, format!("there is no date {shown}; correct it")))
     }
 
     /// The parts of the reading; `None` where its date does not exist.
     fn interpret(&self) -> Option<Parsed> {
         let serial = |serial: &super::Serial| ParsedSerial { name: serial.name.clone(), value: 0 };
         // One that is not shown has no value to read.
-        let shown = &self.series.serials[..self.series.definition.serials.len()];
+        let shown = &self.matcher.series.serials[..self.matcher.series.definition.serials.len()];
         let mut serials: Vec<ParsedSerial> = shown.iter().map(serial).collect();
         let mut id = None;
         let mut variables = std::collections::BTreeMap::new();
         let mut dates = Vec::new();
-        for (part, span) in self.series.parts.iter().zip(&self.spans) {
+        for (part, span) in self.matcher.series.parts.iter().zip(&self.spans) {
             let shown = self.chars(*span);
             let name = match part {
                 Part::Literal(_) | Part::Check(_) => continue,
@@ -328,7 +369,7 @@ impl Walk<'_> {
                     dates.push((*field, i64::try_from(number(shown)?).ok()?));
                     continue;
                 }
-                Part::Variable(index) => self.series.variables[*index].name.as_str(),
+                Part::Variable(index) => self.matcher.series.variables[*index].name.as_str(),
                 Part::Project => "PROJECT",
                 Part::Phase => "PHASE",
                 Part::Type(name) => name,

@@ -18,6 +18,9 @@ const MAIN_KIND: &str = "TO";
 /// Most recipients of one request.
 const RECIPIENTS_MAX: usize = 1_000;
 
+/// What helps an originator that is no member.
+const MEMBER_REMEDY: &str = "have its membership imported (`numerator reference import --of`)";
+
 /// Most projects that a refusal lists.
 const LISTED_MAX: usize = 12;
 
@@ -185,17 +188,18 @@ fn project_of_member(
         let more = if projects.len() > LISTED_MAX { ", …" } else { "" };
         format!("{}{more}", shown.join(", "))
     };
+    let not_a_member = |reason: String| {
+        let (field, member) = (format!("context.{name}"), excerpt(member));
+        Err(InputError::NotAMember { field, member, reason })
+    };
     match (named, &projects[..]) {
         (Some(named), projects) if projects.contains(&&*named) => Ok(Some(named)),
-        (Some(named), _) => Err(InputError::NotAMember {
-            field: format!("context.{name}"),
-            member: excerpt(member),
-            project: excerpt(&named),
-            belongs: match &projects[..] {
-                [] => "it is a member of no active project".into(),
-                _ => format!("it is a member of {}", listed()),
-            },
-        }),
+        (_, []) => not_a_member(format!("is a member of no active project; {MEMBER_REMEDY}")),
+        (Some(named), _) => not_a_member(format!(
+            "is no member of project {:?}, but of {}; name one of these, or {MEMBER_REMEDY}",
+            excerpt(&named),
+            listed()
+        )),
         (None, [project]) => {
             let served = &series.served.projects;
             if served.is_empty() || served.iter().any(|code| code == project) {
@@ -205,7 +209,6 @@ fn project_of_member(
             let reason = format!("{follows} as {}, not served; name it", excerpt(project));
             Err(InputError::Form { field: "project".into(), reason })
         }
-        (None, []) => Ok(None),
         (None, _) => {
             Err(InputError::ProjectAmbiguous { member: excerpt(member), projects: listed() })
         }

@@ -98,8 +98,8 @@ impl RuleFormats {
         let (text, places) = unescape(rule_format)?;
         let parsed = self.shadow.parse(&text).map_err(|error| match error {
             ParseError::TooLong => RuleFormatError::TooLong,
-            ParseError::Contradicts => RuleFormatError::Contradicts,
-            ParseError::Ambiguous => RuleFormatError::Ambiguous,
+            ParseError::Contradicts { .. } => RuleFormatError::Contradicts,
+            ParseError::Ambiguous { .. } => RuleFormatError::Ambiguous,
             ParseError::Departs { position, expected, .. }
             | ParseError::Check { position, expected, .. } => {
                 // Each sign pair before the place was one character of the text that was read.

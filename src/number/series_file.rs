@@ -113,7 +113,9 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     for (index, definition) in file.series.iter_mut().enumerate() {
         let code = definition.code.clone();
         if let Some((at, expression)) = expressions.get(&index) {
-            express(definition, expression).map_err(|error| {
+            let said =
+                Expression::parse(expression).and_then(|said| said.narrow(definition.clone()));
+            *definition = said.map_err(|error| {
                 let (place, code) = (place(text, *at), excerpt(&code));
                 SeriesFileError::Expression { place, code, error: Box::new(error) }
             })?;
@@ -161,23 +163,6 @@ fn take_expressions(
         expressions.insert(index, (span.start, text.into_owned()));
     }
     Ok(expressions)
-}
-
-/// Makes a definition what its rule expression says. Variables that it declares beside it narrow
-/// those of the expression: these alone would take any value.
-fn express(definition: &mut SeriesDefinition, expression: &str) -> Result<(), ExpressionError> {
-    let narrowed = std::mem::take(&mut definition.variables);
-    let mut said = Expression::parse(expression)?.define(definition.clone())?;
-    for (name, declared) in narrowed {
-        let of_expression = said.variables.get(&name);
-        let label = of_expression.and_then(|variable| variable.label.clone());
-        let mut declared = declared;
-        declared.label = declared.label.or(label);
-        declared.required |= of_expression.is_some() && declared.default.is_none();
-        said.variables.insert(name, declared);
-    }
-    *definition = said;
-    Ok(())
 }
 
 /// The series that ship with the service (R10): an empty embedded ledger loads them.

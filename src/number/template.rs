@@ -18,22 +18,38 @@ use super::{SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 pub(super) const TEMPLATE_CHARS_MAX: usize = 4 * TEXT_CHARS_MAX;
 
 /// Names that variables cannot have, because tokens of the language have or had them.
-pub(super) const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 14] = [
     "SEQ",
     "DATE",
     "YEAR",
+    "FY",
     "PREFIX",
     "PROJECT",
     "CORR_TYPE",
     "TYPE_CODE",
-    "ORG",
-    "TYPE",
-    "CATEGORY",
-    "FY",
     "PHASE",
     "SNOWFLAKE",
     "CHECK",
+    "ORG",
+    "TYPE",
+    "CATEGORY",
 ];
+
+/// Whether a token of this name is or was the language's own, so that no variable stands behind it.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// What to write instead of a token that S2 has withdrawn (R2.1).
+pub(super) fn retired(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "ORG" => "write {ORIGINATOR} or {RECIPIENT}",
+        "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
+        "CATEGORY" => "remove it",
+        _ => return None,
+    })
+}
 
 /// A part of every number of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,19 +316,13 @@ impl<'d> Template<'d, '_> {
 
     /// Why a name is no token of this series.
     fn unknown(&self, name: &str) -> TokenFlaw {
-        let remedy = match name {
-            "ORG" => "write {ORIGINATOR} or {RECIPIENT}",
-            "TYPE" => "write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}",
-            "CATEGORY" => "remove it",
-            _ => {
-                let built_in =
-                    "SEQ DATE YEAR FY PREFIX PROJECT CORR_TYPE TYPE_CODE PHASE SNOWFLAKE CHECK";
-                let declared = self.variables.iter().map(|variable| variable.name.as_str());
-                let known: Vec<&str> = built_in.split(' ').chain(declared).collect();
-                return TokenFlaw::Unknown { known: known.join(", ") };
-            }
-        };
-        TokenFlaw::Retired { remedy }
+        if let Some(remedy) = retired(name) {
+            return TokenFlaw::Retired { remedy };
+        }
+        let built_in = RESERVED.iter().copied().filter(|name| retired(name).is_none());
+        let declared = self.variables.iter().map(|variable| variable.name.as_str());
+        let known: Vec<&str> = built_in.chain(declared).collect();
+        TokenFlaw::Unknown { known: known.join(", ") }
     }
 
     /// Date fields are judged over the whole template: `{DATE:YYYY}-{DATE:ww}` is sound.

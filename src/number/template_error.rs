@@ -203,6 +203,12 @@ pub enum FieldFlaw {
     /// A name that the language keeps for itself.
     #[error("the name is built into the language; choose another")]
     Reserved,
+    /// The name of a token that S2 has withdrawn (R2.1).
+    #[error("the name is withdrawn; {remedy}")]
+    Retired {
+        /// What to write instead.
+        remedy: &'static str,
+    },
     /// A dimension that is neither `project`, `type` nor declared.
     #[error("unknown dimension {dimension:?}; this series has {known}")]
     UnknownDimension {
@@ -258,7 +264,10 @@ pub enum FieldFlaw {
         name: String,
     },
     /// Numbers of this series could never be short enough.
-    #[error("numbers would have at least {chars} characters, at most {TEXT_CHARS_MAX} are allowed")]
+    #[error(
+        "numbers would have at least {chars} characters, at most {TEXT_CHARS_MAX} are allowed; \
+         show less, or give the parts less width"
+    )]
     TextTooLong {
         /// The least length.
         chars: usize,

@@ -38,14 +38,20 @@ pub(super) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }
-    let invisible = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e0fff}');
-    // The last two code points of each plane are no characters.
-    let nonexistent = u32::from(character) & 0xfffe == 0xfffe;
+    // Unicode's property Default_Ignorable_Code_Point: joiners, fillers, variation selectors, tags.
+    let ignorable = matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
+    // The marks of annotations, and the Braille pattern without a dot.
+    let invisible = matches!(character, '\u{fff9}'..='\u{fffb}' | '\u{2800}');
+    // The last two code points of each plane, and one block, are no characters.
+    let nonexistent =
+        u32::from(character) & 0xfffe == 0xfffe || matches!(character, '\u{fdd0}'..='\u{fdef}');
     let blank = character.is_whitespace() && character != ' ';
-    !(character.is_control() || invisible || nonexistent || blank)
+    !(character.is_control() || ignorable || invisible || nonexistent || blank)
 }
 
 /// Whether a part may begin with the character: it never changes what stands before it.
@@ -82,7 +88,31 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_refused_and_named() {
-        for c in ['\0', '\n', '\u{7f}', '\u{200b}', '\u{202e}', '\u{feff}', '\u{a0}', '\u{ffff}'] {
+        for c in [
+            '\0',
+            '\n',
+            '\u{7f}',
+            '\u{a0}',
+            '\u{34f}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{180f}',
+            '\u{200b}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fe00}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{fff9}',
+            '\u{ffff}',
+            '\u{1d173}',
+            '\u{e0100}',
+        ] {
             let text = format!("AB{c}C");
             assert_eq!(flaw_of_literal(&text), Some((2, c)), "{c:?}");
         }

@@ -170,6 +170,15 @@ fn preview_and_parse_take_nothing() {
     assert!(parsed.to_string().contains("15") && parsed.to_string().contains("2024-01-22"));
     let refused = deployment.run(&["parse", "SPO", "SPO-2024012-015"]);
     assert_eq!(refused.status.code(), Some(1));
+    let error = text(&refused.stderr);
+    assert!(error.contains("series SPO: character 11: expected a date part"), "{error}");
+    // The project is not told, and the text alone says which series of the type it is of.
+    let several = deployment.ok(&["parse", "RFA", "TEAM-RFA-STR-2025-0001"]);
+    assert!(several.contains("series LCBP3-RFA") && several.contains("ORG_CODE TEAM"), "{several}");
+    let elsewhere = ["parse", "RFA", "TEAM-RFA-STR-2025-0001", "--project", "LCBP3-C2"];
+    assert_eq!(deployment.run(&elsewhere).status.code(), Some(1));
+    let unserved = deployment.run(&["parse", "NONE", "SPO-20240122-015"]);
+    assert!(text(&unserved.stderr).contains("unknown-type"), "{}", text(&unserved.stderr));
     let listed = deployment.ok(&["parse", "SPO-20240122-015"]);
     for line in ["series SPO", "type SPO", "date 2024-01-22", "SEQ 15"] {
         assert!(listed.lines().any(|found| found == line), "{line}: {listed}");
@@ -180,6 +189,12 @@ fn preview_and_parse_take_nothing() {
     let types = several.as_array().unwrap().iter().flat_map(|r| r["types"].as_array().unwrap());
     let types: Vec<&str> = types.map(|name| name.as_str().unwrap()).collect();
     assert!(types.contains(&"LETTER") && types.contains(&"MEMO"), "{types:?}");
+    let short = deployment.run(&["parse", "SPO-20240122-01"]);
+    let error = text(&short.stderr);
+    assert!(
+        error.contains("series SPO comes nearest: character 14: expected serial SEQ"),
+        "{error}"
+    );
     let unknown = deployment.run(&["parse", "nobody's"]);
     assert_eq!((unknown.status.code(), text(&unknown.stdout).as_str()), (Some(1), ""));
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");

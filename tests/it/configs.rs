@@ -1,5 +1,6 @@
 //! Series changed at run time, as administrators and callers see it.
 
+mod expressions;
 mod running;
 
 use std::time::{Duration, Instant};

@@ -83,6 +83,7 @@ ledger_contract! {
     }
     references {
         rows_are_added_renamed_and_deactivated_and_the_stamp_tells
+        what_a_change_says_nothing_of_stays_as_it_is
         a_code_belongs_to_its_id_for_ever
         codes_are_compared_byte_for_byte
         memberships_begin_and_end_between_rows_that_exist

@@ -16,6 +16,7 @@ mod ledger_contract;
 mod links;
 mod load;
 mod logs;
+mod lookups;
 mod lua_scripts;
 mod machine;
 mod nodes;

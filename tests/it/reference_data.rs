@@ -282,6 +282,18 @@ fn an_import_writes_only_when_told_to_and_lists_what_there_is() {
     let taken = import(&deployment, "types", "id,code\n99,LETTER\n");
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(!taken.status.success() && error.contains("belongs to id 6"), "{error}");
+    // A file that says nothing of names and of what is active changes neither.
+    let off = import(&deployment, "types", "id,code,name,active\n6,LETTER,Letter,no\n");
+    assert!(String::from_utf8_lossy(&off.stdout).contains("deactivated 6 LETTER"), "{off:?}");
+    let renamed = import(&deployment, "types", "id,code\n6,LETTERS\n");
+    let told = String::from_utf8_lossy(&renamed.stdout).into_owned();
+    assert!(told.contains("renamed 6 LETTERS, before LETTER, inactive"), "{told}");
+    let rows = deployment.ok(&["reference", "list", "types", "--json"]);
+    let tables: Value = serde_json::from_str(&rows).unwrap();
+    let row = tables[0]["rows"].as_array().unwrap().iter().find(|row| row["id"] == "6").unwrap();
+    assert_eq!((&row["name"], &row["active"]), (&json!("Letter"), &json!(false)), "{row}");
+    let back = import(&deployment, "types", "id,code,active\n6,LETTERS,yes\n");
+    assert!(String::from_utf8_lossy(&back.stdout).contains("activated 6 LETTERS"), "{back:?}");
     // Series without tables do as they did before.
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-001\n");
 }
@@ -296,6 +308,11 @@ fn next_takes_ids_where_the_series_has_tables_and_refuses_them_elsewhere() {
     assert_eq!(deployment.ok(&[&letter[..], &to].concat()), "คคง.-สคฉ.3-0001-2568\n");
     let derived = ["--set", "RECIPIENT=สคฉ.3"];
     assert_eq!(deployment.ok(&[&letter[..], &derived].concat()), "คคง.-สคฉ.3-0002-2568\n");
+    let rfa = ["series", "explain", "--type-id", "1"];
+    let told = deployment.ok(&[&rfa[..], &["--project-id", "1"]].concat());
+    assert!(told.starts_with("series LCBP3-RFA would serve the request\n"), "{told}");
+    let told = deployment.ok(&[&rfa[..], &["--context", "originator_id=22"]].concat());
+    assert!(told.starts_with("series RFA would serve the request\n"), "{told}");
     let refused = deployment.run(&["next", "SPO", "--project-id", "2"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && error.contains("project_id"), "{error}");

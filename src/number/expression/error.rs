@@ -50,6 +50,19 @@ pub enum ExpressionError {
     Series(TemplateError),
 }
 
+impl ExpressionError {
+    /// Path of what is at fault within the definition that holds the expression.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self {
+            ExpressionError::Element { index, field, .. } => format!("expression[{index}].{field}"),
+            // The template is what the elements made of it; every other field was sent.
+            ExpressionError::Series(error) if error.field() != "template" => error.field().into(),
+            _ => "expression".into(),
+        }
+    }
+}
+
 /// What is wrong with an element, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ElementFlaw {

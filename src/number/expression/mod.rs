@@ -107,6 +107,25 @@ impl Expression {
         define::define(&self.elements, head)
     }
 
+    /// The definition that the expression stands for, as [`Self::define`] makes it. The variables
+    /// that `head` declares narrow those of the expression: these alone would take any value.
+    ///
+    /// # Errors
+    /// [`ExpressionError`] names the element, the field and the remedy. What the variables of
+    /// `head` say is judged by `Series::compile`.
+    pub fn narrow(&self, mut head: SeriesDefinition) -> Result<SeriesDefinition, ExpressionError> {
+        let narrowed = std::mem::take(&mut head.variables);
+        let mut said = self.define(head)?;
+        for (name, mut declared) in narrowed {
+            let of_expression = said.variables.get(&name);
+            let label = of_expression.and_then(|variable| variable.label.clone());
+            declared.label = declared.label.or(label);
+            declared.required |= of_expression.is_some() && declared.default.is_none();
+            said.variables.insert(name, declared);
+        }
+        Ok(said)
+    }
+
     /// The expression of a series: [`Self::define`] makes of it a series with the same numbers and
     /// the same counters.
     ///

@@ -10,7 +10,8 @@ use super::product::{EVERYTHING, Runs, Search};
 use super::witness::{dimension_of, name_of, scope_names};
 
 /// Whether some scope may be one of both. Other dimensions make other scopes, which have their
-/// texts to themselves; so do dimensions that have no value in common.
+/// texts to themselves, the whole ledger among them: the unique key is text and scope. So do
+/// dimensions that have no value in common.
 pub(super) fn may_meet(a: &Series, b: &Series) -> bool {
     scope_names(a) == scope_names(b)
         && a.scope.iter().all(|dimension| {
@@ -67,4 +68,30 @@ fn have_common_text(one: &Language, other: &Language) -> bool {
         same: &[],
     };
     !matches!(runs.search(&mut sets, EVERYTHING), Search::Never)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::series;
+    use super::*;
+
+    #[test]
+    fn scopes_meet_where_they_name_the_same_dimensions_and_share_values() {
+        let scoped = |names: &[&str], projects: &[&str]| {
+            series(|definition| {
+                let owned = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
+                (definition.unique_within, definition.serves.projects) =
+                    (owned(names), owned(projects));
+            })
+        };
+        let meet = |a: (&[&str], &[&str]), b: (&[&str], &[&str])| {
+            may_meet(&scoped(a.0, a.1), &scoped(b.0, b.1))
+        };
+        assert!(meet((&[], &["A"]), (&[], &["B"])));
+        assert!(meet((&["project"], &["A", "B"]), (&["project"], &["B"])));
+        assert!(!meet((&["project"], &["A"]), (&["project"], &["B"])));
+        // The ledger's key is text and scope: numbers of other dimensions may be equal.
+        assert!(!meet((&[], &["A"]), (&["project"], &["A"])));
+        assert!(!meet((&["project"], &["A"]), (&["project", "type"], &["A"])));
+    }
 }

@@ -250,7 +250,7 @@ fn what_the_tables_do_not_have_or_have_as_inactive_is_refused_by_its_field() {
         (Inputs { project_id: Some("2".into()), ..sound() }, "invalid-field", "project_id"),
         (Inputs { type_code: "U".into(), ..sound() }, "inactive-reference", "type"),
         (of_several, "project-ambiguous", "project"),
-        (of_none, "missing-variable", "project"),
+        (of_none, "not-a-member", "context.ORIGINATOR"),
         (twice, "invalid-field", "context.originator_id"),
         (
             to(vec![recipient(Some("สคฉ.3"), None, "CC", 0)]),

@@ -33,6 +33,28 @@ async fn picked_up(service: &Service, type_code: &str, version: u64, since: Inst
     since.elapsed()
 }
 
+/// Three of four delays keep the promise, and none the limit: a machine on which much else runs
+/// may hold one up.
+fn keep_the_promise(what: &str, mut delays: Vec<Duration>) {
+    delays.sort();
+    println!("another node {what} after {delays:?}");
+    assert!(delays[delays.len() * 3 / 4 - 1] < PROMISED, "{what}: {delays:?}");
+}
+
+/// Asks one service for numbers of a type until it refuses them; how long that took.
+async fn refused(service: &Service, type_code: &str, turn: u64, since: Instant) -> Duration {
+    for attempt in 0.. {
+        let (status, body) = take(service, type_code, &format!("late-{turn}-{attempt}")).await;
+        if status == 422 {
+            assert_eq!(body["type"], "type-not-configured", "{body}");
+            break;
+        }
+        assert!(since.elapsed() < PICKED_UP_LIMIT, "still served: {body}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    since.elapsed()
+}
+
 #[tokio::test]
 async fn configs_another_node_serves_by_a_change_within_a_second() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -41,30 +63,27 @@ async fn configs_another_node_serves_by_a_change_within_a_second() {
     let id = create(&one, &series("SEEN", "V1-{SEQ:6}")).await;
     picked_up(&other, "SEEN", 1, Instant::now()).await;
     let mut delays = Vec::new();
-    for version in 2..=8_u64 {
+    for version in 2..=9_u64 {
         let body = series("SEEN", &format!("V{version}-{{SEQ:6}}"));
         let (status, saved) = change(&one, id, version - 1, &body).await;
         assert_eq!(status, 200, "{saved}");
         delays.push(picked_up(&other, "SEEN", version, Instant::now()).await);
     }
-    delays.sort();
-    println!("another node served by a change after {delays:?}");
-    // The middle one: a machine on which much else runs may hold one of them up.
-    assert!(delays[delays.len() / 2] < PROMISED, "{delays:?}");
-    let off = configs(&one, &format!("/{id}/deactivate"));
-    let (_, body) = told(send(Method::POST, &off, None, &json!({ "reason": "over" })).await).await;
-    assert_eq!((&body["active"], &body["version"]), (&json!(false), &json!(9)), "{body}");
-    let since = Instant::now();
-    for attempt in 0.. {
-        let (status, body) = take(&other, "SEEN", &format!("late-{attempt}")).await;
-        if status == 422 {
-            assert_eq!(body["type"], "type-not-configured", "{body}");
-            break;
-        }
-        assert!(since.elapsed() < PICKED_UP_LIMIT, "still served: {body}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    keep_the_promise("served by a change", delays);
+    let mut delays = Vec::new();
+    let reason = json!({ "reason": "over" });
+    for turn in 0..4_u64 {
+        let off = configs(&one, &format!("/{id}/deactivate"));
+        let (_, body) = told(send(Method::POST, &off, None, &reason).await).await;
+        let version = 10 + 2 * turn;
+        assert_eq!((&body["active"], &body["version"]), (&json!(false), &json!(version)), "{body}");
+        delays.push(refused(&other, "SEEN", turn, Instant::now()).await);
+        let on = configs(&one, &format!("/{id}/activate"));
+        let (status, body) = told(send(Method::POST, &on, None, &reason).await).await;
+        assert_eq!(status, 200, "{body}");
+        picked_up(&other, "SEEN", version + 1, Instant::now()).await;
     }
-    println!("another node stopped serving after {:?}", since.elapsed());
+    keep_the_promise("stopped serving", delays);
     assert!(one.terminate() && other.terminate());
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");

@@ -2,10 +2,11 @@
 //! counters keeps the tables that name them.
 
 use numerator::ledger::{
-    At, Closing, Effect, Expected, Owner, PartitionState, ReferenceChange, Seed,
+    At, Closing, Effect, Expected, MembershipChange, Owner, PartitionState, ReferenceChange,
+    RowChange, Seed,
 };
 use numerator::ledger::{LedgerError, ReferencePlan, SeriesChange};
-use numerator::number::{Membership, ReferenceRow, SeriesDefinition};
+use numerator::number::{ReferenceRow, SeriesDefinition};
 use serde_json::json;
 
 use super::world::{NOW_US, World, seed};
@@ -17,19 +18,24 @@ pub(super) fn row(id: &str, code: &str, active: bool) -> ReferenceRow {
 }
 
 pub(super) fn of_rows(table: &str, rows: &[ReferenceRow]) -> ReferenceChange {
-    let (table, rows) = (table.to_owned(), rows.to_vec());
+    let row = |row: &ReferenceRow| RowChange {
+        id: row.id.clone(),
+        code: row.code.clone(),
+        name: Some(row.name.clone()),
+        active: Some(row.active),
+    };
+    let (table, rows) = (table.to_owned(), rows.iter().map(row).collect());
     let (changed_by, reason) = ("me".to_owned(), "because".to_owned());
     let memberships = Vec::new();
     ReferenceChange { table, rows, memberships, changed_by, reason, changed_at_us: NOW_US }
 }
 
 fn of_members(table: &str, of_table: &str, pairs: &[(&str, &str, bool)]) -> ReferenceChange {
-    let membership = |(id, of_id, active): &(&str, &str, bool)| Membership {
-        table: table.to_owned(),
+    let membership = |(id, of_id, active): &(&str, &str, bool)| MembershipChange {
         id: id.to_string(),
         of_table: of_table.to_owned(),
         of_id: of_id.to_string(),
-        active: *active,
+        active: Some(*active),
     };
     ReferenceChange { memberships: pairs.iter().map(membership).collect(), ..of_rows(table, &[]) }
 }
@@ -53,7 +59,8 @@ pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(w
 
     let changed = [row("1", "LCBP4", true), row("2", "โครงการ", false)];
     let changed = ledger.apply_reference(&of_rows("projects", &changed)).await.unwrap();
-    assert_eq!(effects(changed), [Effect::Renamed { from: "LCBP3".into() }, Effect::Changed]);
+    let renamed = |from: &str| Effect::Renamed { from: from.into(), switched: false };
+    assert_eq!(effects(changed), [renamed("LCBP3"), Effect::Deactivated]);
     assert!(ledger.reference_stamp().await.unwrap() > stamp);
     let data = ledger.reference_data().await.unwrap();
     let first = data.by_code("projects", "LCBP3").unwrap();
@@ -62,6 +69,46 @@ pub(super) async fn rows_are_added_renamed_and_deactivated_and_the_stamp_tells(w
     let second = data.by_id("projects", "2").unwrap();
     assert_eq!((&*second.code, &*second.name, second.active), ("โครงการ", "name of 2", false));
     assert_eq!(data.rows("projects").count(), 2);
+}
+
+pub(super) async fn what_a_change_says_nothing_of_stays_as_it_is(world: World) {
+    let ledger = &world.ledger;
+    ledger.apply_reference(&of_rows("projects", &[row("2", "P", true)])).await.unwrap();
+    let two = [row("22", "A", false), row("23", "B", true)];
+    ledger.apply_reference(&of_rows("organizations", &two)).await.unwrap();
+    let ended = of_members("organizations", "projects", &[("22", "2", false)]);
+    ledger.apply_reference(&ended).await.unwrap();
+
+    let silent = |id: &str, code: &str, active: Option<bool>| RowChange {
+        id: id.into(),
+        code: code.into(),
+        name: None,
+        active,
+    };
+    let rows = |rows: Vec<RowChange>| ReferenceChange { rows, ..of_rows("organizations", &[]) };
+    let renaming =
+        rows(vec![silent("22", "A2", None), silent("23", "B", None), silent("24", "C", None)]);
+    let renamed = Effect::Renamed { from: "A".into(), switched: false };
+    let plan = ledger.apply_reference(&renaming).await.unwrap();
+    assert_eq!(effects(plan), [renamed, Effect::Unchanged, Effect::Added]);
+    let mut member =
+        of_members("organizations", "projects", &[("22", "2", true), ("23", "2", true)]);
+    member.memberships.iter_mut().for_each(|membership| membership.active = None);
+    let plan = ledger.apply_reference(&member).await.unwrap();
+    assert_eq!(effects(plan), [Effect::Unchanged, Effect::Added]);
+
+    let data = ledger.reference_data().await.unwrap();
+    let told = |id: &str| {
+        let row = data.by_id("organizations", id).unwrap();
+        (row.code.clone(), row.name.clone(), row.active)
+    };
+    assert_eq!(told("22"), ("A2".into(), "name of 22".into(), false));
+    assert_eq!(told("24"), ("C".into(), String::new(), true));
+    let member = data.by_id("organizations", "22").unwrap();
+    assert_eq!(data.groups(member, "projects").len(), 0, "its membership has ended");
+
+    let back = rows(vec![silent("22", "A2", Some(true))]);
+    assert_eq!(effects(ledger.apply_reference(&back).await.unwrap()), [Effect::Activated]);
 }
 
 pub(super) async fn a_code_belongs_to_its_id_for_ever(world: World) {
@@ -93,7 +140,7 @@ pub(super) async fn a_code_belongs_to_its_id_for_ever(world: World) {
     assert_eq!(data.rows("t").count(), 2);
     // Its own former code it may take back, and another table has codes of its own.
     let back = ledger.apply_reference(&of_rows("t", &[row("1", "A", true)])).await.unwrap();
-    assert_eq!(effects(back), [Effect::Renamed { from: "C".into() }]);
+    assert_eq!(effects(back), [Effect::Renamed { from: "C".into(), switched: true }]);
     ledger.apply_reference(&of_rows("other", &[row("9", "C", true)])).await.unwrap();
     let data = ledger.reference_data().await.unwrap();
     assert_eq!(data.by_code("t", "C").unwrap().former_codes, ["C"]);
@@ -122,7 +169,7 @@ pub(super) async fn memberships_begin_and_end_between_rows_that_exist(world: Wor
     };
     assert_eq!(projects(&ledger.reference_data().await.unwrap()), 1);
     let ends = of_members("organizations", "projects", &[("22", "2", false)]);
-    assert_eq!(effects(ledger.apply_reference(&ends).await.unwrap()), [Effect::Changed]);
+    assert_eq!(effects(ledger.apply_reference(&ends).await.unwrap()), [Effect::Deactivated]);
     assert_eq!(projects(&ledger.reference_data().await.unwrap()), 0);
     for (member, of, pairs) in [
         ("organizations", "projects", [("22", "9", true)]),
