@@ -222,7 +222,7 @@ impl Reader<'_> {
         match self.form {
             Form::Number => series.parse(text).map_err(|error| match &error {
                 ParseError::Departs { position, .. } => misfit(not_read, Some(*position), &error),
-                ParseError::Ambiguous => misfit(ambiguous, None, &error),
+                ParseError::Ambiguous { .. } => misfit(ambiguous, None, &error),
                 _ => misfit(not_read, None, &error),
             }),
             Form::RuleFormat => {

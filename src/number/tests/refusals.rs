@@ -65,7 +65,7 @@ type Edit = fn(&mut SeriesDefinition);
 
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 38] = [
+    let edits: [(&str, &str, Edit); 39] = [
         ("code", "empty", |d| d.code.clear()),
         ("code", "letters", |d| d.code = "a b".into()),
         ("code", "at most 64", |d| d.code = "x".repeat(65)),
