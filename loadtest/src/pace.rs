@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn each_phase_has_its_own_rate() {
         let second = Duration::from_secs(1);
-        let phases = [Phase { length: second, rate: 4.0 }, Phase { length: second, rate: 2.0 }];
+        let phases = vec![Phase { length: second, rate: 4.0 }, Phase { length: second, rate: 2.0 }];
         let starts: Vec<u128> = starts(phases).map(|start| start.as_millis()).collect();
         assert_eq!(starts, [0, 250, 500, 750, 1_000, 1_500]);
     }
