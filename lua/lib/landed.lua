@@ -13,7 +13,7 @@ local function landed(outbox_key, flight, count)
       for place, values in string.gmatch(text, '(%d+) (%S+)') do
         outcomes[tonumber(place)] = values
       end
-    else
+    elseif name ~= 'records' then
       local word, values, record = string.match(text, '^(%a+) (%S+) (.*)$')
       if word == 'replayed' then outcomes[tonumber(name)] = {word, values, record} end
     end

@@ -48,9 +48,7 @@ pub async fn serve(
         .timer(TokioTimer::new())
         .header_read_timeout(settings.http.header_read_timeout)
         .max_buf_size(HEADER_BYTES_MAX)
-        .keep_alive(true)
-        // Answers are short: copying one costs less than handing over its pieces.
-        .writev(false);
+        .keep_alive(true);
     let mut stop = pin!(stop);
     loop {
         let next = async {
