@@ -4,8 +4,8 @@
 //! ceilings are raised ahead of need. Forgotten when the epoch ends.
 //!
 //! A node that touches a million counters remembers each of them, so a note is small: 56 bytes in
-//! the map (a name's place and 40 bytes of note) beside the bytes of the name, and the room of a map
-//! that has just grown.
+//! the map (a name's place and 40 bytes of note) beside the bytes of the name, and the room of a
+//! map that has just grown.
 
 use std::collections::HashMap;
 use std::num::NonZeroI64;

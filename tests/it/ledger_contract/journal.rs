@@ -214,7 +214,7 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
     for key in 0..COUNTERS {
         ids.push(world.seed(open, &Seed { room: 1_000, ..seed(&format!("k{key}")) }).await.0);
     }
-    // In each round both have a value of their own of each counter, and one that is the other's too.
+    // In each round both have a value of their own of each counter, and one that the other has.
     let batch = |round: u64, node: u64| -> Vec<Entry> {
         let values = [3 * round + 1 + node, 3 * round + 3];
         let of_counter = |id: &i64| values.map(|value| entry(open, *id, value));
