@@ -100,3 +100,27 @@ async fn nodes_that_died_are_counted_by_those_that_live_and_by_nobody_who_cannot
     shows(&one, alive, |values| values == [1.0]).await;
     assert!(one.terminate());
 }
+
+#[tokio::test]
+async fn collisions_of_the_ledger_are_shown_by_processes_that_met_none() {
+    let mut postgres = Postgres::start();
+    let mut deployment = Deployment::new(&postgres.url("gauges"), None);
+    deployment.extra = "[metrics]\nperiod = \"100ms\"\n".into();
+    let service = deployment.serve();
+    let collisions = ("numerator_collisions", "");
+    shows(&service, collisions, |values| values == [0.0]).await;
+    postgres.sql(
+        "insert into gauges.collision (counter_id, first_value, last_value, step, allocation_id, \
+         number, raw, noted_at_us) values (1, 1, 1, 1, '\\x01', 'L-1', '{}', 0)",
+    );
+    shows(&service, collisions, |values| values == [1.0]).await;
+    assert_eq!(values(&service, "numerator_duplicates_total", "").await, [0.0]);
+    postgres.kill();
+    shows(&service, collisions, |values| values.iter().all(|value| value.is_nan())).await;
+    postgres.restart();
+    shows(&service, collisions, |values| values == [1.0]).await;
+    let started = values(&service, "process_start_time_seconds", "").await;
+    let age = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64() - started[0];
+    assert!((0.0..600.0).contains(&age), "{age}");
+    assert!(service.terminate());
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
+use harness::redis::Redis;
 use numerator::cli::Cli;
 
 use crate::deployment::Deployment;
@@ -92,12 +93,13 @@ fn squeezed(line: &str) -> String {
 
 #[test]
 fn tables_of_the_pages_have_the_columns_that_commands_print() {
-    let deployment = Deployment::embedded();
+    let redis = Redis::start();
+    let deployment = Deployment::sqlite(Some(&redis.url()));
     deployment.apply_examples();
     let numbers = deployment.path("numbers.csv");
     std::fs::write(&numbers, "number\nSPO-20240122-001\nSPO-20240122-004\n").unwrap();
     deployment.ok(&["import", numbers.to_str().unwrap(), "--apply"]);
-    deployment.ok(&["fallback", "on", "--partition", "1"]);
+    deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
     let heads = |arguments: &[&str]| -> Vec<String> {
         deployment.ok(arguments).lines().map(squeezed).collect()
     };

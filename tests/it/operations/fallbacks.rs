@@ -34,8 +34,9 @@ async fn fallback_under_load_on_two_services_fails_no_request_and_leaves_no_gap(
         assert!(on["partitions"].as_array().unwrap().iter().all(is_there), "{on}");
         assert_eq!(on["service_runs"], true, "{on}");
     }
-    let events = ledger.events(1_000).await.unwrap();
-    let wanted = events.iter().filter(|event| event.kind == "fallback-wanted").count();
+    let events = ok(&deployment, &["events", "--limit", "1000"]);
+    let is_wish = |row: &&serde_json::Value| row["event"] == "fallback-wanted";
+    let wanted = events.as_array().unwrap().iter().filter(is_wish).count();
     assert_eq!(wanted, 8, "one event per partition, none for the repeat");
     go_on().await;
     assert_eq!(load_partition(&ledger).await.owner, Owner::Database);
