@@ -79,7 +79,7 @@ mod tests {
     fn scopes_meet_where_they_name_the_same_dimensions_and_share_values() {
         let scoped = |names: &[&str], projects: &[&str]| {
             series(|definition| {
-                let owned = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
+                let owned = |all: &[&str]| all.iter().map(ToString::to_string).collect();
                 (definition.unique_within, definition.serves.projects) =
                     (owned(names), owned(projects));
             })

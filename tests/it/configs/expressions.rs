@@ -7,7 +7,7 @@ use super::{change, configs, create, get, send, take, told, with};
 use crate::deployment::Deployment;
 
 /// A series whose numbers an expression says.
-fn body(expression: Value) -> Value {
+fn body(expression: &Value) -> Value {
     json!({
         "code": "EXPRESSED", "name": "合同", "serves": { "types": ["EXPRESSED"] },
         "timezone": "Asia/Shanghai", "expression": expression, "reason": "test",
@@ -25,22 +25,22 @@ fn elements(constant: &str) -> Value {
 async fn configs_a_rule_expression_is_sent_as_the_array_that_it_is() {
     let deployment = Deployment::embedded();
     let service = deployment.serve();
-    let id = create(&service, &body(elements("EX"))).await;
+    let id = create(&service, &body(&elements("EX"))).await;
     let (_, number) = take(&service, "EXPRESSED", "d1").await;
     assert_eq!(number["document_number"], "EX000001", "{number}");
     let (_, shown) = get(&configs(&service, &format!("/{id}"))).await;
     assert_eq!(shown["definition"]["template"], "EX{SEQ:6}", "{shown}");
-    let (status, saved) = change(&service, id, 1, &body(elements("EY"))).await;
+    let (status, saved) = change(&service, id, 1, &body(&elements("EY"))).await;
     assert_eq!((status, &saved["version"]), (200, &json!(2)), "{saved}");
     assert_eq!(saved["preview"]["numbers"][0], "EY000002", "{saved}");
 
     let mut wrong = elements("EX");
     wrong[1]["value"] = json!("one");
     let refused = [
-        (body(wrong), "expression[1].value", "write start and digits such as 1(6)"),
-        (body(json!([])), "expression", "write an array of 1 to"),
-        (with(body(elements("EX")), "template", json!("{SEQ}")), "template", "one of the two"),
-        (with(body(elements("EX")), "serials", json!([{}])), "serials", "one of the two"),
+        (body(&wrong), "expression[1].value", "write start and digits such as 1(6)"),
+        (body(&json!([])), "expression", "write an array of 1 to"),
+        (with(body(&elements("EX")), "template", json!("{SEQ}")), "template", "one of the two"),
+        (with(body(&elements("EX")), "serials", json!([{}])), "serials", "one of the two"),
     ];
     for (body, field, says) in refused {
         let answer = send(Method::POST, &configs(&service, ""), None, &body).await;
