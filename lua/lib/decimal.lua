@@ -2,5 +2,5 @@
 -- Takes a number.
 -- Returns its text
 local function decimal(number)
-  return string.format('%d', number)
+  return string.format('%.0f', number)
 end

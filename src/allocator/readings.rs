@@ -9,6 +9,9 @@ use thiserror::Error;
 use super::catalog::{Catalog, ServedSeries};
 use crate::number::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 
+/// Into how many parts a character read is divided by the variables of a series.
+const DEPTH_PARTS: usize = 1_000;
+
 /// A series that a text may be a number of. Says nothing of whether it was issued.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -76,9 +79,10 @@ impl Catalog {
         if !found.is_empty() {
             return Ok(found);
         }
-        // Of series that get as far, one that leaves less open has understood more.
+        // A variable takes nearly any text: what is reached through many of them is understood less.
         let depth = |(series, error): &(&SeriesDefinition, ParseError)| {
-            (error.reach(), Reverse(series.variables.len()))
+            let open = series.variables.len();
+            (error.reach().saturating_mul(DEPTH_PARTS) / (1 + open), Reverse(open))
         };
         let nearest = departures.into_iter().max_by_key(depth);
         Err(Unread { nearest: nearest.map(|(series, error)| (series.code.clone(), error)) })

@@ -17,14 +17,15 @@ use crate::allocator::ServedSeries;
 use crate::number::SeriesDefinition;
 
 /// What must be known before counters can be read.
-const FIRST: [&str; 5] = ["series", "series_version", "partition", "closed_epoch", "node"];
+const FIRST: [&str; 6] =
+    ["series", "series_version", "partition", "closed_epoch", "participant", "node"];
 
 /// Reads the counters of another ledger, a PostgreSQL URL or a SQLite file, and says where they go
 /// on here.
 ///
 /// # Errors
-/// A source that cannot be read or is no ledger, or whose processes have not all left; a ledger
-/// that does not answer.
+/// A source that cannot be read or is no ledger, is held, or whose processes have not all left; a
+/// ledger that does not answer.
 pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, ImportError> {
     let source = Source::of(source)?;
     let mut old = Old::default();
@@ -43,6 +44,11 @@ pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, Impo
              --apply` for those that died",
             old.present
         );
+        return Err(ImportError::form(source.name(), why));
+    }
+    if old.is_held {
+        let why = "it is held, because it went back: release it first with `numerator reconcile \
+                   --ledger-restored`";
         return Err(ImportError::form(source.name(), why));
     }
     let series = old.series(import);
@@ -72,10 +78,14 @@ struct Old {
     series: HashMap<String, (String, String)>,
     /// Definition of each version of each series.
     definitions: HashMap<(String, String), String>,
-    /// Epoch of each partition.
-    epochs: HashMap<String, String>,
+    /// Each partition's epoch, and its last one that was closed at the ceiling.
+    partitions: HashMap<String, [Option<u64>; 2]>,
+    /// Whether a partition waits for an operator.
+    is_held: bool,
     /// Partitions and epochs that were closed with everything accounted for.
-    closed_exact: HashSet<(String, String)>,
+    closed_exact: HashSet<(String, u64)>,
+    /// Partitions and epochs with somebody who never accounted for what it had.
+    silent: HashSet<(String, u64)>,
     /// Processes that have neither left nor been adopted.
     present: u64,
 }
@@ -86,6 +96,7 @@ type Here<'i> = Result<&'i Arc<ServedSeries>, String>;
 impl Old {
     fn note(&mut self, record: &Record) {
         let text = |column| record.get(column).unwrap_or_default().to_owned();
+        let at = || Some((text("partition_id"), number(record, "epoch")?));
         match record.table {
             "series" => {
                 let of = (text("code"), text("active_version"));
@@ -96,11 +107,14 @@ impl Old {
                 self.definitions.insert(of, text("definition"));
             }
             "partition" => {
-                self.epochs.insert(text("partition_id"), text("epoch"));
+                let epochs = ["epoch", "last_ceiling_epoch"].map(|column| number(record, column));
+                self.partitions.insert(text("partition_id"), epochs);
+                self.is_held |= record.get("state") == Some("held");
             }
             "closed_epoch" if record.get("closing") == Some("exact") => {
-                self.closed_exact.insert((text("partition_id"), text("epoch")));
+                self.closed_exact.extend(at());
             }
+            "participant" if record.get("state") == Some("joined") => self.silent.extend(at()),
             "node" => {
                 let is_gone = ["left_at_us", "adopted_at_us"].map(|column| record.get(column));
                 self.present += u64::from(is_gone == [None, None]);
@@ -168,12 +182,27 @@ impl Old {
         Ok(true)
     }
 
-    /// Whether nothing above `taken` can have been handed out: the counter's epoch was closed so,
-    /// or is the present one, whose processes have all left.
+    /// Whether nothing above `taken` can have been handed out, by the rule that closes an epoch:
+    /// none was closed at the ceiling since the counter's own, and that one was closed exact, or is
+    /// the present one, in which everybody has accounted for what it had.
     fn is_accounted_for(&self, record: &Record) -> bool {
-        let [partition, epoch] =
-            ["partition_id", "epoch"].map(|column| record.get(column).unwrap_or_default());
-        self.epochs.get(partition).is_some_and(|present| present == epoch)
-            || self.closed_exact.contains(&(partition.to_owned(), epoch.to_owned()))
+        let partition = record.get("partition_id").unwrap_or_default();
+        let (Some([Some(present), Some(ceiling)]), Some(epoch)) =
+            (self.partitions.get(partition), number(record, "epoch"))
+        else {
+            return false;
+        };
+        let at = (partition.to_owned(), epoch);
+        let is_settled = if epoch == *present {
+            !self.silent.contains(&at)
+        } else {
+            self.closed_exact.contains(&at)
+        };
+        epoch > *ceiling && is_settled
     }
+}
+
+/// A column that counts something.
+fn number(record: &Record, column: &str) -> Option<u64> {
+    record.get(column)?.parse().ok()
 }
