@@ -20,10 +20,15 @@ const VALUE_MAX: u64 = 12;
 /// Random series of each test.
 const CASES: u32 = 300;
 
-/// Of so many random series one at most may be neither proved nor shown to collide, and that only
-/// because more would have to be looked at than is: years that must go together at places that
-/// shift, mostly.
+/// Of so many random series one at most may be neither proved nor shown to collide.
 const UNPROVEN_ONE_IN: usize = 50;
+
+/// Whether a refusal without a pair says what it is for: more would have to be looked at than is
+/// (years that must go together at places that shift, mostly), or, once in some thousand series,
+/// what is left after the whole search is no pair when it is written out.
+pub(super) fn is_named(limit: &Limit) -> bool {
+    matches!(limit, Limit::States | Limit::Examples)
+}
 
 /// What is chosen at random for a series.
 #[derive(Clone, Debug)]
@@ -265,7 +270,7 @@ fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
         match prove(&series, &[], &[]) {
             Err(Ambiguity::Unproven { limit, .. }) => {
                 println!("UNPROVEN {limit:?} {plan:?}");
-                prop_assert_eq!(&limit, &Limit::States, "{:?}", plan);
+                prop_assert!(is_named(&limit), "{:?} {:?}", limit, plan);
                 count(&unproven);
             }
             Err(ambiguity) => {
@@ -329,7 +334,7 @@ fn two_series_that_are_proved_share_no_number() {
         match prove(&a, &both, &[]) {
             Err(Ambiguity::Unproven { limit, .. }) => {
                 println!("UNPROVEN {limit:?} {one:?} {two:?}");
-                prop_assert_eq!(&limit, &Limit::States, "{:?} {:?}", one, two);
+                prop_assert!(is_named(&limit), "{:?} {:?} {:?}", limit, one, two);
                 unproven.set(unproven.get() + 1);
             }
             Err(ambiguity) => {
