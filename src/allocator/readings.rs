@@ -79,7 +79,7 @@ impl Catalog {
         if !found.is_empty() {
             return Ok(found);
         }
-        // A variable takes nearly any text: what is reached through many of them is understood less.
+        // A variable takes nearly any text: what is reached through many is understood less.
         let depth = |(series, error): &(&SeriesDefinition, ParseError)| {
             let open = series.variables.len();
             (error.reach().saturating_mul(DEPTH_PARTS) / (1 + open), Reverse(open))

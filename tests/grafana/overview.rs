@@ -87,8 +87,8 @@ fn answers() -> Row {
                 ),
                 "answered with a number",
             )],
-            "Share of the requests that got a number, of those that are not wrong themselves; 100 % \
-             while nobody asks.",
+            "Share of the requests that got a number, of those that are not wrong themselves; \
+             100 % while nobody asks.",
         )
         .below(&[(0.95, "orange"), (0.995, "green")])
         .see("requests-fail"),
@@ -154,8 +154,8 @@ fn waits() -> Row {
             "Lock wait",
             "s",
             quantiles("numerator_lock_wait_seconds"),
-            "How long transactions of the database path wait for their locks. No line while nothing \
-             happens.",
+            "How long transactions of the database path wait for their locks. No line while \
+             nothing happens.",
         )
         .above(&[(1.0, "orange"), (5.0, "red")])
         .see("long-waits"),

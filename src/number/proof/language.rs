@@ -58,8 +58,8 @@ pub(super) enum Shows {
 pub(super) enum Reach {
     /// Whatever a part may ever show: for proofs.
     Everything,
-    /// Dates of the years around now, values that the serials reach, ids of times to come, and codes
-    /// that are listed: for examples.
+    /// Dates of the years around now, values that the serials reach, ids of times to come, and
+    /// codes that are listed: for examples.
     Likely,
 }
 

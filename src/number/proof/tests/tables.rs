@@ -348,7 +348,8 @@ fn two_series_that_are_proved_share_no_number_whatever_is_renamed() {
         match beside(all[1]).and_then(|()| beside(all[2])) {
             Err(Ambiguity::Unproven { limit, .. }) => {
                 println!(
-                    "UNPROVEN {limit:?} {known:?} {scope:?} {codes:?}\n  {one:?}\n  {two:?}\n  {three:?}"
+                    "UNPROVEN {limit:?} {known:?} {scope:?} {codes:?}\n  {one:?}\n  {two:?}\n  \
+                     {three:?}"
                 );
                 Tally::count(&tally.unproven);
             }
