@@ -20,7 +20,7 @@ use super::{
 };
 
 /// A compiled series.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Series {
     pub(super) definition: SeriesDefinition,
     pub(super) serials: Vec<Serial>,

@@ -14,7 +14,6 @@ use super::super::template::Part;
 use super::super::{Series, Style};
 use super::grid::Grid;
 use super::moments;
-use super::refined::Detail;
 
 /// A place of a run: the part, and its characters before.
 pub(super) type At = (usize, usize);
@@ -131,13 +130,11 @@ impl Counted {
 }
 
 impl<'s> Reader<'s> {
-    /// What `detail` asks for is judged.
-    pub(super) fn of(series: &'s Series, grids: &[Grid], detail: Detail) -> Self {
-        let Detail { texts, signs, .. } = detail;
-        let dates = texts && signs;
+    /// `dates`: whether the fields of the date are compared.
+    pub(super) fn of(series: &'s Series, grids: &[Grid], dates: bool) -> Self {
         let parts = series.parts.iter();
         let check = |(index, part): (usize, &Part)| match part {
-            Part::Check(check) if signs => Some((index, *check)),
+            Part::Check(check) => Some((index, *check)),
             _ => None,
         };
         let mut fields = parts.clone().enumerate().filter(|(_, part)| is_field(part));
@@ -145,12 +142,11 @@ impl<'s> Reader<'s> {
             (Some(_), Some((last, _))) if dates => Some(last),
             _ => None,
         };
-        let counted = |part| Counted::of(series, grids, part).filter(|_| signs);
         let mut years = parts.clone().enumerate().filter(|(_, part)| is_year(part));
         let only_year = years.next().map(|(index, _)| index);
         Reader {
             series,
-            counted: parts.clone().map(counted).collect(),
+            counted: parts.clone().map(|part| Counted::of(series, grids, part)).collect(),
             check: parts.enumerate().find_map(check),
             last_field,
             only_year: only_year.filter(|_| years.next().is_none()),

@@ -1,7 +1,6 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
-mod snowflakes;
 mod table_traps;
 mod tables;
 mod traps;
