@@ -248,7 +248,7 @@ fn one_line_has_every_link_lead_to_where_runbook_and_grafana_are() {
         let text = std::fs::read_to_string(copy.path().join(file)).expect("file");
         let links: Vec<&str> = text
             .lines()
-            .filter(|line| line.contains("runbook.md") || line.contains("dashboard_url"))
+            .filter(|line| line.contains("runbook.md") || line.contains("dashboard_url:"))
             .collect();
         assert!(!links.is_empty(), "{file}");
         let is_whole = |line: &&&str| line.contains("\"https://") || line.contains(": https://");
