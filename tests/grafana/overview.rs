@@ -87,8 +87,8 @@ fn answers() -> Row {
                 ),
                 "answered with a number",
             )],
-            "Share of the requests that got a number, of those that are not wrong themselves; 100 % \
-             while nobody asks.",
+            "Share of the requests that got a number, of those that are not wrong themselves; \
+             100 % while nobody asks.",
         )
         .below(&[(0.95, "orange"), (0.995, "green")])
         .see("requests-fail"),
