@@ -154,8 +154,8 @@ fn waits() -> Row {
             "Lock wait",
             "s",
             quantiles("numerator_lock_wait_seconds"),
-            "How long transactions of the database path wait for their locks. No line while nothing \
-             happens.",
+            "How long transactions of the database path wait for their locks. No line while \
+             nothing happens.",
         )
         .above(&[(1.0, "orange"), (5.0, "red")])
         .see("long-waits"),
