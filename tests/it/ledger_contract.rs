@@ -228,6 +228,7 @@ ledger_contract! {
         dates_follow_each_other_however_many_take_at_once
         a_family_without_a_row_finds_its_last_date_in_the_journal
         a_chronology_that_is_switched_forgets_its_dates
+        imported_dates_count_for_their_family
     }
     serials {
         an_interface_serial_is_accepted_once_within_its_window
@@ -244,7 +245,6 @@ ledger_contract! {
     }
     imports {
         an_imported_counter_goes_on_above_what_was_imported
-        imported_dates_count_for_their_family
         what_did_not_come_along_is_a_gap
         numbers_come_after_their_counter
         an_import_above_a_counter_of_redis_is_undone

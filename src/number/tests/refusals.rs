@@ -63,73 +63,75 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
 /// A change to a sound definition.
 type Edit = fn(&mut SeriesDefinition);
 
+/// The field that is refused, a word of the reason, and the mistake.
+const MISTAKES: [(&str, &str, Edit); 39] = [
+    ("code", "empty", |d| d.code.clear()),
+    ("code", "letters", |d| d.code = "a b".into()),
+    ("code", "at most 64", |d| d.code = "x".repeat(65)),
+    ("name", "empty", |d| d.name.clear()),
+    ("name", "printable", |d| d.name = "a\nb".into()),
+    ("description", "control", |d| d.description = "a\0".into()),
+    ("description", "2000", |d| d.description = "a".repeat(2001)),
+    ("prefix", "blanks", |d| d.prefix = Some(" P".into())),
+    ("template", "empty", |d| d.template.clear()),
+    ("template", "at most 512", |d| d.template = "x".repeat(513)),
+    ("template", "at least 129", |d| d.template = format!("{}{{SEQ:3}}", "x".repeat(126))),
+    ("timezone", "Asia/Bangkok", |d| d.timezone = Some("Asia/Bankok".into())),
+    ("serves.types", "document type", |d| d.serves.types.clear()),
+    ("serves.types[1]", "twice", |d| d.serves.types.push("T".into())),
+    ("serves.types[1]", "printable", |d| d.serves.types.push("T\0".into())),
+    ("serves.projects[0]", "empty", |d| d.serves.projects.push(String::new())),
+    ("serves.undetermined_types", "serves.types", |d| {
+        d.serves.undetermined_types.push("T".into());
+    }),
+    ("variables.lower", "capital", |d| {
+        d.variables.insert("lower".into(), declared(""));
+    }),
+    ("variables.", "capital", |d| {
+        d.variables.insert(String::new(), declared(""));
+    }),
+    ("variables.PROJECT", "built into", |d| {
+        d.variables.insert("PROJECT".into(), declared(""));
+    }),
+    ("variables.TYPE", "withdrawn; write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}", |d| {
+        d.variables.insert("TYPE".into(), declared(""));
+    }),
+    ("variables.A.required", "default", |d| {
+        d.variables.insert("A".into(), declared("required = true\ndefault = 'x'"));
+    }),
+    ("variables.A.default", "refuses", |d| {
+        d.variables.insert("A".into(), declared("alphabet = '0-9'\ndefault = 'x'"));
+    }),
+    ("variables.A.default", "exactly 2", |d| {
+        d.variables.insert("A".into(), declared("default = 'x'"));
+        d.template = "{SEQ:3}{A:2}".into();
+    }),
+    ("variables.A.alphabet", "ranges", |d| {
+        d.variables.insert("A".into(), declared("alphabet = 'Z-A'"));
+    }),
+    ("template", "declare it", |d| d.serials.clear()),
+    ("serials", "at most 8", |d| {
+        d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
+    }),
+    ("serials[1]", "{SEQ:4:LOT}", |d| d.serials.push(serial("LOT"))),
+    ("serials[1].name", "twice", |d| d.serials.push(serial("SEQ"))),
+    ("serials[0].name", "letters", |d| d.serials[0].name = "a-b".into()),
+    ("serials[0].name", "letter", |d| d.serials[0].name = "1".into()),
+    ("serials[0].start", "1 to 999", |d| d.serials[0].start = 1000),
+    ("serials[0].start", "1 to 999", |d| d.serials[0].start = 0),
+    ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(0)),
+    ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(13)),
+    ("serials[0].step", "1 to", |d| d.serials[0].step = 0),
+    ("serials[0].max", "9007199254740991", |d| d.serials[0].max = Some(NUMBER_MAX + 1)),
+    ("serials[0].counter[1]", "unknown dimension \"year\"", |d| {
+        d.serials[0].counter = vec!["type".into(), "year".into()];
+    }),
+    ("unique_within[1]", "twice", |d| d.unique_within = vec!["type".into(), "type".into()]),
+];
+
 #[test]
 fn a_definition_with_a_mistake_is_refused_at_the_field() {
-    let edits: [(&str, &str, Edit); 39] = [
-        ("code", "empty", |d| d.code.clear()),
-        ("code", "letters", |d| d.code = "a b".into()),
-        ("code", "at most 64", |d| d.code = "x".repeat(65)),
-        ("name", "empty", |d| d.name.clear()),
-        ("name", "printable", |d| d.name = "a\nb".into()),
-        ("description", "control", |d| d.description = "a\0".into()),
-        ("description", "2000", |d| d.description = "a".repeat(2001)),
-        ("prefix", "blanks", |d| d.prefix = Some(" P".into())),
-        ("template", "empty", |d| d.template.clear()),
-        ("template", "at most 512", |d| d.template = "x".repeat(513)),
-        ("template", "at least 129", |d| d.template = format!("{}{{SEQ:3}}", "x".repeat(126))),
-        ("timezone", "Asia/Bangkok", |d| d.timezone = Some("Asia/Bankok".into())),
-        ("serves.types", "document type", |d| d.serves.types.clear()),
-        ("serves.types[1]", "twice", |d| d.serves.types.push("T".into())),
-        ("serves.types[1]", "printable", |d| d.serves.types.push("T\0".into())),
-        ("serves.projects[0]", "empty", |d| d.serves.projects.push(String::new())),
-        ("serves.undetermined_types", "serves.types", |d| {
-            d.serves.undetermined_types.push("T".into());
-        }),
-        ("variables.lower", "capital", |d| {
-            d.variables.insert("lower".into(), declared(""));
-        }),
-        ("variables.", "capital", |d| {
-            d.variables.insert(String::new(), declared(""));
-        }),
-        ("variables.PROJECT", "built into", |d| {
-            d.variables.insert("PROJECT".into(), declared(""));
-        }),
-        ("variables.TYPE", "withdrawn; write {CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}", |d| {
-            d.variables.insert("TYPE".into(), declared(""));
-        }),
-        ("variables.A.required", "default", |d| {
-            d.variables.insert("A".into(), declared("required = true\ndefault = 'x'"));
-        }),
-        ("variables.A.default", "refuses", |d| {
-            d.variables.insert("A".into(), declared("alphabet = '0-9'\ndefault = 'x'"));
-        }),
-        ("variables.A.default", "exactly 2", |d| {
-            d.variables.insert("A".into(), declared("default = 'x'"));
-            d.template = "{SEQ:3}{A:2}".into();
-        }),
-        ("variables.A.alphabet", "ranges", |d| {
-            d.variables.insert("A".into(), declared("alphabet = 'Z-A'"));
-        }),
-        ("template", "declare it", |d| d.serials.clear()),
-        ("serials", "at most 8", |d| {
-            d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
-        }),
-        ("serials[1]", "{SEQ:4:LOT}", |d| d.serials.push(serial("LOT"))),
-        ("serials[1].name", "twice", |d| d.serials.push(serial("SEQ"))),
-        ("serials[0].name", "letters", |d| d.serials[0].name = "a-b".into()),
-        ("serials[0].name", "letter", |d| d.serials[0].name = "1".into()),
-        ("serials[0].start", "1 to 999", |d| d.serials[0].start = 1000),
-        ("serials[0].start", "1 to 999", |d| d.serials[0].start = 0),
-        ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(0)),
-        ("fiscal_year_start", "1 to 12", |d| d.fiscal_year_start = Some(13)),
-        ("serials[0].step", "1 to", |d| d.serials[0].step = 0),
-        ("serials[0].max", "9007199254740991", |d| d.serials[0].max = Some(NUMBER_MAX + 1)),
-        ("serials[0].counter[1]", "unknown dimension \"year\"", |d| {
-            d.serials[0].counter = vec!["type".into(), "year".into()];
-        }),
-        ("unique_within[1]", "twice", |d| d.unique_within = vec!["type".into(), "type".into()]),
-    ];
-    for (field, hint, edit) in edits {
+    for (field, hint, edit) in MISTAKES {
         let error = compile(edit).unwrap_err();
         assert_eq!(error.field(), field, "{error}");
         assert!(error.to_string().contains(hint), "{field}: {error}");

@@ -1,11 +1,13 @@
 //! What the ledger knows of documents.
 
 use numerator::ledger::{
-    At, Closing, Entry, Expected, JournalFilter, LedgerError, NewRevision, Owner, PartitionState,
-    Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome, ValueOf,
+    At, Closing, Entry, Expected, ImportedCounter, JournalFilter, LedgerError, NewRevision, Owner,
+    PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome,
+    ValueOf,
 };
 use numerator::number::{Policy, SeriesDefinition};
 
+use super::imports;
 use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, seed, with};
 
 pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: World) {
@@ -338,4 +340,23 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
     apply(true).await;
     let late = take(&world, at, &[of_series("c", "2026-02-10", family)]).await;
     assert_eq!(late, [before("2026-02-20")], "what was issued meanwhile counts");
+}
+
+/// Goal: no number is dated before one that was imported. Method: numbers of three periods of one
+/// family, the second to come along the last by date.
+pub(super) async fn imported_dates_count_for_their_family(world: World) {
+    let series = imports::series(&world).await;
+    for (key, date, last) in [
+        ("type=T;month=2024-01", "2024-01-15", "2024-01-15"),
+        ("type=T;month=2024-03", "2024-03-05", "2024-03-05"),
+        ("type=T;month=2024-02", "2024-02-10", "2024-03-05"),
+    ] {
+        let family = Some("type=T".to_owned());
+        let counters = [ImportedCounter { family, ..imports::counter(&series, key, 1) }];
+        let dated =
+            with(imports::number(&series, key, 1), |record| record.document_date = date.into());
+        imports::import(&world, &counters, vec![Ok(vec![dated])]).await.unwrap();
+        let found = world.ledger.last_date(series.series_id, "SEQ", "type=T").await.unwrap();
+        assert_eq!(found.as_deref(), Some(last), "{key}");
+    }
 }

@@ -10,7 +10,7 @@ use super::setup::change;
 use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order_of, record, seed, with};
 
 /// A series in the partition that the cases use.
-async fn series(world: &World) -> SeriesVersion {
+pub(super) async fn series(world: &World) -> SeriesVersion {
     for index in 0.. {
         let change = change(&format!("S{index}"), &format!("S{index}-{{SEQ}}"));
         let saved = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
@@ -21,7 +21,7 @@ async fn series(world: &World) -> SeriesVersion {
     unreachable!("series are spread over all partitions")
 }
 
-fn counter(series: &SeriesVersion, key: &str, highest: u64) -> ImportedCounter {
+pub(super) fn counter(series: &SeriesVersion, key: &str, highest: u64) -> ImportedCounter {
     ImportedCounter {
         series_id: series.series_id,
         serial: "SEQ".into(),
@@ -35,7 +35,7 @@ fn counter(series: &SeriesVersion, key: &str, highest: u64) -> ImportedCounter {
 }
 
 /// A number of a counter, `key-value`.
-fn number(series: &SeriesVersion, key: &str, value: u64) -> Entry {
+pub(super) fn number(series: &SeriesVersion, key: &str, value: u64) -> Entry {
     let mut entry = with(entry(at(0), 0, value), |record| {
         record.series_id = series.series_id;
         record.version = series.version;
@@ -46,7 +46,7 @@ fn number(series: &SeriesVersion, key: &str, value: u64) -> Entry {
     entry
 }
 
-async fn import(
+pub(super) async fn import(
     world: &World,
     counters: &[ImportedCounter],
     chunks: Vec<Result<Vec<Entry>, String>>,
@@ -388,22 +388,4 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
     println!("{imported} imported before their first touch, {touched} touched first");
     assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
     world.verify().await;
-}
-
-/// Goal: no number is dated before one that was imported. Method: numbers of three periods of one
-/// family, the second to come along the last by date.
-pub(super) async fn imported_dates_count_for_their_family(world: World) {
-    let series = series(&world).await;
-    for (key, date, last) in [
-        ("type=T;month=2024-01", "2024-01-15", "2024-01-15"),
-        ("type=T;month=2024-03", "2024-03-05", "2024-03-05"),
-        ("type=T;month=2024-02", "2024-02-10", "2024-03-05"),
-    ] {
-        let family = Some("type=T".to_owned());
-        let counters = [ImportedCounter { family, ..counter(&series, key, 1) }];
-        let dated = with(number(&series, key, 1), |record| record.document_date = date.into());
-        import(&world, &counters, vec![Ok(vec![dated])]).await.unwrap();
-        let found = world.ledger.last_date(series.series_id, "SEQ", "type=T").await.unwrap();
-        assert_eq!(found.as_deref(), Some(last), "{key}");
-    }
 }
