@@ -12,10 +12,10 @@ use std::sync::Arc;
 use super::codes::{Codes, REFERENCE_TABLES};
 use super::numbers::reader;
 use super::reading::{Form, Misfit};
-use super::report::{Plan, Problem, ProblemKind, Report};
+use super::report::{Plan, ProblemKind};
 use super::rows::Row;
 use super::tables::{Record, Source};
-use super::tally::Tally;
+use super::tally::{Tally, plan_tables};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::number::{CounterKey, Inputs, NUMBER_MAX, Reset, Serial, VariableDefinition};
@@ -63,28 +63,15 @@ pub async fn plan_counters(
             Ok(())
         })
         .await?;
-    let mut report = Report { source: source.name(), ..Report::default() };
-    let mut tally = Tally::default();
     let mapping = Mapping { import, codes: &codes, rules: &rules };
-    let there = source
-        .read(&COUNTER_TABLES, &mut |record| {
-            report.rows += 1;
-            (import.progress)(report.rows);
-            match mapping.counter(&record) {
-                Ok(None) => report.skipped += 1,
-                Ok(Some(counter)) => counter.note(&mut tally),
-                Err(Misfit { kind, detail, .. }) => {
-                    report.add(Problem { place: record.place(), number: None, kind, detail });
-                }
-            }
-            Ok(())
-        })
-        .await?;
-    if there.is_empty() {
-        let why = format!("there is none of the tables {}", COUNTER_TABLES.join(", "));
-        return Err(ImportError::form(source.name(), why));
-    }
-    tally.plan(import, report).await
+    plan_tables(import, &source, &COUNTER_TABLES, |record, tally| {
+        let counter = mapping.counter(record)?;
+        if let Some(counter) = &counter {
+            counter.note(tally);
+        }
+        Ok(counter.is_some())
+    })
+    .await
 }
 
 /// Whether a row is marked as deleted: 1 yes, 2 no.
@@ -286,7 +273,8 @@ fn at(served: Arc<ServedSeries>, key: CounterKey, value: u64) -> Result<Option<C
     Ok(Some(Counter { served, key, place }))
 }
 
-fn needed<'r>(record: &'r Record, column: &str) -> Result<&'r str, Misfit> {
+/// The value of a column that must be there.
+pub(super) fn needed<'r>(record: &'r Record, column: &str) -> Result<&'r str, Misfit> {
     let none = || Misfit::new(ProblemKind::Missing, format!("column {column} is empty or missing"));
     record.get(column).ok_or_else(none)
 }

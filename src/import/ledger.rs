@@ -8,10 +8,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::counters::needed;
 use super::reading::Misfit;
-use super::report::{Plan, Problem, ProblemKind, Report};
+use super::report::{Plan, ProblemKind};
 use super::tables::{Record, Source};
-use super::tally::Tally;
+use super::tally::{Tally, plan_tables};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::number::SeriesDefinition;
@@ -52,23 +53,8 @@ pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, Impo
         return Err(ImportError::form(source.name(), why));
     }
     let series = old.series(import);
-    let mut report = Report { source: source.name(), ..Report::default() };
-    let mut tally = Tally::default();
-    source
-        .read(&["counter"], &mut |record| {
-            report.rows += 1;
-            (import.progress)(report.rows);
-            match old.counter(&record, &series, &mut tally) {
-                Ok(true) => {}
-                Ok(false) => report.skipped += 1,
-                Err(Misfit { kind, detail, .. }) => {
-                    report.add(Problem { place: record.place(), number: None, kind, detail });
-                }
-            }
-            Ok(())
-        })
-        .await?;
-    tally.plan(import, report).await
+    plan_tables(import, &source, &["counter"], |record, tally| old.counter(record, &series, tally))
+        .await
 }
 
 /// What stands in the old ledger around its counters. Ids stay the texts that they are there.
@@ -151,25 +137,21 @@ impl Old {
         series: &HashMap<&str, Here<'_>>,
         tally: &mut Tally,
     ) -> Result<bool, Misfit> {
-        let text = |column: &str| {
-            let none = || Misfit::new(ProblemKind::Missing, format!("column {column} is empty"));
-            record.get(column).ok_or_else(none)
-        };
         let value = |column: &str| {
             let why = || Misfit::new(ProblemKind::Value, format!("column {column} is no value"));
-            text(column)?.parse::<i128>().map_err(|_| why())
+            needed(record, column)?.parse::<i128>().map_err(|_| why())
         };
         let upto = value(if self.is_accounted_for(record) { "taken" } else { "ceiling" })?;
         if upto <= value("origin")? {
             return Ok(false);
         }
         let not_here = |why: String| Misfit::new(ProblemKind::NotMapped, why);
-        let served = match series.get(text("series_id")?) {
+        let served = match series.get(needed(record, "series_id")?) {
             Some(Ok(served)) => *served,
             Some(Err(why)) => return Err(not_here(why.clone())),
             None => return Err(not_here("its series is not in that ledger".into())),
         };
-        let name = text("serial")?;
+        let name = needed(record, "serial")?;
         let serial = served.series.serials().iter().find(|serial| serial.name == name);
         let Some(serial) = serial else {
             // A serial that a later version dropped issues nothing any more.

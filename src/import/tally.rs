@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::reading::Misfit;
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
 use super::runs::Runs;
+use super::tables::{Record, Source};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
@@ -17,6 +19,40 @@ const COUNTERS_LISTED_MAX: usize = 1_000;
 const GAPS_ASKED: u32 = 10_000;
 /// Holes that are listed of a counter; more are counted.
 const HOLES_LISTED_MAX: usize = 10;
+
+/// Plans the import of the counters in tables. `note` notes what a row says, and tells whether it
+/// says anything; what it cannot map is a problem of its row.
+///
+/// # Errors
+/// A source that cannot be read or has none of the tables; a ledger that does not answer.
+pub(super) async fn plan_tables(
+    import: &Import<'_>,
+    source: &Source,
+    tables: &[&'static str],
+    note: impl Fn(&Record, &mut Tally) -> Result<bool, Misfit> + Sync,
+) -> Result<Plan, ImportError> {
+    let mut report = Report { source: source.name(), ..Report::default() };
+    let mut tally = Tally::default();
+    let there = source
+        .read(tables, &mut |record| {
+            report.rows += 1;
+            (import.progress)(report.rows);
+            match note(&record, &mut tally) {
+                Ok(true) => {}
+                Ok(false) => report.skipped += 1,
+                Err(Misfit { kind, detail, .. }) => {
+                    report.add(Problem { place: record.place(), number: None, kind, detail });
+                }
+            }
+            Ok(())
+        })
+        .await?;
+    if there.is_empty() {
+        let why = format!("there is none of the tables {}", tables.join(", "));
+        return Err(ImportError::form(source.name(), why));
+    }
+    tally.plan(import, report).await
+}
 
 /// Counters by the code of their series, the name of their serial and their key.
 #[derive(Default)]
