@@ -2,6 +2,20 @@
 
 use super::witness::Marks;
 
+/// The condition of a statement on counters `c`: nothing stands above a counter's last value in the
+/// journal, among what that refused, or in the gap register.
+macro_rules! nothing_above {
+    () => {
+        "coalesce((select last_value from journal j where j.counter_id = c.counter_id \
+         order by first_value desc limit 1) <= c.taken, true) \
+         and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
+         order by first_value desc limit 1) <= c.taken, true) \
+         and not exists (select 1 from journal_rejected r \
+         where r.counter_id = c.counter_id and r.first_value > c.taken)"
+    };
+}
+pub(super) use nothing_above;
+
 /// A table of runs, indexed by counter and first value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {

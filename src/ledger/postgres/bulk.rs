@@ -8,7 +8,9 @@ use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted};
+use crate::ledger::batch::{
+    Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, nothing_above,
+};
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
 
@@ -258,14 +260,9 @@ pub(super) async fn move_and_insert(
              as m (counter_id, value, journaled) \
              where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
              and ($33::bigint is null or exists (select from node \
-             where node_id = $26 and beat >= $33 and batches >= $34)) \
-             and coalesce((select last_value from journal j where j.counter_id = c.counter_id \
-             order by first_value desc limit 1) <= c.taken, true) \
-             and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
-             order by first_value desc limit 1) <= c.taken, true) \
-             and not exists (select from journal_rejected r \
-             where r.counter_id = c.counter_id and r.first_value > c.taken) returning 1) \
-             select count(*) from moved"
+             where node_id = $26 and beat >= $33 and batches >= $34)) and ",
+            nothing_above!(),
+            " returning 1) select count(*) from moved"
         ),
         bound,
     )

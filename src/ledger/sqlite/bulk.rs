@@ -9,7 +9,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, Wanted};
+use crate::ledger::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, nothing_above};
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
 
@@ -255,12 +255,8 @@ pub(super) async fn move_and_insert(
              journaled = journaled + m.column3 from ({rows}) as m \
              where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
              or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
-             and coalesce((select last_value from journal j where j.counter_id = c.counter_id \
-             order by first_value desc limit 1) <= c.taken, true) \
-             and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
-             order by first_value desc limit 1) <= c.taken, true) \
-             and not exists (select 1 from journal_rejected r \
-             where r.counter_id = c.counter_id and r.first_value > c.taken)"
+             and {}",
+            nothing_above!()
         );
         let mut query = sqlx::query(AssertSqlSafe(statement));
         for counter in part {
