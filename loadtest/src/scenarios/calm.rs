@@ -34,7 +34,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let work = Single::new(Counters::in_turn(1), false);
     let echo = stage.baseline(Baseline::Echo);
     let bare = Contestant::baseline(&stage, &echo, Single::unchecked(Counters::in_turn(1)));
-    let mut contestants = [Contestant::service(&stage, &service, work), bare];
+    let behind = stage.baseline(Baseline::IncrBehind);
+    let least = Contestant::baseline(&stage, &behind, Single::new(Counters::in_turn(1), false));
+    let mut contestants = [Contestant::service(&stage, &service, work), bare, least];
     // A percentile of a thousand needs some thousands.
     let bench = Bench { measured: bench.measured * 4, ..bench.clone() };
     bench.contest_at(&bench.open(RATE), section, &mut contestants);
@@ -42,9 +44,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let reached = rows.zip(REACH).map(|(row, (_, most_ms))| row.reach(Reach::AtMost(most_ms)));
     section.rows.extend(reached);
     note_last(section, &contestants[0]);
-    // What waking the generator and one server takes on this machine.
-    let bare = Row::new("bare echo, 100 requests/s, p50", contestants[1].percentile_ms(50.0), "ms");
-    section.rows.push(bare);
+    // What waking the generator and one server takes on this machine, and then Redis as well.
+    section.rows.extend(contestants[1].latencies("bare echo"));
+    section.rows.extend(contestants[2].latencies("INCR, rows behind it"));
 
     let service = stage.service(Path::Redis, "fast", &[]);
     let work = Single::new(Counters::in_turn(1), false);

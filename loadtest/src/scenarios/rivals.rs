@@ -8,10 +8,11 @@ use crate::stage::Path;
 use crate::work::{Counters, Single};
 
 /// How the baselines are called in the table.
-const RIVALS: [(Baseline, &str); 4] = [
+const RIVALS: [(Baseline, &str); 5] = [
     (Baseline::Locked, "lock in Redis, optimistic update"),
     (Baseline::RowLock, "update … returning + insert"),
     (Baseline::IncrInsert, "INCR, then insert"),
+    (Baseline::IncrBehind, "INCR, rows behind it"),
     (Baseline::Incr, "pipelined INCR, no record"),
 ];
 
@@ -29,10 +30,10 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     contestants.push(Contestant::service(&stage, &service, hot()));
     contestants.push(Contestant::service(&stage, &alone, hot()));
     bench.contest(section, &mut contestants);
-    let [locked, row_lock, incr_insert, incr, ours, alone] = &contestants[..] else {
+    let [locked, row_lock, incr_insert, behind, incr, ours, alone] = &contestants[..] else {
         unreachable!("as many as were entered");
     };
-    for (rival, (_, name)) in [locked, row_lock, incr_insert, incr].into_iter().zip(RIVALS) {
+    for (rival, (_, name)) in contestants.iter().zip(RIVALS) {
         section.rows.push(rival.row(name));
         let p99_ms = rival.percentile_ms(PERCENT);
         section.rows.push(Row::new(format!("{name}, p{PERCENT}"), p99_ms, "ms"));
@@ -45,6 +46,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             .reach(Reach::AtMost(1.0 / 50.0)),
         ratio(row_lock, "update … returning").reach(Reach::AtLeast(30.0)),
         ratio(incr_insert, "INCR, then insert"),
+        ratio(behind, "INCR, rows behind it"),
         ratio(incr, "pipelined INCR"),
         alone
             .row("database path, one hot counter")
@@ -52,4 +54,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             .reach(Reach::AtLeast(10.0)),
     ];
     section.rows.extend(rows);
+    // How far the least that remembers every number comes: nobody who does gets further.
+    let least = |rival, to| behind.row("INCR, rows behind it").per(behind.ratio_to(rival), to);
+    section.rows.extend([least(locked, "lock in Redis"), least(row_lock, "update … returning")]);
 }
