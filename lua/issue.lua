@@ -43,7 +43,7 @@ local view = {
 
 -- Everything is judged against working copies; nothing is written before the last request is.
 local counters, records, noted = {}, view.records, {}
-local outcomes, taken, entry = {}, {}, {'epoch', epoch}
+local outcomes, taken, took, entry = {}, {}, {}, {'epoch', epoch}
 for i, request in ipairs(requests) do
   local outcome, earlier = repeated(view, request)
   if not outcome then
@@ -52,7 +52,7 @@ for i, request in ipairs(requests) do
     if values then
       outcome = values
       local place = decimal(i)
-      taken[#taken + 1] = place .. ' ' .. values
+      taken[#taken + 1], took[i] = place .. ' ' .. values, true
       earlier = {
         epoch = epoch, node = node, flight = flight, place = place, digest = request.digest,
         values = values,
@@ -73,7 +73,10 @@ for i, request in ipairs(requests) do
 end
 
 if #taken > 0 then
-  for _, part in ipairs({'taken', table.concat(taken, '\n'), 'records', view.texts}) do
+  local texts = view.texts
+  -- Whoever took nothing leaves an empty place: an outbox is as large as what stands in it.
+  if #taken < #requests then texts = kept(view, took) end
+  for _, part in ipairs({'taken', table.concat(taken, '\n'), 'records', texts}) do
     entry[#entry + 1] = part
   end
 end

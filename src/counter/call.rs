@@ -41,6 +41,7 @@ static ISSUE: LazyLock<Script> = script!(
     "allocated",
     "repeated",
     "landed",
+    "kept",
     "forget",
     "remember"
 );

@@ -151,6 +151,8 @@ ledger_contract! {
         an_entry_twice_in_one_batch_is_known
         a_second_equal_value_is_a_collision
         a_second_equal_number_in_its_scope_is_a_collision
+        one_collision_in_a_large_batch_keeps_nobody_out
+        a_row_above_what_its_counter_has_taken_stops_no_batch
         a_range_that_overlaps_its_neighbour_is_a_collision
         overlaps_within_one_batch_are_collisions
         random_ranges_collide_exactly_where_they_overlap
@@ -177,6 +179,7 @@ ledger_contract! {
         entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled
         only_a_complete_outbox_accounts_for_its_node
         an_adopted_entry_that_its_node_journaled_too_is_known
+        an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names_of_its_counters
     }
     restored {
         a_ledger_that_forgot_a_beat_says_so

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, hash_map};
 
-use super::{Store, append, bytes, commit, partitions};
+use super::entries::Care;
+use super::{Store, append, bytes, commit, partitions, restored};
 use crate::ledger::{Adopted, At, Closing, Entry, LedgerError};
 use crate::node::NodeId;
 
@@ -34,10 +35,14 @@ pub(super) async fn adopt(
             }
         };
         if closing != Some(Closing::Exact) {
-            handed_out.push(entry);
+            handed_out.push(entry.clone());
         }
     }
-    let appended = append::journal(&mut tx, dead, &handed_out, store.clock.now_us()).await?;
+    let (discarded, now_us) = (entries.len() - handed_out.len(), store.clock.now_us());
+    // An outbox may be older than the copy to which the ledger went back (F9).
+    let found = restored::with_present_ids(&mut tx, dead, handed_out, now_us).await?;
+    let found: Vec<&Entry> = found.iter().collect();
+    let appended = append::journal(&mut tx, dead, &found, now_us, Care::Judged).await?;
     if complete {
         sqlx::query(
             "update participant set state = 'adopted', changed_at_us = $4 \
@@ -46,7 +51,7 @@ pub(super) async fn adopt(
         .bind(partition)
         .bind(epoch)
         .bind(bytes(&dead))
-        .bind(store.clock.now_us())
+        .bind(now_us)
         .execute(&mut *tx)
         .await?;
     }
@@ -54,7 +59,7 @@ pub(super) async fn adopt(
     Ok(Adopted {
         written: appended.written,
         known: appended.known,
-        discarded: (entries.len() - handed_out.len()) as u64,
+        discarded: discarded as u64,
         collided: appended.collisions.len() as u64,
     })
 }

@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::counters::lock_all;
-use super::entries::{self, Judged, Verdict};
+use super::entries::{self, Care, Judged, Verdict};
 use super::{Conn, Store, bulk, commit, gaps, nodes};
 use crate::ledger::batch::{Before, Mark};
 use crate::ledger::columns::{raw, signed};
@@ -22,9 +22,23 @@ pub(super) async fn append(
         return Ok(Appended::default());
     }
     let entries: Vec<&Entry> = entries.iter().collect();
+    match attempt(store, node, &entries, Care::Plain).await {
+        // Somebody wrote a row above what its counter has taken: then all are looked for.
+        Err(LedgerError::Conflict(_)) => attempt(store, node, &entries, Care::Judged).await,
+        appended => appended,
+    }
+}
+
+/// One transaction.
+async fn attempt(
+    store: &Store,
+    node: NodeId,
+    entries: &[&Entry],
+    care: Care,
+) -> Result<Appended, LedgerError> {
     let mut tx = store.begin().await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
-    let appended = journal(&mut tx, node, &entries, store.clock.now_us()).await?;
+    let appended = journal(&mut tx, node, entries, store.clock.now_us(), care).await?;
     // Last, so that the node's heartbeat does not wait for the rows.
     let counted = nodes::count_batch(&mut tx, node).await?;
     commit(tx).await?;
@@ -40,6 +54,7 @@ pub(super) async fn journal(
     node: NodeId,
     entries: &[&Entry],
     now_us: i64,
+    care: Care,
 ) -> Result<Appended, LedgerError> {
     if entries.is_empty() {
         return Ok(Appended::default());
@@ -50,7 +65,7 @@ pub(super) async fn journal(
     let counters = lines.chunk_by_mut(|one, next| one.extent.counter_id == next.extent.counter_id);
     for (lines, before) in counters.zip(&before) {
         // They are sorted: the first is the lowest.
-        let is_above = lines[0].extent.first > before.taken;
+        let is_above = care == Care::Plain && lines[0].extent.first > before.taken;
         lines.iter_mut().for_each(|line| line.is_above = is_above);
     }
     let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;

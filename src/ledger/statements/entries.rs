@@ -11,6 +11,15 @@ use crate::ledger::line::{Extent, Line};
 use crate::ledger::{Entry, LedgerError};
 use crate::node::NodeId;
 
+/// How entries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// As if nothing stood in their way where nothing can, which is the rule.
+    Plain,
+    /// Each is looked for before, and has a verdict of its own.
+    Judged,
+}
+
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -71,7 +80,12 @@ pub(super) async fn write<'a>(
     let inserted = bulk::insert_lines(conn, &heads, node, now_us).await?;
     for line in heads {
         if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
-            verdicts[line.entry] = Verdict::Collided { other: holder(conn, line).await? };
+            let other = holder(conn, line).await?;
+            verdicts[line.entry] = match other.as_deref() {
+                // Its own row, wherever that counts it.
+                Some(own) if own == line.allocation_id => Verdict::Known,
+                _ => Verdict::Collided { other },
+            };
         }
     }
     let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();

@@ -4,12 +4,15 @@
 //! Nothing here trusts an id or an epoch of the ledger's own: counters are found by their names,
 //! and epochs only rise.
 
-use std::collections::{BTreeMap, HashMap, hash_map};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
-use sqlx::Row as _;
+use sqlx::{QueryBuilder, Row as _};
 
 use super::counters::lock_or_create;
-use super::{Conn, Store, allow_long_search, append, commit, partitions, seed, snowflakes};
+use super::entries::Care;
+use super::{
+    Conn, Db, Store, allow_long_search, append, bulk, commit, partitions, seed, snowflakes,
+};
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
 use crate::ledger::{
     Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Record, Released, Seed,
@@ -114,14 +117,64 @@ pub(super) async fn journal_again(
 ) -> Result<Appended, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
+    let found = found_by_name(&mut tx, node, entries.to_vec(), now_us).await?;
+    let found: Vec<&Entry> = found.iter().collect();
+    let appended = append::journal(&mut tx, node, &found, now_us, Care::Judged).await?;
+    commit(tx).await?;
+    Ok(appended)
+}
+
+/// Entries with the ids of their counters as this ledger has them. One that went back has given
+/// ids anew, and what was taken before knows those of then.
+pub(super) async fn with_present_ids(
+    conn: &mut Conn,
+    node: NodeId,
+    entries: Vec<Entry>,
+    now_us: i64,
+) -> Result<Vec<Entry>, LedgerError> {
+    let all = entries.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
+    let ids: BTreeSet<i64> = all.collect();
+    let mut query = QueryBuilder::<Db>::new(
+        "select counter_id, series_id, serial, key from counter where counter_id",
+    );
+    bulk::push_among(&mut query, ids.into_iter().collect());
+    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&mut *conn).await?;
+    let mut names: HashMap<i64, (i64, String, String)> = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
+        names.insert(row.try_get("counter_id")?, name);
+    }
+    let is_own = |entry: &Entry| {
+        entry.taken.iter().enumerate().all(|(place, taken)| {
+            let Ok((series_id, serial, key)) = name(entry, place) else { return true };
+            // An older version knew a serial by its place only.
+            let is_placed = serial.parse::<usize>().is_ok();
+            names.get(&taken.counter_id).is_some_and(|name| {
+                name.0 == series_id && name.2 == key && (is_placed || name.1 == serial)
+            })
+        })
+    };
+    if entries.iter().all(is_own) {
+        return Ok(entries);
+    }
+    found_by_name(conn, node, entries, now_us).await
+}
+
+/// Entries with the ids of the counters that have their names; one that the ledger has forgotten
+/// is begun anew.
+async fn found_by_name(
+    conn: &mut Conn,
+    node: NodeId,
+    mut entries: Vec<Entry>,
+    now_us: i64,
+) -> Result<Vec<Entry>, LedgerError> {
     let mut known = Definitions::default();
     // By name: every caller locks counters in the same order.
     let mut seeds = BTreeMap::new();
-    let mut renamed = entries.to_vec();
     for (index, entry) in entries.iter().enumerate() {
         for (place, taken) in entry.taken.iter().enumerate() {
             let (series_id, serial, key) = name(entry, place)?;
-            let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
+            let (serial, origin) = known.serial(conn, series_id, serial).await?;
             let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
             let version = ANY_VERSION;
             let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
@@ -131,15 +184,12 @@ pub(super) async fn journal_again(
         }
     }
     for (at, seed, places) in seeds.into_values() {
-        let counter = lock_or_create(&mut tx, at, node, &seed, now_us).await?.counter;
+        let counter = lock_or_create(conn, at, node, &seed, now_us).await?.counter;
         for (index, place) in places {
-            renamed[index].taken[place].counter_id = counter.counter_id;
+            entries[index].taken[place].counter_id = counter.counter_id;
         }
     }
-    let renamed: Vec<&Entry> = renamed.iter().collect();
-    let appended = append::journal(&mut tx, node, &renamed, now_us).await?;
-    commit(tx).await?;
-    Ok(appended)
+    Ok(entries)
 }
 
 /// The name of the counter of an entry's serial: its series, its serial, its key.

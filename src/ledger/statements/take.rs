@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::chronology::LastDates;
 use super::counters::lock_or_create;
-use super::entries::{self, Verdict};
+use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
 use super::seed::{Toucher, fenced, name};
@@ -54,15 +54,6 @@ pub(super) async fn take(
     }
     let judged = attempt(store, &toucher, orders, lock_wait, Care::Judged).await?;
     Ok(judged.expect("an attempt that judges each row ends with outcomes"))
-}
-
-/// How numbers are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Care {
-    /// In one statement, as if nothing stood in their way, which is the rule.
-    Plain,
-    /// Each with a verdict of its own.
-    Judged,
 }
 
 /// One transaction; `None`, and nothing done, where a plain one met something in its way.

@@ -3,7 +3,7 @@
 use numerator::ledger::{Adopted, Closing, PartitionState};
 use numerator::node::NodeId;
 
-use super::world::{World, at, entry, redis, seed};
+use super::world::{World, at, entry, redis, seed, with};
 
 pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
@@ -68,4 +68,26 @@ pub(super) async fn an_adopted_entry_that_its_node_journaled_too_is_known(world:
     let adopted = ledger.adopt(open, NodeId::random(), &[second], true).await.unwrap();
     assert_eq!(adopted, Adopted { collided: 1, ..Adopted::default() });
     world.verify().await;
+}
+
+pub(super) async fn an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names_of_its_counters(
+    world: World,
+) {
+    let (ledger, dead) = (&world.ledger, NodeId::random());
+    let old = world.redis_epoch(Closing::Exact).await;
+    let (of_first, ..) = world.seed(old, &seed("first")).await;
+    // In the outbox the id that "first" has now is still that of "second".
+    let second = |value| {
+        with(entry(old, of_first, value), |record| record.counter_keys = vec!["second".into()])
+    };
+    let entries = [second(9), second(10)];
+    ledger.journal_again(world.node, &entries[..1]).await.unwrap();
+    let before = ledger.counter(7, "SEQ", "first").await.unwrap();
+    world.join_silently(old).await;
+    let new = world.redis_epoch(Closing::Ceiling).await;
+    let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
+    assert_eq!(adopted, Adopted { written: 1, known: 1, ..Adopted::default() });
+    assert_eq!(ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
+    assert_eq!(ledger.counter(7, "SEQ", "second").await.unwrap().unwrap().taken, 10);
+    assert_eq!(ledger.collisions(10).await.unwrap(), []);
 }

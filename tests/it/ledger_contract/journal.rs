@@ -111,6 +111,46 @@ pub(super) async fn a_second_equal_number_in_its_scope_is_a_collision(world: Wor
     assert_eq!(world.gaps(counter_id).await, [], "a recorded collision is no gap");
 }
 
+pub(super) async fn one_collision_in_a_large_batch_keeps_nobody_out(world: World) {
+    let (open, counter_id) = counting(&world).await;
+    let (other, ..) = world.seed(open, &seed("other")).await;
+    let mut first = with(entry(open, other, 1), |r| r.counter_keys = vec!["other".into()]);
+    let mut batch: Vec<Entry> = (1..=300).map(|value| entry(open, counter_id, value)).collect();
+    first.number.clone_from(&batch[149].number);
+    world.append(&[first]).await;
+    let appended = world.ledger.append(world.node, &batch).await.unwrap();
+    let collided = batch.remove(149).record.allocation_id;
+    assert_eq!((appended.written, appended.collisions), (299, vec![collided]));
+    assert_eq!(marks(&world).await, (300, 1_000, 299));
+    let again = world.ledger.append(world.node, &batch).await.unwrap();
+    assert_eq!((again.written, again.known), (0, 299));
+    assert_eq!(marks(&world).await, (300, 1_000, 299));
+}
+
+pub(super) async fn a_row_above_what_its_counter_has_taken_stops_no_batch(world: World) {
+    let (open, counter_id) = counting(&world).await;
+    let (lot, ..) = world.seed(open, &Seed { serial: "LOT".into(), ..seed("k") }).await;
+    let two = |value: u64, of_lot: u64| {
+        let mut entry = with(entry(open, counter_id, value), |record| {
+            record.serials.push("LOT".into());
+            record.counter_keys.push("k".into());
+        });
+        let range = Range { first: of_lot, last: of_lot, step: 1 };
+        entry.taken.push(TakenRange { counter_id: lot, range });
+        entry
+    };
+    let batch = [two(1, 1), two(2, 2)];
+    world.append(&batch).await;
+    // A hand in the ledger: the counters stand where they stood before.
+    world.sql("update counter set taken = 0, start_value = 0, journaled = 0").await;
+    let [first, second] = batch;
+    let batch = [first, second, two(3, 2), two(4, 3)];
+    let appended = world.ledger.append(world.node, &batch).await.unwrap();
+    assert_eq!(appended.collisions, [batch[2].record.allocation_id], "{appended:?}");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 6);
+    assert_eq!(marks(&world).await.0, 4);
+}
+
 pub(super) async fn a_range_that_overlaps_its_neighbour_is_a_collision(world: World) {
     let (open, counter_id) = counting(&world).await;
     world.append(&[range(open, counter_id, 10, 20), range(open, counter_id, 30, 40)]).await;

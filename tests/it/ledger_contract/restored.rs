@@ -11,7 +11,7 @@ use super::world::{LOCK_WAIT, NOW_US, World, at, entry, order, redis, seed, with
 
 impl World {
     /// Changes the database behind the ledger's back.
-    async fn sql(&self, sql: &'static str) {
+    pub(super) async fn sql(&self, sql: &'static str) {
         if self.ledger.engine() == "sqlite" {
             let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
             sqlx::raw_sql(sql).execute(&pool).await.unwrap();

@@ -178,6 +178,22 @@ async fn the_largest_flight_fits_one_outbox_entry() {
 }
 
 #[tokio::test]
+async fn an_outbox_entry_holds_nothing_of_those_who_took_nothing() {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 2).await;
+    let requests = vec![plain("missing"), plain("c"), plain("missing"), plain("c"), plain("c")];
+    let guard = bench.next();
+    let flight = bench.flight(&guard, &requests);
+    for _ in 0..2 {
+        let outcomes = super::bench::issued(bench.redis.issue(&flight).await);
+        assert_eq!((&outcomes[1], &outcomes[3]), (&taken(1), &taken(2)), "{outcomes:?}");
+    }
+    let entry = bench.server.cli(&["--raw", "xrange", &bench.outbox_key(), "-", "+"]);
+    let records: Vec<&str> = entry.lines().skip_while(|line| *line != "records").collect();
+    assert_eq!(records[1..6], ["-", "record of c", "-", "record of c", "-"], "{entry}");
+}
+
+#[tokio::test]
 async fn a_full_memory_refuses_the_flight_whole() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 100).await;
