@@ -3,15 +3,13 @@
 //! Never the truth: a second net against a counter that was set lower (F3), and the rate by which
 //! ceilings are raised ahead of need. Forgotten when the epoch ends.
 //!
-//! A node that touches a million counters remembers each of them, so a note is small: 64 bytes in
-//! a list (the name's hash and place, 40 bytes of note) beside the bytes of the name. A hash table
-//! finds its place in the list: one of the notes themselves would be half empty whenever it had
-//! just grown, and use all of its memory.
+//! A node that touches a million counters remembers each of them, so a note is small: 56 bytes in
+//! the map (a name's place and 40 bytes of note) beside the bytes of the name, and the room of a
+//! map that has just grown.
 
 use std::collections::HashMap;
 use std::num::NonZeroI64;
 
-use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use super::AllocatorSettings;
@@ -182,7 +180,7 @@ impl Note {
 /// The notes of one epoch, bounded.
 #[derive(Debug)]
 pub(super) struct Notes {
-    notes: IndexMap<Box<str>, Note>,
+    notes: HashMap<Box<str>, Note>,
     /// Since when counters are cold although another node seeds them. Apart from the notes: there
     /// are few, and not for long.
     cold: HashMap<Box<str>, Instant>,
@@ -194,7 +192,7 @@ impl Notes {
     /// None yet, and never more than `counters_max` (`allocator.counters_max`).
     #[must_use]
     pub(super) fn new(counters_max: usize) -> Self {
-        let (notes, cold) = (IndexMap::new(), HashMap::new());
+        let (notes, cold) = (HashMap::new(), HashMap::new());
         Notes { notes, cold, counters_max, begun: Instant::now() }
     }
 
@@ -207,14 +205,14 @@ impl Notes {
     /// The note of a counter, begun if there is none. At the bound all notes are forgotten first:
     /// only the second net and the rates start over.
     pub(super) fn of(&mut self, counter: &str) -> &mut Note {
-        let place = self.notes.get_index_of(counter).unwrap_or_else(|| {
+        if !self.notes.contains_key(counter) {
             if self.notes.len() >= self.counters_max {
                 self.notes.clear();
             }
             let now = self.now();
-            self.notes.insert_full(counter.into(), Note::new(now)).0
-        });
-        &mut self.notes[place]
+            self.notes.insert(counter.into(), Note::new(now));
+        }
+        self.notes.get_mut(counter).expect("it is there")
     }
 
     /// The note of a counter, where there is one.
