@@ -2,6 +2,7 @@
 
 mod dates;
 mod ledger;
+mod moved;
 mod numbers;
 mod readings;
 mod rules;

@@ -108,8 +108,10 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if may_write {
         let handover = Handover::take(settings, &ledger, &plan.lifted_in).await;
         let handover = handover.context("nothing is imported")?;
-        let applied = if args.is_of_counters() {
+        let applied = if args.from_table {
             import::apply_counters(&import, &plan).await
+        } else if args.from_ledger {
+            import::apply_ledger(&import, &args.source, &plan).await
         } else {
             import::apply_numbers(&import, Path::new(&args.source), &plan).await
         };
