@@ -5,6 +5,7 @@ mod ledger;
 mod moved;
 mod numbers;
 mod readings;
+mod refusals;
 mod rules;
 mod tables;
 mod used;
