@@ -32,7 +32,7 @@ pub struct ImportArgs {
     #[arg(long)]
     pub from_table: bool,
     /// SOURCE is another ledger, as its `database.url` names it: its counters go on here. All its
-    /// processes are stopped, and the series are the same
+    /// processes are stopped, the series are the same, and codes of tables mean the same ids
     #[arg(long, conflicts_with = "from_table")]
     pub from_ledger: bool,
     /// Of those tables read the configurations, and print or apply them as series
