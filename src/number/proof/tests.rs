@@ -1,6 +1,7 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
+mod snowflakes;
 mod table_traps;
 mod tables;
 mod traps;
