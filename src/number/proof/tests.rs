@@ -1,9 +1,11 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
+mod rare;
 mod snowflakes;
 mod table_traps;
 mod tables;
+mod told;
 mod traps;
 mod values;
 mod versions;

@@ -79,18 +79,15 @@ impl Worlds {
         let mut memberships = Vec::new();
         let mut world = |request: usize| {
             let of_request = || uses.iter().filter(|one| one.request == request);
-            let by_id: BTreeSet<&Place> =
-                uses.iter().filter(|one| one.by_id).map(|one| &ids[&one.place()].row).collect();
-            let told = |place: &Row| place.is_told || by_id.contains(&place.row);
             for one in of_request() {
                 let place = &ids[&one.place()];
                 if let Some(before) = one.before.filter(|code| !history.has(&place.row, code)) {
-                    history.name(request, &place.row, before, told(place));
+                    history.name(request, &place.row, before, place.is_told);
                 }
             }
             for one in of_request() {
                 let place = &ids[&one.place()];
-                history.name(request, &place.row, one.code, told(place));
+                history.name(request, &place.row, one.code, place.is_told);
             }
             let is_shown = |one: &Use<'_>| history.rows[&ids[&one.place()].row].code == one.code;
             if !of_request().all(is_shown) {
@@ -201,13 +198,16 @@ fn ids(
         let is_free = |id: &String| {
             !taken.contains(id) && tables.iter().all(|table| now.by_id(table, id).is_none())
         };
-        let id = match found.len() {
-            0 => (1..).map(|id: u32| id.to_string()).find(is_free)?,
-            1 => found.first().map(ToString::to_string)?,
+        let is_told =
+            tables.len() > 1 || uses.iter().any(|one| one.by_id && group.contains(&one.place()));
+        let id = match (found.len(), group.first()) {
+            (1, _) => found.first().map(ToString::to_string)?,
+            (0, _) if is_told => (1..).map(|id: u32| id.to_string()).find(is_free)?,
+            // No row of a table has such an id.
+            (0, Some((_, code))) => format!("new {code}"),
             // A code never passes to another row.
             _ => return None,
         };
-        let is_told = tables.len() > 1;
         for place in &group {
             rows.insert(place.clone(), Row { row: (place.0.clone(), id.clone()), is_told });
         }

@@ -141,7 +141,7 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
     let mut projects = two.clone();
     projects[0].serves.projects = strings(&["P"]);
     let error = refusal(&projects, &types(&[("1", &["U", "T"])]));
-    assert!(error.contains("would both get \"001\" within type_id=1"), "{error}");
+    assert!(error.contains("within type_id=1; series a and b"), "{error}");
 
     // A rule wins over the default for its own row, and for no other.
     let beside = [of("a", &["T"], false), of("b", &["U"], true)];
