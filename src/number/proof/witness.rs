@@ -165,7 +165,7 @@ impl<'s> Asked<'s> {
         ["type", "project", SUB_TYPE].into_iter().chain(ORIGINATORS).any(|other| other == name)
     }
 
-    /// Takes a value that `serves` lists: what the request shows, or a code that the row had
+    /// Takes a value that `serves` lists: what the request shows, or a code that its row had
     /// before. False where what it shows cannot be of that row.
     pub(super) fn takes(&mut self, name: &str, listed: &str, tabled: bool) -> bool {
         match self.known.get(name) {

@@ -89,6 +89,12 @@ impl Worlds {
                 let place = &ids[&one.place()];
                 history.name(request, &place.row, one.code, place.is_told);
             }
+            // Another series may look up, or list, what this one takes as it is sent.
+            for code in asked[request].known.values() {
+                for row in now.tables().filter_map(|table| now.by_code(table, code)) {
+                    history.row(&(row.table.clone(), row.id.clone()));
+                }
+            }
             let is_shown = |one: &Use<'_>| history.rows[&ids[&one.place()].row].code == one.code;
             if !of_request().all(is_shown) {
                 return None;

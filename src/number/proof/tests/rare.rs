@@ -1,4 +1,4 @@
-//! Collisions that chance does not find: one value, one day or one year alone. The search must find
+//! Collisions that chance does not find: one value or one day alone. The search must find
 //! them by itself, and must not see them where they are none.
 
 use std::collections::BTreeSet;
@@ -92,20 +92,6 @@ fn one_day_that_is_read_as_another_is_found() {
     assert!(collides(&days("0-9")));
     assert!(collides(&days("013-9")));
     assert!(!collides(&days("03-9")));
-}
-
-#[test]
-fn one_year_that_is_the_same_a_digit_further_is_found() {
-    let years = of("{A}{YEAR}{B}{YEAR}-{SEQ:3}", "3");
-    let error = prove(&years, &[], &[]).expect_err("3333 is").to_string();
-    assert!(error.contains("date 3333-"), "{error}");
-    // The same beside a value that is shown twice, and is another one in each of the two numbers.
-    let mut definition = years.definition().clone();
-    definition.template = "{A}{YEAR}{B}{YEAR}{A}-{SEQ:3}".into();
-    definition.variables.get_mut("B").expect("declared").width_max = Some(3);
-    let years = Series::compile(definition).expect("compiles");
-    let error = prove(&years, &[], &[]).expect_err("3333 is").to_string();
-    assert!(error.contains("A \"3\"") && error.contains("A \"33\""), "{error}");
 }
 
 #[test]

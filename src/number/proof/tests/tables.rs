@@ -347,10 +347,8 @@ fn two_series_that_are_proved_share_no_number_whatever_is_renamed() {
         let beside = |other: &Series| between(all[0], other, &all, &[]);
         match beside(all[1]).and_then(|()| beside(all[2])) {
             Err(Ambiguity::Unproven { limit, .. }) => {
-                println!(
-                    "UNPROVEN {limit:?} {known:?} {scope:?} {codes:?}\n  {one:?}\n  {two:?}\n  \
-                     {three:?}"
-                );
+                println!("UNPROVEN {limit:?} {known:?} {scope:?} {codes:?}");
+                println!("  {one:?}\n  {two:?}\n  {three:?}");
                 Tally::count(&tally.unproven);
             }
             Err(ambiguity) => {
