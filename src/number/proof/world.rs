@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::super::draft::ABSENT;
 use super::super::served::ORIGINATORS;
+use super::super::text::normalise;
 use super::super::{Membership, ReferenceData, ReferenceRow, Series};
 use super::ambiguity::TableChange;
 use super::witness::{Asked, dimension_of, scope_names};
@@ -73,6 +74,11 @@ impl Worlds {
         let mut linked = Vec::new();
         for name in scope_names(asked[0].series) {
             link(name, asked, &mut uses, &mut linked);
+        }
+        // Tables hold codes in normal form C alone.
+        let is_normal = |code: &str| normalise(code) == code;
+        if !uses.iter().all(|one| is_normal(one.code) && one.before.is_none_or(is_normal)) {
+            return None;
         }
         let ids = ids(&uses, linked, now)?;
         let mut history = History { now, rows: BTreeMap::new(), changes: Vec::new() };
