@@ -100,6 +100,7 @@ impl<'s> Alone<'s> {
             Shows::Dimension(dimension) => {
                 !self.series.scope.contains(&dimension)
                     && self.series.counters[serial].dimensions.contains(&dimension)
+                    && varies(self.series, dimension)
             }
             Shows::Phase => self.series.counters[serial].reset == Reset::Phase,
             Shows::Date(field) => {
@@ -116,8 +117,10 @@ impl<'s> Alone<'s> {
         };
         let counted = |serial: usize| {
             let rule = &self.series.counters[serial];
-            let is_scope = |dimension: &&Dimension| self.series.scope.contains(*dimension);
-            let dimensions = rule.dimensions.iter().filter(|dimension| !is_scope(dimension));
+            let tells = |dimension: &&Dimension| {
+                !self.series.scope.contains(*dimension) && varies(self.series, **dimension)
+            };
+            let dimensions = rule.dimensions.iter().filter(tells);
             let dimensions = dimensions.map(|dimension| Shows::Dimension(*dimension));
             let phase = (rule.reset == Reset::Phase).then_some(Shows::Phase);
             let dates = self.keys[serial].iter().flatten().map(|field| Shows::Date(*field));

@@ -1,7 +1,7 @@
 //! A concrete request for a number: made from a reading of its text, and completed by whatever the
 //! text leaves open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::DateTime;
 
@@ -61,10 +61,9 @@ pub(super) fn scope_names(series: &Series) -> Vec<&str> {
 
 /// Whether a dimension can have more than one value. Says so in doubt.
 pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
-    let serves = &series.definition.serves;
     match dimension {
-        Dimension::Type => series.served.any_type || serves.types.len() > 1,
-        Dimension::Project => serves.projects.len() != 1,
+        Dimension::Type => series.served.any_type || listed(series, dimension).len() > 1,
+        Dimension::Project => listed(series, dimension).len() != 1,
         Dimension::Variable(index) => {
             let rule = &series.variables[index].rule;
             let ((least, most), (allowed, excluded)) = (rule.widths(), rule.ranges());
@@ -74,18 +73,30 @@ pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
     }
 }
 
+/// The types or the projects that `serves` lists, one code of each row.
+fn listed(series: &Series, dimension: Dimension) -> Vec<String> {
+    let serves = &series.definition.serves;
+    let codes = if dimension == Dimension::Type { &serves.types } else { &serves.projects };
+    let Some(table) = series.table_of(dimension) else { return codes.clone() };
+    let mut rows = BTreeSet::new();
+    // Codes that no row has yet may become those of several.
+    let is_new = |code: &&String| {
+        let row = series.reference.by_code(table, code);
+        row.is_none_or(|row| rows.insert(row.id.as_str()))
+    };
+    codes.iter().filter(is_new).cloned().collect()
+}
+
 /// Values that a dimension can have: two or more, if that is easily done.
 pub(super) fn values(series: &Series, dimension: Dimension) -> Vec<String> {
-    let serves = &series.definition.serves;
     match dimension {
         Dimension::Type if series.served.any_type => {
-            serves.types.iter().cloned().chain([ANY_TYPE.into()]).collect()
+            listed(series, dimension).into_iter().chain([ANY_TYPE.into()]).collect()
         }
-        Dimension::Type => serves.types.clone(),
-        Dimension::Project if serves.projects.is_empty() => {
+        Dimension::Project if series.definition.serves.projects.is_empty() => {
             vec![ANY_PROJECT.into(), "PROJECT-2".into()]
         }
-        Dimension::Project => serves.projects.clone(),
+        Dimension::Type | Dimension::Project => listed(series, dimension),
         Dimension::Variable(index) => {
             let variable = &series.variables[index];
             let mut values: Vec<String> = variable.default.iter().cloned().collect();
@@ -301,7 +312,10 @@ fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
         let needed = match dimension {
             Dimension::Type => true,
             Dimension::Project => {
-                series.project_needed || !series.definition.serves.projects.is_empty()
+                // An originator must be a member of some project, shown or not.
+                series.project_needed
+                    || series.definition.references.membership
+                    || !series.definition.serves.projects.is_empty()
             }
             Dimension::Variable(index) => {
                 let variable = &series.variables[index];

@@ -65,10 +65,8 @@ impl Worlds {
     /// Worlds in which the first and then the second request show what they are to show; `None`
     /// where a row would need two codes at once, or a code two rows.
     pub(super) fn of(asked: [&Asked<'_>; 2]) -> Option<Self> {
-        let Some(refers) = asked.iter().find(|asked| asked.series.refers()) else {
-            return Some(Worlds { tables: [Arc::default(), Arc::default()], changes: Vec::new() });
-        };
-        let now = &*refers.series.reference;
+        // All series have the same tables, whether they refer to them or not.
+        let now = &*asked[0].series.reference;
         let mut uses: Vec<Use<'_>> =
             asked.iter().enumerate().flat_map(|(request, asked)| uses(request, asked)).collect();
         let mut linked = Vec::new();
@@ -82,7 +80,7 @@ impl Worlds {
         }
         let ids = ids(&uses, linked, now)?;
         let mut history = History { now, rows: BTreeMap::new(), changes: Vec::new() };
-        let mut memberships = Vec::new();
+        let mut memberships = now.memberships().to_vec();
         let mut world = |request: usize| {
             let of_request = || uses.iter().filter(|one| one.request == request);
             for one in of_request() {
@@ -101,6 +99,7 @@ impl Worlds {
                     history.row(&(row.table.clone(), row.id.clone()));
                 }
             }
+            history.add_groups();
             let is_shown = |one: &Use<'_>| history.rows[&ids[&one.place()].row].code == one.code;
             if !of_request().all(is_shown) {
                 return None;
@@ -255,6 +254,18 @@ impl History<'_> {
             self.rows.insert(place.clone(), found.clone());
         }
         self.rows.get_mut(place)
+    }
+
+    /// Adds what rows are members of, directly or through another row.
+    fn add_groups(&mut self) {
+        let memberships = self.now.memberships();
+        for _ in 0..2 {
+            for Membership { table, id, of_table, of_id, .. } in memberships {
+                if self.rows.contains_key(&(table.clone(), id.clone())) {
+                    self.row(&(of_table.clone(), of_id.clone()));
+                }
+            }
+        }
     }
 
     /// Whether a row has a code, or had it.

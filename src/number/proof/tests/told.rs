@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::super::super::testing::reference;
 use super::super::super::*;
-use super::tables::{TABLES, bound};
+use super::table_worlds::{TABLES, bound};
 
 /// Tables that are told to change, row by row.
 struct Told(Vec<ReferenceRow>, Vec<Membership>);
@@ -121,7 +121,7 @@ pub(super) fn collides(ambiguity: &Ambiguity, series: &[&Series], served: bool) 
     };
     let now = &series[0].reference;
     let rows = TABLES.iter().flat_map(|table| now.rows(table)).cloned().collect();
-    let mut told = Told(rows, Vec::new());
+    let mut told = Told(rows, now.memberships().to_vec());
     let (mut taken, mut scopes) = (Vec::new(), Vec::new());
     for (request, between) in [(first, false), (second, true)] {
         for change in changes.iter().filter(|change| change.between == between) {
