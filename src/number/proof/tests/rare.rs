@@ -111,3 +111,15 @@ fn what_is_beyond_the_search_is_refused_as_unproven() {
     let says = "series test cannot be proved to be free of collisions: more than";
     assert!(error.to_string().starts_with(says), "{error}");
 }
+
+#[test]
+fn what_is_beyond_the_second_search_is_refused_as_unproven() {
+    // Values of two lengths make texts of two lengths; there are too many to look at each.
+    let twice = compile(|definition| {
+        definition.template = "{A}{SEQ:1}{A}".into();
+        definition.variables.insert("A".into(), variable("", 64));
+        definition.serials[0].counter = strings(&["A"]);
+    });
+    let error = prove(&twice, &[], &[]).expect_err("not proved");
+    assert!(matches!(error, Ambiguity::Unproven { limit: Limit::States, .. }), "{error}");
+}
