@@ -1,5 +1,5 @@
-//! Every way in which small tables may stand, and every request in codes and in ids: brute force for
-//! series that refer to tables.
+//! Every way in which small tables may stand, and every request in codes and in ids: brute force
+//! for series that refer to tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
