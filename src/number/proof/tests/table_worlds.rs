@@ -74,7 +74,7 @@ impl Known {
     fn has(self, at: usize) -> bool {
         match self {
             Known::Nothing => false,
-            Known::First => at % 3 == 0,
+            Known::First => at.is_multiple_of(3),
             Known::Second => at % 3 < 2,
         }
     }
