@@ -39,7 +39,7 @@ pub async fn apply_numbers(
         planned: plan,
         progress: import.progress,
     };
-    Ok(import.ledger.import(NodeId::random(), &plan.counters, &mut chunks).await?)
+    Ok(import.ledger.import(NodeId::random(), &plan.counters, &[], &mut chunks).await?)
 }
 
 /// Makes counters as they were planned, all or none; no numbers come along.
@@ -48,8 +48,8 @@ pub async fn apply_numbers(
 /// Like [`apply_numbers`].
 pub async fn apply_counters(import: &Import<'_>, plan: &Plan) -> Result<Imported, ImportError> {
     refuse_problems(plan)?;
-    let chunks = &mut std::iter::empty();
-    Ok(import.ledger.import(NodeId::random(), &plan.counters, chunks).await?)
+    let (node, chunks) = (NodeId::random(), &mut std::iter::empty());
+    Ok(import.ledger.import(node, &plan.counters, &plan.earlier, chunks).await?)
 }
 
 fn refuse_problems(plan: &Plan) -> Result<(), ImportError> {

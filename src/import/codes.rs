@@ -20,6 +20,9 @@ pub(super) const REFERENCE_TABLES: [(&str, &str); 6] = [
     ("disciplines", "discipline_code"),
 ];
 
+/// A table of which no source is asked: the types of `com_no_config` may stand in a file.
+pub(super) const TYPES_OF_RULES: &str = "bill_types";
+
 /// Codes by table and id.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
@@ -50,6 +53,12 @@ impl Codes {
             reader.get_mut().record_read();
             let Line { table, id, code } = record.deserialize(Some(&head)).map_err(refused)?;
             let place = format!("{}: table {table}, id {id}", file.display());
+            let known = REFERENCE_TABLES.map(|(name, _)| name);
+            if table != TYPES_OF_RULES && !known.contains(&&*table) {
+                let known = known.join(", ");
+                let why = format!("the tables are {known} and {TYPES_OF_RULES}");
+                return Err(ImportError::form(place, why));
+            }
             if codes.said.insert((table, id), code).is_some() {
                 return Err(ImportError::form(place, "stands there twice"));
             }
@@ -58,11 +67,25 @@ impl Codes {
     }
 
     /// Takes a row of a reference table.
-    pub(super) fn add(&mut self, record: &Record) {
+    ///
+    /// # Errors
+    /// `Form` where the id has another code already, as in a dump of two databases: one of them
+    /// would name the counters of both.
+    pub(super) fn add(&mut self, record: &Record) -> Result<(), ImportError> {
         let column = REFERENCE_TABLES.iter().find(|(table, _)| *table == record.table);
         let code = column.and_then(|(_, column)| record.get(column));
-        if let (Some(id), Some(code)) = (record.get("id"), code) {
-            self.found.insert((record.table, id.to_owned()), code.to_owned());
+        let (Some(id), Some(code)) = (record.get("id"), code) else { return Ok(()) };
+        let is_said = self.said.contains_key(&(record.table.to_owned(), id.to_owned()));
+        let before = self.found.insert((record.table, id.to_owned()), code.to_owned());
+        match before.filter(|before| before != code && !is_said) {
+            None => Ok(()),
+            Some(before) => {
+                let why = format!(
+                    "id {id} has the code {before:?} and then {code:?}: dump one database alone, \
+                     or say by --map which it is"
+                );
+                Err(ImportError::form(record.place(), why))
+            }
         }
     }
 
@@ -97,8 +120,12 @@ mod tests {
         assert_eq!(codes.code("organizations", "10").as_deref(), Ok("สคฉ.3"));
         let missing = codes.code("organizations", "11").expect_err("missing");
         assert!(missing.contains("organizations,11,CODE"), "{missing}");
-        std::fs::write(file.path(), "table,id,code\na,1,X\na,1,Y\n").expect("written");
+        std::fs::write(file.path(), "table,id,code\nprojects,1,X\nprojects,1,Y\n")
+            .expect("written");
         assert!(Codes::read(file.path()).expect_err("twice").to_string().contains("twice"));
+        std::fs::write(file.path(), "table,id,code\nproject,1,X\n").expect("written");
+        let unknown = Codes::read(file.path()).expect_err("no such table").to_string();
+        assert!(unknown.contains("table project") && unknown.contains("projects"), "{unknown}");
         std::fs::write(file.path(), "table,code\na,X\n").expect("written");
         assert!(Codes::read(file.path()).expect_err("no id").to_string().contains("id"));
     }

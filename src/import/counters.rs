@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::codes::{Codes, REFERENCE_TABLES};
+use super::codes::{Codes, REFERENCE_TABLES, TYPES_OF_RULES};
 use super::numbers::reader;
 use super::reading::{Form, Misfit};
 use super::report::{Plan, ProblemKind};
@@ -18,7 +18,9 @@ use super::tables::{Record, Source};
 use super::tally::{Tally, plan_tables};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
-use crate::number::{CounterKey, Inputs, NUMBER_MAX, Reset, Serial, VariableDefinition};
+use crate::number::{
+    CounterKey, Inputs, NUMBER_MAX, Reset, Serial, SeriesDefinition, VariableDefinition,
+};
 
 /// Tables of counters.
 const COUNTER_TABLES: [&str; 3] =
@@ -52,15 +54,12 @@ pub async fn plan_counters(
     let mut tables: Vec<&'static str> = REFERENCE_TABLES.iter().map(|(table, _)| *table).collect();
     tables.push("com_no_config");
     source
-        .read(&tables, &mut |record| {
-            match record.get("bill_type_id") {
-                Some(bill_type) if record.table == "com_no_config" => {
-                    let rule = record.get("id").unwrap_or_default().to_owned();
-                    rules.insert(rule, (bill_type.to_owned(), is_deleted(&record)));
-                }
-                _ => codes.add(&record),
+        .read(&tables, &mut |record| match record.get("bill_type_id") {
+            Some(bill_type) if record.table == "com_no_config" => {
+                let rule = (bill_type.to_owned(), is_deleted(&record));
+                note_rule(&mut rules, &record, rule)
             }
-            Ok(())
+            _ => codes.add(&record),
         })
         .await?;
     let mapping = Mapping { import, codes: &codes, rules: &rules };
@@ -72,6 +71,24 @@ pub async fn plan_counters(
         Ok(counter.is_some())
     })
     .await
+}
+
+/// Notes a rule: its document type, and whether it is deleted.
+///
+/// # Errors
+/// `Form` where its id is another rule's already.
+fn note_rule(
+    rules: &mut HashMap<String, (String, bool)>,
+    record: &Record,
+    rule: (String, bool),
+) -> Result<(), ImportError> {
+    let id = record.get("id").unwrap_or_default();
+    if rules.get(id).is_some_and(|before| *before != rule) {
+        let why = format!("rule {id} stands there twice, otherwise: dump one database alone");
+        return Err(ImportError::form(record.place(), why));
+    }
+    rules.insert(id.to_owned(), rule);
+    Ok(())
 }
 
 /// Whether a row is marked as deleted: 1 yes, 2 no.
@@ -102,7 +119,7 @@ struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
-    /// The counter of a row; `None` where it has counted nothing, or is deleted.
+    /// The counter of a row; `None` where it has counted nothing, or is deleted and says nothing.
     fn counter(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
         match record.table {
             "document_sequence" => self.of_day(record),
@@ -113,11 +130,9 @@ impl Mapping<'_> {
 
     fn of_day(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
         let Some(value) = value(record, "current_no")? else { return Ok(None) };
-        let date = needed(record, "sequence_date")?;
         let inputs = Inputs {
             type_code: needed(record, "sequence_type")?.to_owned(),
-            // A database may write midnight behind it.
-            date: Some(date.get(..10).unwrap_or(date).to_owned()),
+            date: Some(day(needed(record, "sequence_date")?)?.to_owned()),
             ..Inputs::default()
         };
         let served = self.served(&inputs)?;
@@ -129,19 +144,26 @@ impl Mapping<'_> {
         at(served, key, value)
     }
 
-    /// The text around a serial, which has `%s` in its place.
+    /// The text around a serial, which has `%s` in its place. Numbers of what was deleted are out
+    /// all the same, so such a row counts as far as it can be read.
     fn of_text(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
+        let rule = record.get("rule_id").and_then(|rule| self.rules.get(rule));
+        let is_deleted = is_deleted(record) || rule.is_some_and(|(_, is_deleted)| *is_deleted);
+        match self.of_rule_format(record) {
+            Err(_) if is_deleted => Ok(None),
+            read => read,
+        }
+    }
+
+    fn of_rule_format(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
         let Some(value) = value(record, "serial_no")? else { return Ok(None) };
         let rule = needed(record, "rule_id")?;
-        let Some((bill_type, rule_is_deleted)) = self.rules.get(rule) else {
+        let Some((bill_type, _)) = self.rules.get(rule) else {
             let detail = format!("rule {rule} is not in com_no_config");
             return Err(Misfit::new(ProblemKind::NotMapped, detail));
         };
-        if is_deleted(record) || *rule_is_deleted {
-            return Ok(None);
-        }
         let text = needed(record, "rule_format")?;
-        let type_code = Some(self.codes.code_or_id("bill_types", bill_type));
+        let type_code = Some(self.codes.code_or_id(TYPES_OF_RULES, bill_type));
         let row = Row { number: text.to_owned(), type_code, ..Row::default() };
         let reading = reader(self.import, Form::RuleFormat).read(&row);
         let reading = reading.map_err(|Misfit { kind, detail, .. }| match kind {
@@ -166,12 +188,17 @@ impl Mapping<'_> {
             project: Some(coded("projects", needed(record, "project_id")?)?),
             ..Inputs::default()
         };
-        let mut known = Vec::new();
+        let (mut known, mut lacking) = (Vec::new(), Vec::new());
         // Originator and sub type may decide which series it is; only that one tells their names.
         let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
-            // 0 and NULL say that there is none.
-            let Some(id) = record.get(column).filter(|id| *id != "0") else { continue };
+            // 0 and NULL say that there is none; a column that is not there says nothing.
+            let Some(id) = record.get(column).filter(|id| *id != "0") else {
+                if !record.has(column) {
+                    lacking.push((column, names));
+                }
+                continue;
+            };
             let code = coded(table, id);
             if let Ok(code) = &code {
                 asked.context.extend(names.iter().map(|name| ((*name).to_owned(), code.clone())));
@@ -179,7 +206,14 @@ impl Mapping<'_> {
             known.push((names, code));
         }
         let served = self.served(&asked)?;
-        let declared = &served.version.definition.variables;
+        let definition = &served.version.definition;
+        let counted = |(_, names): &&(&str, &[&str])| names.iter().any(|n| counts(definition, n));
+        if let Some((column, _)) = lacking.iter().find(counted) {
+            let code = &definition.code;
+            let detail = format!("the table has no column {column}, by which series {code} counts");
+            return Err(Misfit::new(ProblemKind::NotMapped, detail));
+        }
+        let declared = &definition.variables;
         for (names, code) in known {
             if let Some(name) = names.iter().find(|name| declared.contains_key(**name)) {
                 inputs.context.insert((*name).to_owned(), code?);
@@ -209,12 +243,10 @@ impl Mapping<'_> {
     /// not count by is filled in.
     fn key(&self, served: &ServedSeries, inputs: &Inputs) -> Result<CounterKey, Misfit> {
         let definition = &served.version.definition;
-        let counts = |name: &String| {
-            definition.serials.iter().any(|serial| serial.counter.contains(name))
-                || definition.unique_within.contains(name)
-        };
         let open = definition.variables.iter().filter(|(name, variable)| {
-            !counts(name) && variable.default.is_none() && !inputs.context.contains_key(*name)
+            !counts(definition, name)
+                && variable.default.is_none()
+                && !inputs.context.contains_key(*name)
         });
         let open: BTreeMap<&String, &VariableDefinition> = open.collect();
         let mut refusal = None;
@@ -232,6 +264,30 @@ impl Mapping<'_> {
         let detail = refusal.map_or_else(String::new, |error| error.to_string());
         Err(Misfit::new(ProblemKind::NotMapped, format!("series {}: {detail}", definition.code)))
     }
+}
+
+/// Whether a value decides which counter it is, or beside which numbers it stands.
+fn counts(definition: &SeriesDefinition, name: &str) -> bool {
+    let mut dimensions = definition.serials.iter().flat_map(|serial| &serial.counter);
+    dimensions.any(|dimension| dimension == name)
+        || definition.unique_within.iter().any(|dimension| dimension == name)
+}
+
+/// A day. A database may write midnight behind it; what it shows of another time of day, or in
+/// which zone, is a moment, and may be of the day before or after.
+fn day(text: &str) -> Result<&str, Misfit> {
+    let (day, rest) = text.split_at_checked(10).unwrap_or((text, ""));
+    let is_midnight = |time: &str| {
+        time.starts_with("00:00") && time.bytes().all(|byte| matches!(byte, b'0' | b':' | b'.'))
+    };
+    if rest.is_empty() || rest.strip_prefix([' ', 'T']).is_some_and(is_midnight) {
+        return Ok(day);
+    }
+    let detail = format!(
+        "column sequence_date is {text:?}, a moment and no day: it may be another day where the \
+         series counts; give the column the type date"
+    );
+    Err(Misfit::new(ProblemKind::Value, detail))
 }
 
 /// The series, if it has one serial: a table says nothing of more.

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::ImportError;
-use super::codes::{Codes, REFERENCE_TABLES};
+use super::codes::{Codes, REFERENCE_TABLES, TYPES_OF_RULES};
 use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
 use super::tables::{Record, Source};
@@ -94,19 +94,15 @@ impl Formats {
 /// Reads the configurations of another system from a PostgreSQL URL, a SQLite file or a MySQL dump.
 ///
 /// # Errors
-/// A source that cannot be read or has no such table.
+/// A source that cannot be read or has no row of such a table.
 pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, ImportError> {
     let source = Source::of(source)?;
     let reference = REFERENCE_TABLES.map(|(table, _)| table);
-    source
-        .read(&reference, &mut |record| {
-            codes.add(&record);
-            Ok(())
-        })
-        .await?;
-    let mut formats = Formats::default();
+    source.read(&reference, &mut |record| codes.add(&record)).await?;
+    let (mut formats, mut rows) = (Formats::default(), 0);
     let there = source
         .read(&FORMAT_TABLES, &mut |record| {
+            rows += 1;
             if is_deleted(&record) {
                 return Ok(());
             }
@@ -121,17 +117,14 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
             Ok(())
         })
         .await?;
-    if there.is_empty() {
-        let why = format!("there is none of the tables {}", FORMAT_TABLES.join(", "));
-        return Err(ImportError::form(source.name(), why));
-    }
+    source.must_have_rows(&FORMAT_TABLES, &there, rows)?;
     Ok(formats)
 }
 
 /// A rule: an expression, or the address of a service that makes the numbers.
 fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
     let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
-    let type_code = codes.code_or_id("bill_types", needed("bill_type_id")?);
+    let type_code = codes.code_or_id(TYPES_OF_RULES, needed("bill_type_id")?);
     let rule = needed("rule_value")?;
     if record.get("rule_type") == Some("1") {
         return Err(format!("the numbers of {type_code} come from {rule}; no series makes them"));

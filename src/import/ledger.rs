@@ -5,21 +5,33 @@
 //! Never plans below a value of the old ledger: what it has not accounted for is a refusal, or
 //! counts up to the counter's ceiling.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::counters::needed;
 use super::reading::Misfit;
-use super::report::{Plan, ProblemKind};
+use super::report::{Plan, Problem, ProblemKind, Report};
 use super::tables::{Record, Source};
-use super::tally::{Tally, plan_tables};
-use super::{Import, ImportError};
+use super::tally::Tally;
+use super::{Import, ImportError, apply_counters};
 use crate::allocator::ServedSeries;
-use crate::number::SeriesDefinition;
+use crate::ledger::{Imported, ImportedVersion};
+use crate::number::{NUMBER_MAX, ReferenceData, Serial, SeriesDefinition};
 
-/// What must be known before counters can be read.
-const FIRST: [&str; 6] =
-    ["series", "series_version", "partition", "closed_epoch", "participant", "node"];
+/// What is read, all as it is at one moment: `counter` last, since the others say what its rows
+/// mean.
+const TABLES: [&str; 8] = [
+    "series",
+    "series_version",
+    "reference_code",
+    "partition",
+    "closed_epoch",
+    "participant",
+    "node",
+    COUNTER,
+];
+
+const COUNTER: &str = "counter";
 
 /// Reads the counters of another ledger, a PostgreSQL URL or a SQLite file, and says where they go
 /// on here.
@@ -29,51 +41,120 @@ const FIRST: [&str; 6] =
 /// ledger that does not answer.
 pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, ImportError> {
     let source = Source::of(source)?;
-    let mut old = Old::default();
+    let mut report = Report { source: source.name(), ..Report::default() };
+    let mut tally = Tally::default();
+    let (mut old, mut series) = (Old::default(), None);
     let there = source
-        .read(&FIRST, &mut |record| {
-            old.note(&record);
+        .read(&TABLES, &mut |record| {
+            if record.table == COUNTER {
+                let series = series.get_or_insert_with(|| old.series(import));
+                let noted = old.counter(&record, series, &mut tally);
+                report.note(&record, noted);
+                (import.progress)(report.rows);
+            } else {
+                old.note(&record);
+            }
             Ok(())
         })
         .await?;
-    if there.len() < FIRST.len() {
+    if there.len() < TABLES.len() {
         return Err(ImportError::form(source.name(), "there is no ledger of numerator"));
     }
-    if old.present > 0 {
-        let why = format!(
-            "{} of its processes have not left: stop them with SIGTERM, and `numerator drain \
-             --apply` for those that died",
-            old.present
-        );
+    old.must_rest(&source)?;
+    let stand = old.stand();
+    for problem in old.strangers(import.catalog.reference()) {
+        report.add(problem);
+    }
+    let mut plan = tally.plan(import, report).await?;
+    let counted: BTreeSet<i64> = plan.counters.iter().map(|counter| counter.series_id).collect();
+    for (id, here) in series.into_iter().flatten() {
+        if let Ok(here) = here
+            && counted.contains(&here.version.series_id)
+        {
+            plan.earlier.extend(old.earlier(&id, here, import)?);
+        }
+    }
+    plan.stand = Some(stand);
+    Ok(plan)
+}
+
+/// Makes the counters of another ledger as they were planned, with the earlier versions of their
+/// series, all or none.
+///
+/// # Errors
+/// `Form` where the plan has problems, or somebody was at work in the other ledger since; whatever
+/// keeps this one from importing.
+pub async fn apply_ledger(
+    import: &Import<'_>,
+    source: &str,
+    plan: &Plan,
+) -> Result<Imported, ImportError> {
+    let source = Source::of(source)?;
+    let mut old = Old::default();
+    let note = &mut |record: Record| {
+        old.note(&record);
+        Ok(())
+    };
+    source.read(&["partition", "node"], note).await?;
+    old.must_rest(&source)?;
+    if plan.stand != Some(old.stand()) {
+        let why = "somebody has taken numbers there since it was read: keep every process away \
+                   from it, and import again";
         return Err(ImportError::form(source.name(), why));
     }
-    if old.is_held {
-        let why = "it is held, because it went back: release it first with `numerator reconcile \
-                   --ledger-restored`";
-        return Err(ImportError::form(source.name(), why));
-    }
-    let series = old.series(import);
-    plan_tables(import, &source, &["counter"], |record, tally| old.counter(record, &series, tally))
-        .await
+    apply_counters(import, plan).await
+}
+
+/// Where another ledger stands. Whoever takes numbers there enters itself first, and nobody is
+/// ever taken out; each epoch is entered too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stand {
+    nodes: u64,
+    /// Of each partition.
+    epochs: BTreeMap<String, [Option<u64>; 2]>,
 }
 
 /// What stands in the old ledger around its counters. Ids stay the texts that they are there.
 #[derive(Default)]
 struct Old {
-    /// Code and active version of each series.
-    series: HashMap<String, (String, String)>,
-    /// Definition of each version of each series.
-    definitions: HashMap<(String, String), String>,
+    series: HashMap<String, OldSeries>,
     /// Each partition's epoch, and its last one that was closed at the ceiling.
-    partitions: HashMap<String, [Option<u64>; 2]>,
+    partitions: BTreeMap<String, [Option<u64>; 2]>,
     /// Whether a partition waits for an operator.
     is_held: bool,
     /// Partitions and epochs that were closed with everything accounted for.
     closed_exact: HashSet<(String, u64)>,
     /// Partitions and epochs with somebody who never accounted for what it had.
     silent: HashSet<(String, u64)>,
-    /// Processes that have neither left nor been adopted.
+    /// Processes that ever were.
+    nodes: u64,
+    /// Those that have neither left nor been adopted.
     present: u64,
+    /// The id of each code that a table has or had.
+    references: BTreeMap<(String, String), String>,
+}
+
+/// A series of the old ledger.
+#[derive(Default)]
+struct OldSeries {
+    code: String,
+    active_version: u64,
+    /// The first version that may have issued numbers.
+    used_since: u64,
+    versions: BTreeMap<u64, OldVersion>,
+}
+
+struct OldVersion {
+    definition: String,
+    saved_by: String,
+    reason: String,
+}
+
+impl OldVersion {
+    /// Its definition, where this program knows all that it says.
+    fn definition(&self) -> Option<SeriesDefinition> {
+        serde_json::from_str(&self.definition).ok()
+    }
 }
 
 /// A series of the old ledger, as it is served here; or why it is not.
@@ -85,12 +166,20 @@ impl Old {
         let at = || Some((text("partition_id"), number(record, "epoch")?));
         match record.table {
             "series" => {
-                let of = (text("code"), text("active_version"));
-                self.series.insert(text("series_id"), of);
+                let series = self.series.entry(text("series_id")).or_default();
+                series.code = text("code");
+                series.active_version = number(record, "active_version").unwrap_or(0);
+                series.used_since = number(record, "used_since").unwrap_or(0);
             }
             "series_version" => {
-                let of = (text("series_id"), text("version"));
-                self.definitions.insert(of, text("definition"));
+                let series = self.series.entry(text("series_id")).or_default();
+                let [definition, saved_by, reason] = ["definition", "saved_by", "reason"].map(text);
+                let version = OldVersion { definition, saved_by, reason };
+                series.versions.insert(number(record, "version").unwrap_or(0), version);
+            }
+            "reference_code" => {
+                let of = (text("table_name"), text("code"));
+                self.references.insert(of, text("reference_id"));
             }
             "partition" => {
                 let epochs = ["epoch", "last_ceiling_epoch"].map(|column| number(record, column));
@@ -103,22 +192,78 @@ impl Old {
             "participant" if record.get("state") == Some("joined") => self.silent.extend(at()),
             "node" => {
                 let is_gone = ["left_at_us", "adopted_at_us"].map(|column| record.get(column));
+                self.nodes += 1;
                 self.present += u64::from(is_gone == [None, None]);
             }
             _ => {}
         }
     }
 
+    fn stand(&self) -> Stand {
+        Stand { nodes: self.nodes, epochs: self.partitions.clone() }
+    }
+
+    /// Nobody takes numbers there, and nobody may have numbers that it does not know of.
+    fn must_rest(&self, source: &Source) -> Result<(), ImportError> {
+        if self.present > 0 {
+            let why = format!(
+                "{} of its processes have not left: stop them with SIGTERM, and `numerator drain \
+                 --apply` for those that died",
+                self.present
+            );
+            return Err(ImportError::form(source.name(), why));
+        }
+        if self.is_held {
+            let why = "it is held, because it went back: release it first with `numerator \
+                       reconcile --ledger-restored`";
+            return Err(ImportError::form(source.name(), why));
+        }
+        Ok(())
+    }
+
+    /// Codes that do not mean here what they mean there. Counters are named by ids: one would go on
+    /// as another row's. And a code that was forgotten could be given to another row, whose counter
+    /// would show its numbers again.
+    fn strangers(&self, here: &ReferenceData) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for ((table, code), id) in &self.references {
+            let detail = match here.by_code(table, code) {
+                Some(row) if row.id == *id => continue,
+                Some(row) => format!(
+                    "it is id {id} there and id {} here, and counters hold ids: set the new ledger \
+                     up anew, with the ids of the other one",
+                    row.id
+                ),
+                None => {
+                    let here = here.by_id(table, id).map_or_else(
+                        || format!("which is nothing here: import the row id {id}, code {code}"),
+                        |row| {
+                            let present = &row.code;
+                            format!(
+                                "which is {present} here and never was {code}: if they are one \
+                                 thing, import it as {code}, and then again as {present}"
+                            )
+                        },
+                    );
+                    format!("it is id {id} there, {here} (`numerator reference import`)")
+                }
+            };
+            let place = format!("{table} {code}");
+            problems.push(Problem { place, number: None, kind: ProblemKind::NotMapped, detail });
+        }
+        problems
+    }
+
     /// Each series of the old ledger with the one of its code here, which must be the same: under
     /// another definition the counters of its next numbers could have other names.
-    fn series<'i>(&self, import: &'i Import<'_>) -> HashMap<&str, Here<'i>> {
-        let here = |(id, (code, version)): (&String, &(String, String))| {
+    fn series<'i>(&self, import: &'i Import<'_>) -> HashMap<String, Here<'i>> {
+        let here = |series: &OldSeries| {
+            let OldSeries { code, active_version, versions, .. } = series;
             let served = import.catalog.all().find(|s| s.version.definition.code == *code);
             let served = served.ok_or_else(|| {
                 format!("series {code} is not here: `numerator series apply` its file first")
             })?;
-            let text = self.definitions.get(&(id.clone(), version.clone()));
-            let there = text.and_then(|text| serde_json::from_str::<SeriesDefinition>(text).ok());
+            let there = versions.get(active_version).and_then(OldVersion::definition);
             if there.as_ref() != Some(&served.version.definition) {
                 return Err(format!(
                     "series {code} is another one here: apply what `numerator series show {code}` \
@@ -127,14 +272,45 @@ impl Old {
             }
             Ok(served)
         };
-        self.series.iter().map(|entry| (entry.0.as_str(), here(entry))).collect()
+        self.series.iter().map(|(id, series)| (id.clone(), here(series))).collect()
+    }
+
+    /// Versions before the active one under which numbers may have been issued, each once: what is
+    /// saved here later is proved against them.
+    fn earlier(
+        &self,
+        id: &str,
+        here: &ServedSeries,
+        import: &Import<'_>,
+    ) -> Result<Vec<ImportedVersion>, ImportError> {
+        let OldSeries { code, active_version, used_since, versions } = &self.series[id];
+        let mut earlier: Vec<ImportedVersion> = Vec::new();
+        for (number, version) in versions.range(used_since..active_version) {
+            let Some(definition) = version.definition() else {
+                let place = format!("series {code} version {number}");
+                let why = "is none that this version of numerator knows; import with a newer one";
+                return Err(ImportError::form(place, why));
+            };
+            let is_known = earlier.iter().any(|known| known.definition == definition);
+            if is_known || definition == here.version.definition {
+                continue;
+            }
+            let OldVersion { saved_by, reason, .. } = version;
+            earlier.push(ImportedVersion {
+                series_id: here.version.series_id,
+                definition,
+                saved_by: import.choice.user_id.clone(),
+                reason: format!("version {number} of another ledger, by {saved_by}: {reason}"),
+            });
+        }
+        Ok(earlier)
     }
 
     /// Notes how far a counter has counted; false where it has given out nothing.
     fn counter(
         &self,
         record: &Record,
-        series: &HashMap<&str, Here<'_>>,
+        series: &HashMap<String, Here<'_>>,
         tally: &mut Tally,
     ) -> Result<bool, Misfit> {
         let value = |column: &str| {
@@ -142,7 +318,8 @@ impl Old {
             needed(record, column)?.parse::<i128>().map_err(|_| why())
         };
         let upto = value(if self.is_accounted_for(record) { "taken" } else { "ceiling" })?;
-        if upto <= value("origin")? {
+        let (origin, step) = (value("origin")?, value("step")?.max(1));
+        if upto <= origin {
             return Ok(false);
         }
         let not_here = |why: String| Misfit::new(ProblemKind::NotMapped, why);
@@ -151,16 +328,21 @@ impl Old {
             Some(Err(why)) => return Err(not_here(why.clone())),
             None => return Err(not_here("its series is not in that ledger".into())),
         };
-        let name = needed(record, "serial")?;
-        let serial = served.series.serials().iter().find(|serial| serial.name == name);
-        let Some(serial) = serial else {
-            // A serial that a later version dropped issues nothing any more.
-            return Ok(false);
+        // By the counter's own step and beginning, which may be an earlier version's; and also of a
+        // serial that the active version has not, since a later one may have it again.
+        let first = origin + step;
+        let first = if first < 0 { first.rem_euclid(step) } else { first };
+        let whole = |value: i128| {
+            let why =
+                || Misfit::new(ProblemKind::Value, format!("{value} is no value of a counter"));
+            u64::try_from(value).map_err(|_| why())
         };
-        let distance = u64::try_from(upto).unwrap_or(u64::MAX).saturating_sub(serial.start);
-        // What lies between two steps counts as the next: an earlier version counted otherwise.
-        let place = distance.div_ceil(serial.step);
-        tally.counted_upto(served, serial, record.get("key").unwrap_or_default(), place);
+        let name = needed(record, "serial")?.to_owned();
+        let (start, step) = (whole(first)?, whole(step)?);
+        let serial = Serial { name, start, step, max: NUMBER_MAX };
+        // What lies between two steps counts as the next.
+        let place = whole(upto)?.saturating_sub(start).div_ceil(step);
+        tally.counted_upto(served, &serial, record.get("key").unwrap_or_default(), place);
         Ok(true)
     }
 

@@ -34,7 +34,7 @@ pub use codes::Codes;
 pub use counters::plan_counters;
 pub use error::ImportError;
 pub use formats::{Formats, read_formats};
-pub use ledger::plan_ledger;
+pub use ledger::{apply_ledger, plan_ledger};
 pub use numbers::plan_numbers;
 pub use report::{CounterReport, Plan, Problem, ProblemKind, Report};
 

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::ledger::{ImportedCounter, Span};
+use super::ledger::Stand;
+use super::reading::Misfit;
+use super::tables::Record;
+use crate::ledger::{ImportedCounter, ImportedVersion, Span};
 
 /// Problems that are listed; more are counted.
 const PROBLEMS_LISTED_MAX: usize = 1_000;
@@ -16,9 +19,13 @@ pub struct Plan {
     pub report: Report,
     /// The counters that are concerned.
     pub counters: Vec<ImportedCounter>,
+    /// Earlier versions of their series that come along; of another ledger alone.
+    pub earlier: Vec<ImportedVersion>,
     /// Partitions of the counters in use that it goes above: the database must own them while it
     /// is applied.
     pub lifted_in: BTreeSet<u32>,
+    /// Where the ledger stood that was read, if it was one.
+    pub(super) stand: Option<Stand>,
 }
 
 /// What an import found.
@@ -30,7 +37,8 @@ pub struct Report {
     pub sha256: Option<String>,
     /// Rows read.
     pub rows: u64,
-    /// Rows that are nothing to import: counters that never counted, rules that were deleted.
+    /// Rows that are nothing to import: counters that never counted, and what was deleted and
+    /// cannot be read.
     pub skipped: u64,
     /// Numbers to be journaled.
     pub numbers: u64,
@@ -47,6 +55,18 @@ pub struct Report {
 }
 
 impl Report {
+    /// Counts a row, by whether it said anything; what it cannot say is a problem of it.
+    pub(super) fn note(&mut self, record: &Record, noted: Result<bool, Misfit>) {
+        self.rows += 1;
+        match noted {
+            Ok(true) => {}
+            Ok(false) => self.skipped += 1,
+            Err(Misfit { kind, detail, .. }) => {
+                self.add(Problem { place: record.place(), number: None, kind, detail });
+            }
+        }
+    }
+
     /// Adds a problem.
     pub(super) fn add(&mut self, problem: Problem) {
         self.problems_total += 1;

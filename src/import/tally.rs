@@ -24,7 +24,7 @@ const HOLES_LISTED_MAX: usize = 10;
 /// says anything; what it cannot map is a problem of its row.
 ///
 /// # Errors
-/// A source that cannot be read or has none of the tables; a ledger that does not answer.
+/// A source that cannot be read or has no row of the tables; a ledger that does not answer.
 pub(super) async fn plan_tables(
     import: &Import<'_>,
     source: &Source,
@@ -35,22 +35,13 @@ pub(super) async fn plan_tables(
     let mut tally = Tally::default();
     let there = source
         .read(tables, &mut |record| {
-            report.rows += 1;
+            let noted = note(&record, &mut tally);
+            report.note(&record, noted);
             (import.progress)(report.rows);
-            match note(&record, &mut tally) {
-                Ok(true) => {}
-                Ok(false) => report.skipped += 1,
-                Err(Misfit { kind, detail, .. }) => {
-                    report.add(Problem { place: record.place(), number: None, kind, detail });
-                }
-            }
             Ok(())
         })
         .await?;
-    if there.is_empty() {
-        let why = format!("there is none of the tables {}", tables.join(", "));
-        return Err(ImportError::form(source.name(), why));
-    }
+    source.must_have_rows(tables, &there, report.rows)?;
     tally.plan(import, report).await
 }
 
@@ -175,7 +166,7 @@ impl Tally {
                 family: counted.family,
             });
         }
-        Ok(Plan { report, counters, lifted_in })
+        Ok(Plan { report, counters, earlier: Vec::new(), lifted_in, stand: None })
     }
 }
 

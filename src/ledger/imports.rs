@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 
-use super::{Imported, ImportedCounter, ImportedEntries, LedgerError};
+use super::{Imported, ImportedCounter, ImportedEntries, ImportedVersion, LedgerError};
 use crate::node::NodeId;
 
 /// What every engine can take in.
@@ -17,17 +17,20 @@ pub trait Imports: Send + Sync + 'static {
     /// on above its highest. One that is there is lifted to its highest while its row is locked;
     /// of the values up to where it stands, only those can come that an earlier import left open.
     /// Holds up who needs one of the new counters, at the end; who needs one that is lifted, all
-    /// the time; on SQLite whoever writes. One import at a time, at most eleven minutes on
-    /// PostgreSQL. Not safe to repeat: once done, everything is there.
+    /// the time; on SQLite whoever writes. Earlier versions that a series does not know come before
+    /// the one in force, which stays so: what is saved later is proved against them. One import at
+    /// a time, at most eleven minutes on PostgreSQL. Not safe to repeat: once done, everything is
+    /// there.
     ///
     /// # Errors
     /// `Refused` where Redis counts a counter that is to be lifted, a number or a value is
-    /// journaled or was given up, a series has just been changed, its partition is held, or the
-    /// entries end with an error.
+    /// journaled or was given up, a series has just been changed, its partition is held, another
+    /// series shows what an earlier version has issued, or the entries end with an error.
     async fn import(
         &self,
         node: NodeId,
         counters: &[ImportedCounter],
+        earlier: &[ImportedVersion],
         chunks: &mut ImportedEntries<'_>,
     ) -> Result<Imported, LedgerError>;
 

@@ -58,7 +58,8 @@ pub use expression::{
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use proof::{
-    Accepted, Ambiguity, CollidingRequest, EarlierVersion, Limit, ProofError, prove, prove_saved,
+    Accepted, Ambiguity, CollidingRequest, EarlierVersion, Limit, ProofError, TableChange, prove,
+    prove_saved,
 };
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// A compiled series.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Series {
     pub(super) definition: SeriesDefinition,
     pub(super) serials: Vec<Serial>,

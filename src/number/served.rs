@@ -18,7 +18,7 @@ pub(super) const SUB_TYPE: &str = "SUB_TYPE";
 pub(super) const RECIPIENT: &str = "RECIPIENT";
 
 /// The fields of `serves`, with all codes of what they name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Served {
     pub(super) types: Vec<String>,
     pub(super) projects: Vec<String>,

@@ -2,8 +2,10 @@
 
 mod dates;
 mod ledger;
+mod moved;
 mod numbers;
 mod readings;
+mod refusals;
 mod rules;
 mod tables;
 mod used;

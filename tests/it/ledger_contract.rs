@@ -9,6 +9,7 @@ mod documents;
 mod imports;
 mod journal;
 mod lookups;
+mod moves;
 mod opening;
 mod partitions;
 mod proofs;
@@ -260,6 +261,10 @@ ledger_contract! {
         an_import_into_a_series_that_has_changed_is_undone
         an_import_into_a_ledger_that_went_back_is_refused
         a_first_touch_waits_for_the_import_that_makes_its_counter
+    }
+    moves {
+        versions_that_were_used_elsewhere_come_before_the_one_in_force
+        what_was_used_elsewhere_is_no_beginning_of_another_series
     }
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed

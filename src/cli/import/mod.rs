@@ -32,7 +32,7 @@ pub struct ImportArgs {
     #[arg(long)]
     pub from_table: bool,
     /// SOURCE is another ledger, as its `database.url` names it: its counters go on here. All its
-    /// processes are stopped, and the series are the same
+    /// processes are stopped, the series are the same, and codes of tables mean the same ids
     #[arg(long, conflicts_with = "from_table")]
     pub from_ledger: bool,
     /// Of those tables read the configurations, and print or apply them as series
@@ -108,8 +108,10 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     if may_write {
         let handover = Handover::take(settings, &ledger, &plan.lifted_in).await;
         let handover = handover.context("nothing is imported")?;
-        let applied = if args.is_of_counters() {
+        let applied = if args.from_table {
             import::apply_counters(&import, &plan).await
+        } else if args.from_ledger {
+            import::apply_ledger(&import, &args.source, &plan).await
         } else {
             import::apply_numbers(&import, Path::new(&args.source), &plan).await
         };

@@ -148,7 +148,8 @@ mod tests {
             ('BPO','2024-01-22',NULL,0);\n\
             # a comment; of a line\n\
             INSERT IGNORE INTO shop.document_sequence (current_no, sequence_type) \
-            VALUES (7,'it\\'s; 訂''單');\n";
+            VALUES (7,'it\\'s; 訂''單');\n\
+            -- Dump completed on 2024-01-22 10:00:00\n";
         let rows = rows(text, &["sequence_type", "current_no"]).expect("rows");
         let own = |text: &str| Some(text.to_owned());
         let expected = [
@@ -186,5 +187,96 @@ mod tests {
         let text = "\n\nINSERT INTO document_sequence (sequence_type) VALUES (concat('A','B'));";
         let refused = rows(text, &[]).expect_err("refused").to_string();
         assert!(refused.contains("line 3") && refused.contains("--complete-insert"), "{refused}");
+    }
+
+    /// As `mysqldump` begins and ends.
+    fn whole(body: &str) -> String {
+        format!(
+            "-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)\n\
+             /*!40101 SET NAMES utf8mb4 */;\n{body}-- Dump completed on 2024-01-22 10:00:00\n"
+        )
+    }
+
+    const TWO: &str = "INSERT INTO document_sequence (current_no) VALUES (1);\n\
+                       INSERT INTO document_sequence (current_no) VALUES (2);\n";
+
+    #[test]
+    fn a_mark_before_the_text_is_no_part_of_it() {
+        let marked = rows(&format!("\u{feff}{TWO}"), &["current_no"]).expect("rows");
+        assert_eq!(marked.len(), 2);
+        let marked = rows(&format!("\u{feff}{}", whole(TWO)), &[]).expect("rows");
+        assert_eq!(marked.len(), 2);
+    }
+
+    /// Goal: no row is missing from what is read. Method: a dump cut at each of its bytes.
+    #[test]
+    fn a_dump_that_was_cut_short_is_refused_wherever_it_was_cut() {
+        let body = "CREATE TABLE `document_sequence` (`sequence_type` varchar(9), `current_no` int)\
+            /*!50100 COMMENT='a; b' */;\n\
+            INSERT INTO `document_sequence` VALUES ('it\\'s; 訂',15),\n('b',3);\n\
+            /* between; */ # and\n\
+            DELIMITER ;;\nCREATE TRIGGER t BEFORE INSERT ON o FOR EACH ROW BEGIN\n\
+            SET @a = 1; INSERT INTO document_sequence VALUES ('c', 4);\nEND ;;\nDELIMITER ;\n\
+            INSERT INTO `document_sequence` VALUES ('d',5);\n";
+        let text = whole(body);
+        let columns = ["sequence_type", "current_no"];
+        let all = rows(&text, &columns).expect("rows");
+        assert_eq!(all.len(), 3);
+        let end = "-- Dump completed";
+        let (head, whole_at) = ("-- MySQL dump".len(), text.find(end).expect("end") + end.len());
+        for cut in 0..text.len() {
+            let file = tempfile::NamedTempFile::new().expect("file");
+            std::fs::write(file.path(), &text.as_bytes()[..cut]).expect("written");
+            let mut count = 0;
+            let read = read(file.path(), &["document_sequence"], &mut |_| {
+                count += 1;
+                Ok(())
+            });
+            match read {
+                Ok(_) if cut < head => assert_eq!(count, 0, "before anything"),
+                Ok(_) => assert!(cut >= whole_at && count == all.len(), "cut at {cut}"),
+                Err(error) => assert!(cut < whole_at, "cut at {cut}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_within_something_is_refused_also_without_a_dumps_head() {
+        for end in ["INSERT INTO other VALUES (1)", "SELECT 'x;\n", "/* x;\n", "SELECT `x;\n"] {
+            let refused = rows(&format!("{TWO}{end}"), &[]).expect_err(end).to_string();
+            assert!(refused.contains("was cut short"), "{refused}");
+        }
+        let first = whole(TWO).replace("-- Dump completed", "-- Dump");
+        let refused = rows(&(first + &whole(TWO)), &[]).expect_err("two").to_string();
+        assert!(refused.contains("another dump begins within it"), "{refused}");
+        assert_eq!(rows(&(whole(TWO) + &whole(TWO)), &[]).expect("rows").len(), 4);
+        assert_eq!(rows(&format!("{TWO}-- the end"), &[]).expect("rows").len(), 2);
+    }
+
+    #[test]
+    fn another_sign_for_the_end_of_statements_is_a_sign() {
+        let refused = rows("DELIMITER \n", &[]).expect_err("none").to_string();
+        assert!(refused.contains("line 1") && refused.contains("DELIMITER"), "{refused}");
+        let text = format!("delimiter //\nSELECT 1; {TWO} //\nDelimiter ;\n{TWO}");
+        assert_eq!(rows(&text, &[]).expect("rows").len(), 2);
+    }
+
+    #[test]
+    fn a_dump_of_postgres_is_read_by_its_inserts_and_refused_with_its_copies() {
+        let head = "--\n-- PostgreSQL database dump\n--\n\n\\restrict sOmE0nE\n\n\
+            SET statement_timeout = 0;\n\
+            SELECT pg_catalog.set_config('search_path', '', false);\n\n\
+            CREATE TABLE public.document_sequence (\n\
+            \x20   sequence_type character varying(10) NOT NULL,\n\
+            \x20   sequence_date date NOT NULL,\n\
+            \x20   current_no integer,\n    version bigint\n);\n\n";
+        let tail = "\n--\n-- PostgreSQL database dump complete\n--\n\n\\unrestrict sOmE0nE\n\n";
+        let inserts = "INSERT INTO public.document_sequence VALUES ('SPO', '2024-01-22', 15, 3);\n";
+        let read = rows(&format!("{head}{inserts}{tail}"), &["current_no"]).expect("rows");
+        assert_eq!(read.len(), 1);
+        let copies = "COPY public.document_sequence (sequence_type, sequence_date, current_no, \
+            version) FROM stdin;\nSPO\t2024-01-22\t15\t3\n\\.\n\n";
+        let refused = rows(&format!("{head}{copies}{tail}"), &[]).expect_err("copies").to_string();
+        assert!(refused.contains("--inserts"), "{refused}");
     }
 }

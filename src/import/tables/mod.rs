@@ -86,6 +86,29 @@ impl Source {
         }
     }
 
+    /// Refuses a source from which nothing was read: whoever names it believes that it has rows.
+    pub(super) fn must_have_rows(
+        &self,
+        tables: &[&'static str],
+        there: &BTreeSet<&'static str>,
+        rows: u64,
+    ) -> Result<(), ImportError> {
+        if rows > 0 {
+            return Ok(());
+        }
+        let why = if there.is_empty() {
+            format!("there is none of the tables {}", tables.join(", "))
+        } else {
+            let there: Vec<&str> = there.iter().copied().collect();
+            format!(
+                "there is no row in {}; a dump needs them as INSERT statements: mysqldump without \
+                 --no-data and --tab, pg_dump with --inserts",
+                there.join(", ")
+            )
+        };
+        Err(ImportError::form(self.name(), why))
+    }
+
     /// Gives every row of those of the tables that are there to `each`, table after table in a
     /// database, in the order of the file in a dump; which tables are there.
     pub(super) async fn read(

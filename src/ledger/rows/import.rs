@@ -1,6 +1,7 @@
 //! What another system has issued, on its way into the ledger (R9.5).
 
 use super::Entry;
+use crate::number::SeriesDefinition;
 
 /// A counter that another system has counted so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +24,20 @@ pub struct ImportedCounter {
     /// Where numbers of it come along and the series keeps chronology: the counters that share its
     /// last date.
     pub family: Option<String>,
+}
+
+/// A version of a series in the ledger that its counters come from: numbers of it may be out, and
+/// none of them may come again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedVersion {
+    /// The series here.
+    pub series_id: i64,
+    /// The definition.
+    pub definition: SeriesDefinition,
+    /// Who brings it.
+    pub saved_by: String,
+    /// Why: which version it was, who saved it, and that one's reason.
+    pub reason: String,
 }
 
 /// Entries of an import, chunk by chunk, so that no more than one chunk is held at once. Their

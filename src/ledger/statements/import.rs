@@ -7,6 +7,7 @@
 //! that an earlier import has left out: they are below all that is issued here, and their rows
 //! shrink its gap like any late row.
 
+mod homes;
 mod lift;
 
 use std::collections::{BTreeSet, HashMap};
@@ -19,13 +20,13 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
 use super::{
-    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, partitions,
+    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, series,
 };
-use crate::ledger::columns::{self, hash64, signed, small, unsigned_small};
+use crate::ledger::columns::{self, hash64, signed, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
-    At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, Imports, IssuePath,
-    LedgerError, PartitionState,
+    At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,
+    IssuePath, LedgerError,
 };
 use crate::node::NodeId;
 
@@ -38,9 +39,10 @@ impl Imports for Engine {
         &self,
         node: NodeId,
         counters: &[ImportedCounter],
+        earlier: &[ImportedVersion],
         chunks: &mut ImportedEntries<'_>,
     ) -> Result<Imported, LedgerError> {
-        search!(self, store => import(&store, node, counters, chunks))
+        search!(self, store => import(&store, node, counters, earlier, chunks))
     }
 
     async fn issued(&self, numbers: &[(String, String)]) -> Result<Vec<bool>, LedgerError> {
@@ -53,11 +55,16 @@ async fn import(
     store: &Store,
     node: NodeId,
     counters: &[ImportedCounter],
+    earlier: &[ImportedVersion],
     chunks: &mut ImportedEntries<'_>,
 ) -> Result<Imported, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
     allow_import(&mut tx).await?;
+    if !earlier.is_empty() {
+        // As whoever saves series: this lock before those of their rows.
+        series::lock_all(&mut tx).await?;
+    }
     // Two that fill one gap would each put back what the other took out.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
     bulk::lock_names(&mut tx, &[one_at_a_time]).await?;
@@ -67,6 +74,7 @@ async fn import(
     let mut order: Vec<&ImportedCounter> = counters.iter().collect();
     order.sort_unstable();
     let mut plan = Plan::of(&mut tx, &order, now_us).await?;
+    homes::bring_versions(&mut tx, earlier, now_us).await?;
     let mut numbers = 0;
     for chunk in chunks {
         let mut chunk = chunk.map_err(LedgerError::Refused)?;
@@ -136,7 +144,7 @@ impl Plan {
         counters: &[&ImportedCounter],
         now_us: i64,
     ) -> Result<Self, LedgerError> {
-        let homes = homes(conn, counters).await?;
+        let homes = homes::homes(conn, counters).await?;
         let mut targets = HashMap::with_capacity(counters.len());
         let mut missing = Vec::new();
         for counter in counters {
@@ -240,43 +248,6 @@ async fn must_be_filled(
     let ImportedCounter { key, .. } = counter;
     let why = "up to there an import adds nothing but what an earlier one left out";
     Err(LedgerError::Refused(format!("counter {key} stands at {}: {why}", target.base)))
-}
-
-/// The partitions of the series, which stay as they are until the transaction ends.
-///
-/// # Errors
-/// `Refused` where a series has another version by now, since a counter of it may have another
-/// name; and where its partition is held.
-async fn homes(
-    conn: &mut Conn,
-    counters: &[&ImportedCounter],
-) -> Result<HashMap<i64, u32>, LedgerError> {
-    let versions: BTreeSet<(i64, u32)> =
-        counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
-    let mut homes = HashMap::with_capacity(versions.len());
-    for (series_id, version) in versions {
-        let row = sqlx::query(for_share!(
-            "select partition, active_version from series where series_id = $1"
-        ))
-        .bind(series_id)
-        .fetch_optional(&mut *conn)
-        .await?;
-        let none = || LedgerError::Refused(format!("there is no series {series_id}"));
-        let row = row.ok_or_else(none)?;
-        let active = unsigned_small(row.try_get("active_version")?, "series.active_version")?;
-        if active != version {
-            let why = "has just been changed; look at the report again";
-            return Err(LedgerError::Refused(format!("series {series_id} {why}")));
-        }
-        let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
-        // A ledger that went back may have forgotten the very counters that would be new.
-        if partitions::read(conn, partition).await?.state == PartitionState::Held {
-            let why = "is held; release it first, see `numerator reconcile --ledger-restored`";
-            return Err(LedgerError::Refused(format!("partition {partition} {why}")));
-        }
-        homes.insert(series_id, partition);
-    }
-    Ok(homes)
 }
 
 /// Writes the journal's rows of a chunk.

@@ -125,7 +125,7 @@ async fn try_activity(
 
 /// Lets one change of series happen at a time, so that versions count up without a race and each
 /// change is checked against all before it; the number of partitions.
-async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
+pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
     let partitions: Option<i32> =
         sqlx::query_scalar(for_update!("select partitions from deployment"))
             .fetch_optional(conn)
@@ -173,7 +173,7 @@ async fn settle(
 }
 
 /// Writes the event of a change (R5.2), which stands if and only if the change does.
-async fn note(conn: &mut Conn, changed: &SeriesVersion) -> Result<(), LedgerError> {
+pub(super) async fn note(conn: &mut Conn, changed: &SeriesVersion) -> Result<(), LedgerError> {
     let detail = json!({
         "config_id": changed.series_id,
         "code": changed.definition.code,
@@ -366,7 +366,10 @@ async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), Ledg
 }
 
 /// Writes the next version of a series, which is the one in force from now on.
-async fn put_in_force(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerError> {
+pub(super) async fn put_in_force(
+    conn: &mut Conn,
+    version: &SeriesVersion,
+) -> Result<(), LedgerError> {
     sqlx::query("update series set active_version = $2 where series_id = $1")
         .bind(version.series_id)
         .bind(small(version.version, "version")?)

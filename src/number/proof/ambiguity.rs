@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::super::Inputs;
+use super::super::{Inputs, Snowflake};
 use super::comparison::WALKS_MAX;
 use super::product::PAIRS_MAX;
 use super::refined::MEMORIES_MAX;
@@ -13,7 +13,11 @@ use super::refined::MEMORIES_MAX;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Ambiguity {
     /// Two requests that take different values and would get one text.
-    #[error("{first} and {second} would both get {text:?} {}; {explanation}", within(scope))]
+    #[error(
+        "{first} and {second} would both get {text:?} {}{}; {explanation}",
+        within(scope),
+        where_tables(changes)
+    )]
     Collision {
         /// One request.
         first: Box<CollidingRequest>,
@@ -23,6 +27,9 @@ pub enum Ambiguity {
         text: String,
         /// The uniqueness scope that both are in; empty for the whole ledger.
         scope: String,
+        /// What becomes of the tables of reference data before the two requests and between them,
+        /// in the order of time. Codes that no table has are imported first in any case.
+        changes: Vec<TableChange>,
         /// Why, and the remedy.
         explanation: String,
     },
@@ -71,16 +78,56 @@ pub struct CollidingRequest {
     pub series: String,
     /// The request.
     pub inputs: Inputs,
-    /// Names and values of the serials.
+    /// Names and values of the serials that the number shows.
     pub values: Vec<(String, u64)>,
+    /// The id that is drawn for it, where the number shows one.
+    pub snowflake: Option<Snowflake>,
+}
+
+/// A change of the reference data (R4.6) that two requests take to get one number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableChange {
+    /// Name of the table.
+    pub table: String,
+    /// Id of the row; none where the table has no such row yet, and any id will do.
+    pub id: Option<String>,
+    /// The code that it has before; none: the row is imported.
+    pub from: Option<String>,
+    /// The code that it has then.
+    pub to: String,
+    /// Whether it happens between the two requests; before both otherwise.
+    pub between: bool,
+}
+
+impl fmt::Display for TableChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TableChange { table, id, from, to, between } = self;
+        let when = if *between { "between them" } else { "before" };
+        match (from, id) {
+            (Some(from), Some(id)) => {
+                write!(f, "row {id} of {table} is renamed from {from:?} to {to:?} {when}")
+            }
+            (Some(from), None) => {
+                write!(f, "a new row of {table} is renamed from {from:?} to {to:?} {when}")
+            }
+            (None, Some(id)) => write!(f, "{to:?} is imported into {table} as row {id} {when}"),
+            (None, None) => write!(f, "{to:?} is imported into {table} {when}"),
+        }
+    }
 }
 
 impl fmt::Display for CollidingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inputs { type_code, project, date, phase, context, .. } = &self.inputs;
-        write!(f, "{} (type {type_code:?}", self.series)?;
-        if let Some(project) = project {
-            write!(f, ", project {project:?}")?;
+        let Inputs { type_code, type_id, project, project_id, date, phase, context, .. } =
+            &self.inputs;
+        match type_id {
+            Some(id) => write!(f, "{} (type_id {id:?}", self.series)?,
+            None => write!(f, "{} (type {type_code:?}", self.series)?,
+        }
+        for (name, value) in [("project", project), ("project_id", project_id)] {
+            if let Some(value) = value {
+                write!(f, ", {name} {value:?}")?;
+            }
         }
         if let Some(date) = date {
             write!(f, ", date {date}")?;
@@ -94,6 +141,9 @@ impl fmt::Display for CollidingRequest {
         for (name, value) in &self.values {
             write!(f, ", {name} = {value}")?;
         }
+        if let Some(id) = self.snowflake {
+            write!(f, ", id {id} drawn at {} as process {}", id.time(), id.node_number())?;
+        }
         f.write_str(")")
     }
 }
@@ -101,4 +151,10 @@ impl fmt::Display for CollidingRequest {
 /// The scope in words.
 fn within(scope: &str) -> String {
     if scope.is_empty() { "in the whole ledger".into() } else { format!("within {scope}") }
+}
+
+/// What becomes of the tables, in words.
+fn where_tables(changes: &[TableChange]) -> String {
+    let words: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    if words.is_empty() { String::new() } else { format!(", where {}", words.join(", ")) }
 }

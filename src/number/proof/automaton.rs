@@ -3,6 +3,7 @@
 //! It knows for each state how far into its part the run is: two runs over one text are in the same
 //! place of the same part exactly if they came into it together.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::super::figure::Figure;
@@ -137,7 +138,7 @@ fn fragment(language: &Language) -> Vec<Node> {
     match language {
         Language::OneOf(texts) => tree(texts),
         Language::Value(rule) => value(rule),
-        Language::Number { zero, most, width } => number(*zero, *most, *width),
+        Language::Number { least, most, width } => number(*least, *most, *width),
         Language::Letters { least, most } => letters(*least, *most),
     }
 }
@@ -198,19 +199,23 @@ struct Reading {
     offset: usize,
     /// It began with a zero: then it has exactly its width.
     padded: bool,
-    /// Some digit was not zero.
-    positive: bool,
+    /// Against the digits of the smallest, as many as the width has.
+    above: Ordering,
     /// Against the digits of the largest.
-    against: std::cmp::Ordering,
+    against: Ordering,
 }
 
-/// Digits from left to right, told apart by whether the largest number is passed.
-fn number(zero: bool, most: u64, width: usize) -> Vec<Node> {
+/// Digits from left to right, told apart by whether the smallest number is reached and the largest
+/// one passed.
+fn number(least: u64, most: u64, width: usize) -> Vec<Node> {
     let longest = width.max(Figure::PLAIN.chars(most));
-    let limit: Vec<u32> =
-        format!("{most:0longest$}").chars().filter_map(|c| c.to_digit(10)).collect();
-    let against = std::cmp::Ordering::Equal;
-    let first = Reading { offset: 0, padded: false, positive: false, against };
+    let digits = |value: u64, width: usize| -> Vec<u32> {
+        format!("{value:0width$}").chars().filter_map(|c| c.to_digit(10)).collect()
+    };
+    let (limit, from) = (digits(most, longest), digits(least, width));
+    assert!(from.len() <= width, "a number of fewer digits than the smallest is padded");
+    let (above, against) = (Ordering::Equal, Ordering::Equal);
+    let first = Reading { offset: 0, padded: false, above, against };
     let mut known = HashMap::from([(first, 0)]);
     let mut readings = vec![first];
     let mut nodes: Vec<Node> = Vec::new();
@@ -224,7 +229,11 @@ fn number(zero: bool, most: u64, width: usize) -> Vec<Node> {
             let next = Reading {
                 offset: at.offset + 1,
                 padded: at.padded || (at.offset == 0 && digit == 0),
-                positive: at.positive || digit > 0,
+                above: match from.get(at.offset).map(|other| at.above.then(digit.cmp(other))) {
+                    Some(above) if above.is_lt() || at.offset + 1 < from.len() => above,
+                    // Not smaller, or longer than the width.
+                    _ => Ordering::Greater,
+                },
                 against: at.against.then(digit.cmp(&limit[at.offset])),
             };
             let to = *known.entry(next).or_insert_with(|| {
@@ -237,7 +246,7 @@ fn number(zero: bool, most: u64, width: usize) -> Vec<Node> {
         // A shorter number than the largest is smaller, whatever its digits.
         let fits = at.offset < longest || at.against.is_le();
         let complete = at.offset >= width && (!at.padded || at.offset == width);
-        let last = complete && fits && (zero || at.positive);
+        let last = complete && fits && at.above.is_ge();
         nodes.push(Node { offset: at.offset, last, edges: joined(edges) });
     }
     nodes
@@ -278,13 +287,14 @@ mod tests {
 
     #[test]
     fn a_number_is_read_as_it_is_written() {
-        let padded = |zero, most, width| Language::Number { zero, most, width };
+        let padded = |least, most, width| Language::Number { least, most, width };
         for (language, yes, no) in [
-            (padded(false, 120, 3), vec!["001", "099", "120"], vec!["000", "121", "1", "0001"]),
-            (padded(false, 120, 1), vec!["1", "99", "120"], vec!["0", "01", "121", "1000"]),
-            (padded(false, 1200, 3), vec!["001", "999", "1000", "1200"], vec!["0100", "1201"]),
-            (padded(false, 20, 4), vec!["0001", "0020"], vec!["0021", "20", "0000"]),
-            (padded(true, 59, 2), vec!["00", "59", "07"], vec!["60", "7"]),
+            (padded(1, 120, 3), vec!["001", "099", "120"], vec!["000", "121", "1", "0001"]),
+            (padded(1, 120, 1), vec!["1", "99", "120"], vec!["0", "01", "121", "1000"]),
+            (padded(1, 1200, 3), vec!["001", "999", "1000", "1200"], vec!["0100", "1201"]),
+            (padded(1, 20, 4), vec!["0001", "0020"], vec!["0021", "20", "0000"]),
+            (padded(0, 59, 2), vec!["00", "59", "07"], vec!["60", "7"]),
+            (padded(207, 2500, 3), vec!["207", "300", "1000"], vec!["206", "099", "2501", "0300"]),
         ] {
             for text in yes {
                 assert!(reads(&language, text), "{language:?} {text}");

@@ -5,21 +5,47 @@ use std::cell::LazyCell;
 
 use super::super::series::Dimension;
 use super::super::ties::TYPE;
-use super::super::{Inputs, Series, choose};
+use super::super::{Series, choose};
 use super::EarlierVersion;
-use super::ambiguity::{Ambiguity, CollidingRequest, Limit};
+use super::ambiguity::{Ambiguity, Limit};
+use super::collision::{Collided, told};
 use super::comparison::Comparison;
 use super::grid::grids;
 use super::language::{Shows, head, shows};
-use super::meeting::{Meetings, are_apart, is_shared, meetings};
+use super::meeting::{Asking, Meetings, are_apart, is_shared, meetings};
+use super::memory::Counted;
 use super::product::Walk;
 use super::scope::may_meet;
-use super::told;
-use super::witness::{Asked, dimension_of, name_of};
-use super::world::World;
+use super::witness::{ANY_PROJECT, ANY_TYPE, Asked, dimension_of, name_of};
 
 /// Most codes that a refusal lists.
 const LISTED_MAX: usize = 12;
+
+/// How many requests are tried for one text.
+const TRIES: usize = 8;
+
+/// Most requests that are tried for two series.
+const TRIES_MAX: usize = 6_000;
+
+/// How two requests are made.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Whether each of them names rows by their ids.
+    by_id: [bool; 2],
+    /// Whether that for the second series comes first: what is known of rows only grows.
+    swapped: bool,
+}
+
+/// The ways to make two requests, the plain one first.
+const WAYS: [Way; 8] = {
+    let mut ways = [Way { by_id: [false; 2], swapped: false }; 8];
+    let mut way = 0;
+    while way < ways.len() {
+        ways[way] = Way { by_id: [way & 2 > 0, way & 4 > 0], swapped: way & 1 > 0 };
+        way += 1;
+    }
+    ways
+};
 
 /// The numbers of two series.
 pub(super) fn between(
@@ -44,43 +70,40 @@ pub(super) fn between(
         types_b.clone_from(&types_a);
     }
     let same: Vec<_> = a.parts.iter().map(|part| same_in_scope(a, b, shows(part))).collect();
+    let ids = Ids::of(a, b);
     let comparison = Comparison {
         series: [a, b],
         types: [&types_a, &types_b],
-        places: &[],
-        marks: [&[], &[]],
+        places: &ids.places,
+        marks: [&ids.marks[0], &ids.marks[1]],
         marked: 0,
-        wanted: 0,
+        wanted: u8::from(!ids.counted.is_empty()),
         same: &same,
         grids: [&grids_a, &grids_b],
-        counted: &[],
+        counted: &ids.counted,
     };
     // Looked at only where the texts meet: most series differ in their first characters.
     let asking = LazyCell::new(|| meetings(a, b, active));
     let mut turn = 0;
     let found = |walk: &Walk| {
         let Meetings::Perhaps(all) = &*asking else { return None };
-        let (for_a, for_b) = all.get(turn % all.len().max(1))?;
-        turn += 1;
-        let mut first = Asked::read(a, &grids_a, &walk.text, &walk.first)?;
-        let mut second = Asked::read(b, &grids_b, &walk.text, &walk.second)?;
-        for (asked, asking) in [(&mut first, for_a), (&mut second, for_b)] {
-            asked.known.entry("type".into()).or_insert_with(|| asking.type_code.clone());
-            if let Some(project) = &asking.project {
-                asked.known.entry("project".into()).or_insert_with(|| project.clone());
+        let first = Asked::read(a, &grids_a, &walk.text, &walk.first)?;
+        let second = Asked::read(b, &grids_b, &walk.text, &walk.second)?;
+        let ways = if a.refers() || b.refers() { &WAYS[..] } else { &WAYS[..1] };
+        (0..TRIES.min(ways.len() * all.len())).find_map(|_| {
+            let (for_a, for_b) = &all[turn % all.len()];
+            let way = ways[turn / all.len() % ways.len()];
+            turn += 1;
+            let (mut first, mut second) = (first.clone(), second.clone());
+            if turn > TRIES_MAX || !asked(&mut first, for_a) || !asked(&mut second, for_b) {
+                return None;
             }
-            for (name, value) in &asking.context {
-                asked.known.entry(name.clone()).or_insert_with(|| value.clone());
-            }
-        }
-        let ambiguity = told(first, second, || {
-            let (a, b) = (&a.definition.code, &b.definition.code);
-            format!(
-                "series {a} and {b} can show the same text: give one of them other literal text, \
-                 such as a prefix, or name what tells them apart in `unique_within` of both"
-            )
-        })?;
-        chosen(&ambiguity, active).then_some(ambiguity)
+            (first.by_id, second.by_id) = (way.by_id[0], way.by_id[1]);
+            let both = if way.swapped { [second, first] } else { [first, second] };
+            let series = both.each_ref().map(|asked| asked.series);
+            let [first, second] = both;
+            told(first, second, || remedy(a, b), |collided| chosen(collided, series, active))
+        })
     };
     // No request of one scope reaches both.
     match comparison.decide(|| matches!(*asking, Meetings::Never), found) {
@@ -104,30 +127,93 @@ fn same_in_scope(a: &Series, b: &Series, shown: Shows) -> Option<usize> {
     b.parts.iter().position(|part| is_code && shows(part) == Shows::Dimension(other))
 }
 
+/// The ids of two series that both show one: no two numbers share an id, so a common text matters
+/// where it is not read as the same one.
+struct Ids {
+    places: Vec<Option<usize>>,
+    marks: [Vec<u8>; 2],
+    counted: Vec<Counted>,
+}
+
+impl Ids {
+    fn of(a: &Series, b: &Series) -> Self {
+        let part = |series: &Series| series.parts.iter().position(|part| shows(part) == Shows::Id);
+        let (Some(of_a), Some(of_b)) = (part(a), part(b)) else {
+            return Ids { places: Vec::new(), marks: Default::default(), counted: Vec::new() };
+        };
+        let place = |index| (index == of_a).then_some(of_b);
+        let marks = [(a, of_a), (b, of_b)].map(|(series, id)| {
+            (0..series.parts.len()).map(|index| u8::from(index == id)).collect()
+        });
+        let places = (0..a.parts.len()).map(place).collect();
+        Ids { places, marks, counted: vec![Counted { parts: vec![[of_a, of_b]] }] }
+    }
+}
+
+/// Completes a request by what its series may be asked; false where that is not what it shows.
+fn asked(asked: &mut Asked<'_>, asking: &Asking) -> bool {
+    let series = asked.series;
+    let references = &series.definition.references;
+    let (types, projects) = (references.type_code.is_some(), references.project.is_some());
+    let Asking { type_code, project, context } = asking;
+    // What nobody lists may be shown as well.
+    let is_any = |asked: &Asked<'_>, name: &str, any: &str, given: &str| {
+        given == any && asked.known.contains_key(name)
+    };
+    let of_type =
+        is_any(asked, "type", ANY_TYPE, type_code) || asked.takes("type", type_code, types);
+    let of_project = project.as_ref().is_none_or(|project| {
+        is_any(asked, "project", ANY_PROJECT, project) || asked.takes("project", project, projects)
+    });
+    of_type
+        && of_project
+        && context.iter().all(|(name, value)| {
+            let mut declared = series.variables.iter();
+            let variable = declared.find(|variable| variable.name == *name);
+            asked.takes(name, value, variable.is_some_and(|variable| variable.reference.is_some()))
+        })
+}
+
 /// Whether each of two requests is served by the series that it is told for (R2.9).
-fn chosen(ambiguity: &Ambiguity, active: &[&Series]) -> bool {
-    let Ambiguity::Collision { first, second, .. } = ambiguity else { return false };
-    let series = |request: &CollidingRequest| {
-        active.iter().find(|series| series.definition.code == request.series)
-    };
-    let (Some(a), Some(b)) = (series(first), series(second)) else { return false };
-    let world = World::of([(*a, &first.inputs), (*b, &second.inputs)]);
-    let bound: Vec<_> = active.iter().map(|series| world.bound(series)).collect();
-    let serves = |inputs: &Inputs, code: &str| {
-        let choice = choose(bound.iter().map(std::ops::Deref::deref), inputs);
-        choice.is_ok_and(|index| active[index].definition.code == code)
-    };
-    serves(&first.inputs, &first.series) && serves(&second.inputs, &second.series)
+fn chosen(collided: &Collided, series: [&Series; 2], active: &[&Series]) -> bool {
+    [0, 1].into_iter().all(|request| {
+        let bound: Vec<_> =
+            active.iter().map(|series| collided.worlds.bound(request, series)).collect();
+        let offered = bound.iter().map(std::ops::Deref::deref);
+        let choice = choose(offered, &collided.inputs[request]);
+        choice.is_ok_and(|index| active[index].definition.code == series[request].definition.code)
+    })
+}
+
+/// Why two series are refused, and the remedy.
+fn remedy(a: &Series, b: &Series) -> String {
+    let (code, other) = (&a.definition.code, &b.definition.code);
+    match known_differently(a, b) {
+        Some(name) => format!(
+            "series {code} and {other} can show the same text within one {name}, which one of them \
+             knows by its code and the other by an id, or by ids of another table: refer to the \
+             same table in both, or give one of them other literal text, such as a prefix"
+        ),
+        None => format!(
+            "series {code} and {other} can show the same text: give one of them other literal \
+             text, such as a prefix, or name what tells them apart in `unique_within` of both"
+        ),
+    }
+}
+
+/// The name of something in the scope of both that they know by different tables, or one of them
+/// by none.
+fn known_differently<'s>(a: &'s Series, b: &Series) -> Option<&'s str> {
+    let dimension = a.scope.iter().find(|dimension| {
+        let other = dimension_of(b, name_of(a, **dimension));
+        other.is_some_and(|other| a.table_of(**dimension) != b.table_of(other))
+    });
+    dimension.map(|dimension| name_of(a, *dimension))
 }
 
 /// What keeps two series from being proved that lies in their tables, and the remedy.
 fn of_tables(a: &Series, b: &Series) -> Option<String> {
-    let differently = a.scope.iter().find(|dimension| {
-        let other = dimension_of(b, name_of(a, **dimension));
-        other.is_some_and(|other| a.table_of(**dimension) != b.table_of(other))
-    });
-    if let Some(dimension) = differently {
-        let name = name_of(a, *dimension);
+    if let Some(name) = known_differently(a, b) {
         return Some(format!(
             "both can show the same text within one {name}, which one of them knows by its code \
              and the other by an id, or by ids of another table: refer to the same table in both, \

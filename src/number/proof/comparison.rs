@@ -36,11 +36,12 @@ pub(super) struct Comparison<'a> {
 }
 
 /// How closely the second search looks, in turn.
-const DETAILS: [Detail; 4] = [
-    Detail { characters: 1, texts: false, values: false },
-    Detail { characters: 1, texts: true, values: false },
-    Detail { characters: 1, texts: true, values: true },
-    Detail { characters: 2, texts: true, values: true },
+const DETAILS: [Detail; 5] = [
+    Detail { characters: 1, texts: false, signs: true, values: false },
+    Detail { characters: 2, texts: true, signs: false, values: false },
+    Detail::SIGNS,
+    Detail { values: true, ..Detail::SIGNS },
+    Detail { characters: 2, values: true, ..Detail::SIGNS },
 ];
 
 impl Comparison<'_> {
@@ -91,8 +92,13 @@ impl Comparison<'_> {
         let Comparison { series, grids, counted, .. } = *self;
         let refining = Refining { runs: &runs, series, grids, counted };
         for detail in DETAILS {
+            // Fewer characters to remember, where they need not be judged.
+            if !detail.signs && !refining.has_signs() {
+                continue;
+            }
             match refining.search(&product, &sets, detail) {
                 Refined::Never => return Ok(()),
+                Refined::TooLarge if !detail.signs => {}
                 Refined::TooLarge => return Err(self.unproven(Limit::States)),
                 Refined::Perhaps(texts) => {
                     let mut walks = (0..WALKS_MAX).filter_map(|_| texts.walk(chance));

@@ -11,14 +11,15 @@ use super::super::template::Part;
 use super::super::{Reset, Series, Style};
 use super::EarlierVersion;
 use super::ambiguity::Ambiguity;
+use super::collision::told;
 use super::comparison::Comparison;
 use super::grid::grids;
 use super::language::{Shows, head, shows};
 use super::memory::Counted;
+use super::moments;
 use super::product::Walk;
 use super::scope::may_meet;
 use super::witness::{Asked, name_of, scope_names, values, varies};
-use super::{moments, told};
 
 /// Proves that a version can give no text that an earlier one gave to another value. `versions` are
 /// all that may have counters, this one among them.
@@ -71,11 +72,14 @@ pub(super) fn beside_earlier(
         counted: &counted,
     };
     // Pairs where the next value is lower take a request that was checked before the change.
-    let (mut lower, mut lowered) = (None, 0);
+    let (mut lower, mut lowered, mut turn) = (None, 0, 0);
     let found = |walk: &Walk| {
-        let first = Asked::read(earlier, &grids[0], &walk.text, &walk.first)?;
-        let second = Asked::read(next, &grids[1], &walk.text, &walk.second)?;
-        let ambiguity = told(first, second, || remedy(version))?;
+        let mut first = Asked::read(earlier, &grids[0], &walk.text, &walk.first)?;
+        let mut second = Asked::read(next, &grids[1], &walk.text, &walk.second)?;
+        turn += 1;
+        first.takes_listed(turn);
+        second.takes_listed(turn / 2);
+        let ambiguity = told(first, second, || remedy(version), |_| true)?;
         lowered += usize::from(lowers(&ambiguity));
         if lowers(&ambiguity) && lowered < LOWERED_MAX {
             lower.get_or_insert(ambiguity);
@@ -241,10 +245,15 @@ impl<'s> Versions<'s> {
 
     /// The parts that tell a serial and its counter in both versions; `None` where not all is told.
     fn counted(&self, serial: &Serial) -> Option<Counted> {
-        let at = serial.at.filter(|_| serial.is_told)?;
         let part = |side: usize, shown: Shows| {
             self.both[side].parts.iter().position(|part| shows(part) == shown)
         };
+        let Some(at) = serial.at else {
+            return Some(Counted { parts: vec![[part(0, Shows::Id)?, part(1, Shows::Id)?]] });
+        };
+        if !serial.is_told {
+            return None;
+        }
         let rules = [0, 1].map(|side| &self.both[side].counters[at[side]]);
         let mut parts = vec![[part(0, Shows::Serial(at[0]))?, part(1, Shows::Serial(at[1]))?]];
         for (one, other) in std::iter::zip(&rules[0].dimensions, &rules[1].dimensions) {

@@ -51,7 +51,18 @@ fn gcd(a: u64, b: u64) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::testing::{definition, serial};
     use super::*;
+
+    #[test]
+    fn a_serial_of_another_name_is_another_serial() {
+        let mut before = definition();
+        (before.serials[0].start, before.serials[0].step) = (100, 100);
+        let series = Series::compile(before.clone()).expect("compiles");
+        before.serials.push(serial("LOT"));
+        let earlier = [EarlierVersion { version: 1, definition: before }];
+        assert_eq!(grids(&series, &earlier), [Grid { least: 100, step: 100 }]);
+    }
 
     proptest! {
         #[test]

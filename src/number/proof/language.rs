@@ -18,10 +18,10 @@ pub(super) enum Language {
     OneOf(Vec<String>),
     /// Any value of the rule.
     Value(ValueRule),
-    /// A number from 0 or 1 to `most`.
+    /// A number from `least` to `most`.
     Number {
-        /// Whether 0 is one.
-        zero: bool,
+        /// The smallest, which has no more digits than `width`.
+        least: u64,
         /// The largest.
         most: u64,
         /// Least digits; smaller numbers have leading zeros.
@@ -58,10 +58,13 @@ pub(super) enum Shows {
 pub(super) enum Reach {
     /// Whatever a part may ever show: for proofs.
     Everything,
-    /// Dates of the years around now, values that the serials reach, and codes that are listed: for
-    /// examples.
+    /// Dates of the years around now, values that the serials reach, ids of times to come, and
+    /// codes that are listed: for examples.
     Likely,
 }
+
+/// An id of the year 2025: none was drawn before.
+const LIKELY_ID: u64 = 662_082_630_451_200_000;
 
 /// How many values of a serial with steps are tried in examples, at each number of digits.
 const LIKELY_VALUES: u64 = 40;
@@ -82,7 +85,7 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
                     Language::OneOf(values.into_iter().filter_map(shown).collect())
                 }
                 (_, Style::Digits) => {
-                    Language::Number { zero: false, most: serial.max, width: figure.width }
+                    Language::Number { least: 1, most: serial.max, width: figure.width }
                 }
                 (_, Style::Letters) => {
                     Language::Letters { least: figure.width, most: figure.chars(serial.max) }
@@ -91,14 +94,15 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
         }
         Part::Phase => Language::Value(ValueRule::printable()),
         Part::Snowflake => {
-            Language::Number { zero: true, most: i64::MAX.unsigned_abs(), width: SNOWFLAKE_DIGITS }
+            let least = if reach == Reach::Likely { LIKELY_ID } else { 0 };
+            Language::Number { least, most: i64::MAX.unsigned_abs(), width: SNOWFLAKE_DIGITS }
         }
         Part::Check(Check::Mod37) => {
             Language::OneOf(('0'..='9').chain('A'..='Z').map(String::from).collect())
         }
         Part::Check(check) => {
             let most = if check.width() == 1 { 9 } else { 99 };
-            Language::Number { zero: true, most, width: check.width() }
+            Language::Number { least: 0, most, width: check.width() }
         }
         Part::Variable(index) => Language::Value(series.variables[*index].rule.clone()),
         // A table has whatever codes it is given: new rows, and other codes of those there are.
@@ -115,7 +119,7 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             _ => {
                 let (least, most) = field.bounds();
                 let most = u64::try_from(most).unwrap_or(NUMBER_MAX);
-                Language::Number { zero: least == 0, most, width: field.width() }
+                Language::Number { least: u64::from(least != 0), most, width: field.width() }
             }
         },
     }
@@ -194,7 +198,15 @@ fn likely(start: u64, step: u64, max: u64) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Snowflake;
     use super::*;
+
+    #[test]
+    fn likely_ids_are_of_times_to_come() {
+        let digits: Vec<char> = format!("{LIKELY_ID:019}").chars().collect();
+        let first = Snowflake::read(&digits).expect("an id");
+        assert_eq!(first.time().to_string(), "2025-01-01T00:00:00Z");
+    }
 
     #[test]
     fn likely_values_lie_on_the_step_and_within_the_maximum() {

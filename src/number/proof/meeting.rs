@@ -61,8 +61,10 @@ pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
     }
     let (by_type, by_project) = (is_shared(a, b, TYPE), is_shared(a, b, PROJECT));
     examples.retain(|(for_a, for_b)| {
-        (!by_type || for_a.type_code == for_b.type_code)
-            && (!by_project || for_a.project == for_b.project)
+        // Two codes may be one row's.
+        let is_one = |is_shared: bool, place: usize| is_shared && table(a, place).is_none();
+        (!is_one(by_type, TYPE) || for_a.type_code == for_b.type_code)
+            && (!is_one(by_project, PROJECT) || for_a.project == for_b.project)
     });
     examples.truncate(COMBINATIONS_MAX);
     if met { Meetings::Perhaps(examples) } else { Meetings::Never }
@@ -240,15 +242,23 @@ fn askings(series: &Series, region: &Region<'_>) -> Vec<Asking> {
         None if series.project_needed => vec![Some(ANY_PROJECT.to_owned())],
         None => vec![None, Some(ANY_PROJECT.to_owned())],
     };
-    let value = |place: usize| {
-        let first = codes(place)?.into_iter().next()?;
-        Some((variable(series, place)?.name.clone(), first))
+    let named = |place: usize, listed: &[String]| -> Vec<Option<(String, String)>> {
+        let Some(variable) = variable(series, place) else { return vec![None] };
+        // Codes that no table has yet are among no ids.
+        let values = codes(place).unwrap_or_else(|| listed.to_vec()).into_iter();
+        let values: Vec<_> = values.map(|value| Some((variable.name.clone(), value))).collect();
+        if values.is_empty() { vec![None] } else { values }
     };
-    let context: Vec<_> = [ORIGINATOR, SUB_TYPE].into_iter().filter_map(value).collect();
+    let originators = named(ORIGINATOR, &serves.originators);
+    let sub_types = named(SUB_TYPE, &serves.sub_types);
     let pairs = types.iter().flat_map(|name| projects.iter().map(move |project| (name, project)));
-    let asking = |(type_code, project): (&String, &Option<String>)| {
-        let (type_code, project, context) = (type_code.clone(), project.clone(), context.clone());
+    let contexts = originators.iter().flat_map(|one| sub_types.iter().map(move |two| (one, two)));
+    let contexts: Vec<Vec<(String, String)>> =
+        contexts.map(|(one, two)| one.iter().chain(two).cloned().collect()).collect();
+    let asking = |((type_code, project), context): ((&String, &Option<String>), _)| {
+        let (type_code, project) = (type_code.clone(), project.clone());
         Asking { type_code, project, context }
     };
-    pairs.map(asking).take(COMBINATIONS_MAX).collect()
+    let all = pairs.flat_map(|pair| contexts.iter().map(move |context| (pair, context.clone())));
+    all.map(asking).take(COMBINATIONS_MAX).collect()
 }

@@ -269,3 +269,135 @@ fn named(series: &Series, shown: Shows) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::series;
+    use super::super::super::{Series, VariableDefinition};
+    use super::super::automaton::{Automaton, Sets, automaton};
+    use super::super::grid::Grid;
+    use super::super::language::{Reach, language};
+    use super::super::refined::Detail;
+    use super::*;
+
+    /// The parts of `{A}-{A}{SEQ}`.
+    const FIRST_A: usize = 0;
+    const SECOND_A: usize = 2;
+    const SEQ: usize = 3;
+
+    fn shows_twice() -> Series {
+        series(|definition| {
+            definition.template = "{A}-{A}{SEQ}".into();
+            let declared = VariableDefinition { required: true, ..VariableDefinition::default() };
+            definition.variables.insert("A".into(), declared);
+            definition.serials[0].counter = vec!["A".into()];
+        })
+    }
+
+    fn automaton_of(series: &Series) -> Automaton {
+        let parts = series.parts.iter();
+        let languages = parts.map(|part| language(series, part, &[], Reach::Everything));
+        automaton(&languages.collect::<Vec<_>>(), &mut Sets::default())
+    }
+
+    /// What the two runs have read so far: parts by their whole texts.
+    struct Two<'a> {
+        comparing: &'a Comparing<'a>,
+        memory: Memory,
+    }
+
+    impl Two<'_> {
+        /// Reads a part by each run to its end; whether there may be two such numbers.
+        fn read(&mut self, parts: [usize; 2], texts: [&str; 2]) -> bool {
+            self.come_to(parts, texts, [true, true])
+        }
+
+        /// The same, where a run may be within its part.
+        fn come_to(&mut self, parts: [usize; 2], texts: [&str; 2], ends: [bool; 2]) -> bool {
+            for (reading, text) in std::iter::zip(&mut self.memory.readings, texts) {
+                reading.open = text.chars().collect();
+            }
+            let at = [0, 1].map(|side| (parts[side], texts[side].chars().count() - 1));
+            self.comparing.take(&mut self.memory, at, ends)
+        }
+    }
+
+    /// Two runs of one series; `same`: parts whose value both must have in common.
+    fn with_two(
+        same: &[Option<usize>],
+        counted: &[Counted],
+        check: impl Fn(&dyn Fn() -> Memory, &Comparing<'_>),
+    ) {
+        let series = shows_twice();
+        let automaton = automaton_of(&series);
+        let runs = Runs {
+            first: &automaton,
+            second: &automaton,
+            places: &[],
+            marks: [&[], &[]],
+            marked: 0,
+            wanted: 0,
+            same,
+        };
+        let exact = ('a'..='z').chain('0'..='9').collect();
+        let comparing = Comparing::of(&runs, [&series, &series], counted, &exact);
+        let readers = [0, 1].map(|_| {
+            Reader::of(
+                &series,
+                &[Grid { least: 1, step: 1 }],
+                Detail { signs: false, ..Detail::SIGNS },
+            )
+        });
+        check(&|| comparing.begin(&readers), &comparing);
+    }
+
+    #[test]
+    fn a_value_is_one_within_a_request_and_in_both_only_where_the_scope_has_it() {
+        let scoped = [Some(FIRST_A), None, Some(SECOND_A), None];
+        for (same, differs) in [(&[][..], true), (&scoped, false)] {
+            with_two(same, &[], |begin, comparing| {
+                let read = |texts: [[&str; 2]; 2]| {
+                    let mut two = Two { comparing, memory: begin() };
+                    two.read([FIRST_A, FIRST_A], texts[0])
+                        && two.read([SECOND_A, SECOND_A], texts[1])
+                };
+                assert!(read([["ab", "ab"], ["ab", "ab"]]));
+                assert_eq!(read([["ab", "cd"], ["ab", "cd"]]), differs);
+                // The whole text counts, not its beginning or its first character.
+                assert_eq!(read([["ab", "ac"], ["ab", "ac"]]), differs);
+                assert_eq!(read([["ab", "abc"], ["ab", "abc"]]), differs);
+                for other in ["a", "abc", "ac", "cb"] {
+                    assert!(!read([["ab", "ab"], [other, "ab"]]), "{other}");
+                    assert!(!read([["ab", "ab"], ["ab", other]]), "{other}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_value_that_has_begun_otherwise_is_another_before_it_ends() {
+        with_two(&[], &[], |begin, comparing| {
+            for (begun, is_possible) in [("a", true), ("ab", true), ("b", false), ("abc", false)] {
+                let mut two = Two { comparing, memory: begin() };
+                assert!(two.read([FIRST_A, FIRST_A], ["ab", "x"]));
+                let goes_on = two.come_to([SECOND_A, SECOND_A], [begun, "x"], [false, true]);
+                assert_eq!(goes_on, is_possible, "{begun}");
+            }
+        });
+    }
+
+    #[test]
+    fn what_was_not_kept_from_its_beginning_is_not_taken_to_be_equal() {
+        let counted = [Counted { parts: vec![[SEQ, SEQ], [FIRST_A, FIRST_A]] }];
+        with_two(&[], &counted, |begin, comparing| {
+            let mut memory = begin();
+            for reading in &mut memory.readings {
+                reading.open = vec!['b'];
+            }
+            // Both end a text of two characters, of which one was kept.
+            assert!(comparing.take(&mut memory, [(FIRST_A, 1), (FIRST_A, 1)], [true, true]));
+            let mut two = Two { comparing, memory };
+            assert!(two.read([SEQ, SEQ], ["1", "1"]));
+        });
+    }
+}

@@ -14,6 +14,7 @@ use super::super::template::Part;
 use super::super::{Series, Style};
 use super::grid::Grid;
 use super::moments;
+use super::refined::Detail;
 
 /// A place of a run: the part, and its characters before.
 pub(super) type At = (usize, usize);
@@ -130,11 +131,13 @@ impl Counted {
 }
 
 impl<'s> Reader<'s> {
-    /// `dates`: whether the fields of the date are compared.
-    pub(super) fn of(series: &'s Series, grids: &[Grid], dates: bool) -> Self {
+    /// What `detail` asks for is judged.
+    pub(super) fn of(series: &'s Series, grids: &[Grid], detail: Detail) -> Self {
+        let Detail { texts, signs, .. } = detail;
+        let dates = texts && signs;
         let parts = series.parts.iter();
         let check = |(index, part): (usize, &Part)| match part {
-            Part::Check(check) => Some((index, *check)),
+            Part::Check(check) if signs => Some((index, *check)),
             _ => None,
         };
         let mut fields = parts.clone().enumerate().filter(|(_, part)| is_field(part));
@@ -142,11 +145,12 @@ impl<'s> Reader<'s> {
             (Some(_), Some((last, _))) if dates => Some(last),
             _ => None,
         };
+        let counted = |part| Counted::of(series, grids, part).filter(|_| signs);
         let mut years = parts.clone().enumerate().filter(|(_, part)| is_year(part));
         let only_year = years.next().map(|(index, _)| index);
         Reader {
             series,
-            counted: parts.clone().map(|part| Counted::of(series, grids, part)).collect(),
+            counted: parts.clone().map(counted).collect(),
             check: parts.enumerate().find_map(check),
             last_field,
             only_year: only_year.filter(|_| years.next().is_none()),

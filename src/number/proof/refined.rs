@@ -34,9 +34,18 @@ pub(super) struct Detail {
     /// Of values that must be equal, whether more is followed than how long they are, and whether
     /// fields of the date must be of one day.
     pub(super) texts: bool,
+    /// Whether values off their grid, check characters and days are judged: then characters that
+    /// they are made of are each told apart.
+    pub(super) signs: bool,
     /// Whether values of one counter, and fields of the date that both runs read alike, are
     /// followed too.
     pub(super) values: bool,
+}
+
+impl Detail {
+    /// Signs and texts, of few characters.
+    pub(super) const SIGNS: Detail =
+        Detail { characters: 1, texts: true, signs: true, values: false };
 }
 
 /// Two runs with what is known of their series.
@@ -68,10 +77,17 @@ pub(super) struct Texts {
 }
 
 impl Refining<'_> {
+    /// Whether judging values, check characters and days takes more characters.
+    pub(super) fn has_signs(&self) -> bool {
+        let tells = |side: usize| {
+            Reader::of(self.series[side], self.grids[side], Detail::SIGNS).tells() != (false, false)
+        };
+        tells(0) || tells(1)
+    }
+
     /// Searches breadth first: shortest texts first.
     pub(super) fn search(&self, product: &Product, sets: &Sets, detail: Detail) -> Refined {
-        let readers =
-            [0, 1].map(|side| Reader::of(self.series[side], self.grids[side], detail.texts));
+        let readers = [0, 1].map(|side| Reader::of(self.series[side], self.grids[side], detail));
         let counted = if detail.values { self.counted } else { &[] };
         let mut alone = String::new();
         let tells = readers.each_ref().map(Reader::tells);

@@ -1,8 +1,13 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
+mod rare;
+mod snowflakes;
 mod table_traps;
+mod table_worlds;
 mod tables;
+mod tally;
+mod told;
 mod traps;
 mod values;
 mod versions;

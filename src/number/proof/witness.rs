@@ -1,20 +1,19 @@
-//! Two concrete requests for one number: made from two readings of a text, and shown to collide by
-//! rendering them as any request is rendered. Nothing is called a collision that was not rendered.
+//! A concrete request for a number: made from a reading of its text, and completed by whatever the
+//! text leaves open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 
 use super::super::draft::ABSENT;
 use super::super::series::Dimension;
-use super::super::{Inputs, Serial, Series};
+use super::super::served::{ORIGINATORS, SUB_TYPE, id_names};
+use super::super::{Inputs, ReferenceData, Series, Snowflake};
 use super::ambiguity::CollidingRequest;
 use super::charset::CharSet;
 use super::grid::Grid;
 use super::language::{Shows, serial_value, shows};
 use super::moments;
-use super::world::World;
 
 /// The name of the phase among the values that are known. No variable has it.
 pub(super) const PHASE: &str = "phase";
@@ -31,10 +30,17 @@ pub(super) struct Asked<'s> {
     pub(super) series: &'s Series,
     /// Values of dimensions and variables, by name: `project`, `type`, `phase` or the variable's.
     pub(super) known: BTreeMap<String, String>,
+    /// Codes that their rows had before, by the same names: what `serves` lists, where a number
+    /// shows another code of the row.
+    pub(super) before: BTreeMap<String, String>,
+    /// Whether it names rows by their ids, as far as the choice of a series looks at them.
+    pub(super) by_id: bool,
     /// The document's civil time.
     pub(super) at: DateTime,
     /// One value per serial.
     pub(super) values: Vec<u64>,
+    /// The id that is drawn, where the number shows one.
+    pub(super) snowflake: Option<Snowflake>,
     /// The values that each can have.
     pub(super) grids: &'s [Grid],
 }
@@ -55,10 +61,9 @@ pub(super) fn scope_names(series: &Series) -> Vec<&str> {
 
 /// Whether a dimension can have more than one value. Says so in doubt.
 pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
-    let serves = &series.definition.serves;
     match dimension {
-        Dimension::Type => series.served.any_type || serves.types.len() > 1,
-        Dimension::Project => serves.projects.len() != 1,
+        Dimension::Type => series.served.any_type || listed(series, dimension).len() > 1,
+        Dimension::Project => listed(series, dimension).len() != 1,
         Dimension::Variable(index) => {
             let rule = &series.variables[index].rule;
             let ((least, most), (allowed, excluded)) = (rule.widths(), rule.ranges());
@@ -68,18 +73,30 @@ pub(super) fn varies(series: &Series, dimension: Dimension) -> bool {
     }
 }
 
+/// The types or the projects that `serves` lists, one code of each row.
+fn listed(series: &Series, dimension: Dimension) -> Vec<String> {
+    let serves = &series.definition.serves;
+    let codes = if dimension == Dimension::Type { &serves.types } else { &serves.projects };
+    let Some(table) = series.table_of(dimension) else { return codes.clone() };
+    let mut rows = BTreeSet::new();
+    // Codes that no row has yet may become those of several.
+    let is_new = |code: &&String| {
+        let row = series.reference.by_code(table, code);
+        row.is_none_or(|row| rows.insert(row.id.as_str()))
+    };
+    codes.iter().filter(is_new).cloned().collect()
+}
+
 /// Values that a dimension can have: two or more, if that is easily done.
 pub(super) fn values(series: &Series, dimension: Dimension) -> Vec<String> {
-    let serves = &series.definition.serves;
     match dimension {
         Dimension::Type if series.served.any_type => {
-            serves.types.iter().cloned().chain([ANY_TYPE.into()]).collect()
+            listed(series, dimension).into_iter().chain([ANY_TYPE.into()]).collect()
         }
-        Dimension::Type => serves.types.clone(),
-        Dimension::Project if serves.projects.is_empty() => {
+        Dimension::Project if series.definition.serves.projects.is_empty() => {
             vec![ANY_PROJECT.into(), "PROJECT-2".into()]
         }
-        Dimension::Project => serves.projects.clone(),
+        Dimension::Type | Dimension::Project => listed(series, dimension),
         Dimension::Variable(index) => {
             let variable = &series.variables[index];
             let mut values: Vec<String> = variable.default.iter().cloned().collect();
@@ -112,13 +129,14 @@ impl<'s> Asked<'s> {
         for (character, part) in text.iter().zip(parts) {
             shown.entry(*part).or_default().push(*character);
         }
-        let mut known = BTreeMap::new();
-        let mut values = vec![0; series.serials.len()];
+        let mut asked = Asked::first(series, grids, moments::first());
+        let Asked { known, values, snowflake, .. } = &mut asked;
         let mut fields = Vec::new();
         for (part, text) in shown {
             match shows(&series.parts[part]) {
-                // No request names an id: such a pair is not shown, and so not proved either.
-                Shows::Id => return None,
+                Shows::Id => {
+                    *snowflake = Some(Snowflake::read(&text.chars().collect::<Vec<_>>())?);
+                }
                 Shows::Nothing => {}
                 Shows::Serial(serial) => values[serial] = serial_value(&series.parts[part], &text)?,
                 Shows::Phase => {
@@ -143,20 +161,72 @@ impl<'s> Asked<'s> {
                 }
             }
         }
-        Some(Asked { series, known, at: moments::find(&fields)?, values, grids })
+        Some(Asked { at: moments::find(&fields)?, ..asked })
     }
 
     /// A request of a series with its first values and nothing known yet.
     pub(super) fn first(series: &'s Series, grids: &'s [Grid], at: DateTime) -> Self {
         let values = series.serials.iter().map(|serial| serial.start).collect();
-        Asked { series, known: BTreeMap::new(), at, values, grids }
+        let (known, before) = Default::default();
+        Asked { series, known, before, by_id: false, at, values, snowflake: None, grids }
     }
 
-    /// The request as a caller would write it.
-    fn inputs(&self) -> Option<Inputs> {
+    /// Whether the choice of a series looks at a value: then the request may name it by its id.
+    pub(super) fn is_asked_by_id(&self, name: &str) -> bool {
+        ["type", "project", SUB_TYPE].into_iter().chain(ORIGINATORS).any(|other| other == name)
+    }
+
+    /// Takes a value that `serves` lists: what the request shows, or a code that its row had
+    /// before. False where what it shows cannot be of that row.
+    pub(super) fn takes(&mut self, name: &str, listed: &str, tabled: bool) -> bool {
+        match self.known.get(name) {
+            None => {
+                self.known.insert(name.to_owned(), listed.to_owned());
+            }
+            Some(shown) if shown == listed => {}
+            Some(_) if tabled => {
+                self.before.insert(name.to_owned(), listed.to_owned());
+            }
+            Some(_) => return false,
+        }
+        true
+    }
+
+    /// Sees that types and projects are rows that the series lists, as far as it lists any; `turn`
+    /// says which.
+    pub(super) fn takes_listed(&mut self, turn: usize) {
+        let Series { definition, served, .. } = self.series;
+        let (serves, references) = (&definition.serves, &definition.references);
+        let types = (!served.any_type).then_some(&serves.types);
+        for (name, table, listed, codes) in [
+            ("type", &references.type_code, types, &served.types),
+            ("project", &references.project, Some(&serves.projects), &served.projects),
+        ] {
+            let (Some(_), Some(listed)) = (table, listed) else { continue };
+            let is_listed = |shown: &String| codes.contains(shown);
+            if self.known.get(name).is_some_and(is_listed) || !self.known.contains_key(name) {
+                continue;
+            }
+            if let Some(code) = listed.get(turn % listed.len().max(1)) {
+                self.takes(name, code, true);
+            }
+        }
+    }
+
+    /// The request as a caller would write it, with these tables.
+    pub(super) fn inputs(&self, tables: &ReferenceData) -> Option<Inputs> {
         let of = |name: &str| self.known.get(name).cloned();
-        let variables = self.series.variables.iter();
-        let context = variables.filter_map(|v| of(&v.name).map(|value| (v.name.clone(), value)));
+        let id = |name: &str, table: Option<&str>| {
+            let row = tables.by_code(table?, self.known.get(name)?)?;
+            (self.by_id && self.is_asked_by_id(name)).then(|| row.id.clone())
+        };
+        let mut context = BTreeMap::new();
+        for variable in &self.series.variables {
+            let Some(value) = of(&variable.name) else { continue };
+            let id = id(&variable.name, variable.reference.as_deref());
+            let by_id = id.and_then(|id| Some((id_names(&variable.name).next()?, id)));
+            context.extend([by_id.unwrap_or_else(|| (variable.name.clone(), value))]);
+        }
         let date = if self.series.time_needed {
             let at = self.at.to_zoned(self.series.zone.clone()).ok()?;
             // A moment that a change of clocks leaves out is none.
@@ -165,21 +235,38 @@ impl<'s> Asked<'s> {
         } else {
             self.at.date().to_string()
         };
-        let (project, phase, context) = (of("project"), of(PHASE), context.collect());
-        let type_code = of("type")?;
-        Some(Inputs { type_code, project, date: Some(date), phase, context, ..Inputs::default() })
+        let references = &self.series.definition.references;
+        let type_id = id("type", references.type_code.as_deref());
+        let project_id = id("project", references.project.as_deref());
+        Some(Inputs {
+            type_code: of("type").filter(|_| type_id.is_none()).unwrap_or_default(),
+            type_id,
+            project: of("project").filter(|_| project_id.is_none()),
+            project_id,
+            date: Some(date),
+            phase: of(PHASE),
+            context,
+            ..Inputs::default()
+        })
     }
 
     /// The request as it is told.
-    pub(super) fn told(&self) -> Option<Box<CollidingRequest>> {
+    pub(super) fn told(&self, inputs: Inputs) -> Box<CollidingRequest> {
         let series = self.series.definition.code.clone();
-        let names = self.series.serials.iter().map(|serial| serial.name.clone());
-        let values = names.zip(self.values.iter().copied()).collect();
-        Some(Box::new(CollidingRequest { series, inputs: self.inputs()?, values }))
+        let serials = self.series.serials.iter().enumerate();
+        let shown = serials.filter(|(index, _)| self.shows_serial(*index));
+        let values = shown.map(|(index, serial)| (serial.name.clone(), self.values[index]));
+        let (values, snowflake) = (values.collect(), self.snowflake);
+        Box::new(CollidingRequest { series, inputs, values, snowflake })
+    }
+
+    /// Whether the number shows a serial: all but the one that counts ids.
+    pub(super) fn shows_serial(&self, serial: usize) -> bool {
+        self.series.parts.iter().any(|part| shows(part) == Shows::Serial(serial))
     }
 
     /// Whether each value is one that its counter reaches.
-    fn reached(&self) -> bool {
+    pub(super) fn reached(&self) -> bool {
         let serials = self.series.serials.iter().zip(self.grids);
         serials
             .zip(&self.values)
@@ -225,7 +312,10 @@ fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
         let needed = match dimension {
             Dimension::Type => true,
             Dimension::Project => {
-                series.project_needed || !series.definition.serves.projects.is_empty()
+                // An originator must be a member of some project, shown or not.
+                series.project_needed
+                    || series.definition.references.membership
+                    || !series.definition.serves.projects.is_empty()
             }
             Dimension::Variable(index) => {
                 let variable = &series.variables[index];
@@ -249,29 +339,4 @@ fn complete(asked: &mut Asked<'_>, taken: &BTreeMap<String, String>) {
 pub(super) fn dimension_of(series: &Series, name: &str) -> Option<Dimension> {
     let mut scope = series.scope.iter().copied();
     scope.find(|dimension| name_of(series, *dimension) == name)
-}
-
-/// Text and scope of a collision: one number for two requests that take no value in common.
-pub(super) fn collision(a: &Asked<'_>, b: &Asked<'_>) -> Option<(String, String)> {
-    if !a.reached() || !b.reached() {
-        return None;
-    }
-    let (inputs_a, inputs_b) = (a.inputs()?, b.inputs()?);
-    let world = World::of([(a.series, &inputs_a), (b.series, &inputs_b)]);
-    let draft = |series: &Series, inputs: &Inputs| {
-        world.bound(series).draft(inputs, Timestamp::UNIX_EPOCH).ok()
-    };
-    let (of_a, of_b) = (draft(a.series, &inputs_a)?, draft(b.series, &inputs_b)?);
-    let (text, other) = (of_a.mask.fill(&a.values).ok()?, of_b.mask.fill(&b.values).ok()?);
-    let one_series = a.series.definition.code == b.series.definition.code;
-    // A counter gives no value twice, whichever version takes it.
-    let never = |(index, serial): (usize, &Serial)| {
-        let mut others = b.series.serials.iter();
-        let other = others.position(|other| other.name == serial.name);
-        other.is_some_and(|other| {
-            of_a.keys[index] == of_b.keys[other] && a.values[index] == b.values[other]
-        })
-    };
-    let shared = one_series && a.series.serials.iter().enumerate().any(never);
-    (text == other && of_a.scope == of_b.scope && !shared).then_some((text, of_a.scope))
 }

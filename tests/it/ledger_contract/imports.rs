@@ -52,7 +52,7 @@ pub(super) async fn import(
     chunks: Vec<Result<Vec<Entry>, String>>,
 ) -> Result<u64, LedgerError> {
     let chunks = &mut chunks.into_iter();
-    Ok(world.ledger.import(world.node, counters, chunks).await?.numbers)
+    Ok(world.ledger.import(world.node, counters, &[], chunks).await?.numbers)
 }
 
 fn seed_of(series: &SeriesVersion, key: &str) -> Seed {
@@ -275,7 +275,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
         entry.number = format!("n-{wanted}");
         let (counters, chunk) = ([counter(&series, "k", wanted)], Ok(vec![entry]));
         let chunks = &mut vec![chunk].into_iter();
-        let import = other.import(world.node, &counters, chunks);
+        let import = other.import(world.node, &counters, &[], chunks);
         let orders = [order(format!("d{round}"))];
         let take = world.ledger.take(now, world.node, &orders, LOCK_WAIT);
         let (import, take) = if round % 2 == 0 {
@@ -360,7 +360,7 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
         let key = format!("k{round}");
         let (counters, seeds) = ([counter(&series, &key, 40)], [seed_of(&series, &key)]);
         let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
-        let import = other.import(world.node, &counters, chunks);
+        let import = other.import(world.node, &counters, &[], chunks);
         let seed = world.ledger.seed(now, world.node, &seeds);
         // The one that is named first has the start.
         let (import, seed) = if round % 2 == 0 {

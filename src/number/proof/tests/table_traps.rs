@@ -80,7 +80,14 @@ fn a_project_of_the_scope_may_be_shown_by_another_code_tomorrow() {
     });
     assert_eq!(proved(&[plain(&alone)], &Arc::default()), Ok(()));
     // `P-1` and `2`; then the project is `P`, and `1-2`.
-    refusal(from_ref(&alone), &Arc::default());
+    let error = refusal(from_ref(&alone), &Arc::default());
+    assert!(error.contains("a new row of projects is renamed from"), "{error}");
+    assert!(error.contains("between them; the number can be read in two ways"), "{error}");
+    let known = data(vec![reference("projects", "7", "P-1", true)]);
+    let mut listed = alone.clone();
+    listed.serves.projects = strings(&["P-1"]);
+    let error = refusal(&[listed], &known);
+    assert!(error.contains("row 7 of projects is renamed from"), "{error}");
     let mut bounded = alone;
     bounded.variables.get_mut("A").expect("declared").excluded = Some("-".into());
     assert_eq!(proved(&[bounded], &Arc::default()), Ok(()), "read from the right");
@@ -95,7 +102,8 @@ fn a_project_of_the_scope_may_be_shown_by_another_code_tomorrow() {
     let two = [series("a", "{PROJECT}-{SEQ:3}", "T"), series("b", "{PROJECT}X-{SEQ:3}", "U")];
     assert_eq!(proved(&two.each_ref().map(plain), &Arc::default()), Ok(()));
     // `PX` in the one; renamed to `P`, and `PX` in the other.
-    refusal(&two, &types(&[("1", &["T"]), ("2", &["U"])]));
+    let error = refusal(&two, &types(&[("1", &["T"]), ("2", &["U"])]));
+    assert!(error.contains("a new row of projects is renamed from"), "{error}");
 }
 
 #[test]
@@ -132,12 +140,15 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
     // Whoever wrote `U` meant the row that is `T` now, and the project decides.
     let mut projects = two.clone();
     projects[0].serves.projects = strings(&["P"]);
-    refusal(&projects, &types(&[("1", &["U", "T"])]));
+    let error = refusal(&projects, &types(&[("1", &["U", "T"])]));
+    assert!(error.contains("within type_id=1; series a and b"), "{error}");
 
     // A rule wins over the default for its own row, and for no other.
     let beside = [of("a", &["T"], false), of("b", &["U"], true)];
     assert_eq!(proved(&beside, &types(&[("1", &["T"]), ("2", &["U"])])), Ok(()));
-    assert!(refusal(&beside, &types(&[("2", &["U"])])).contains("the codes T: import"));
+    // A row that the default served becomes `T`.
+    let error = refusal(&beside, &types(&[("2", &["U"])]));
+    assert!(error.contains("would both get"), "{error}");
     let mut narrow = beside;
     narrow[0].serves.projects = strings(&["P"]);
     refusal(&narrow, &types(&[("1", &["T"]), ("2", &["U"])]));

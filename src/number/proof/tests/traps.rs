@@ -2,7 +2,7 @@
 
 use super::super::super::testing::{definition, serial};
 use super::super::super::{
-    Ambiguity, Limit, Overflow, Reset, Series, SeriesDefinition, Style, VariableDefinition,
+    Ambiguity, Overflow, Reset, Series, SeriesDefinition, Style, VariableDefinition,
     builtin_series, prove,
 };
 
@@ -165,27 +165,6 @@ fn variable_neighbours_are_told_apart_or_give_a_pair() {
             Err(error) => assert!(!proved, "{template}: {error}"),
         }
     }
-}
-
-#[test]
-fn what_is_beyond_the_search_is_refused_as_unproven() {
-    // No request names an id, so no pair can be told.
-    let ids = compile(|definition| {
-        definition.code = "ids".into();
-        definition.template = "{SNOWFLAKE}".into();
-        definition.serials = Vec::new();
-    });
-    let digits = compile(|definition| {
-        definition.template = "{SEQ:4}{SEQ:15:OTHER}".into();
-        definition.serials = vec![serial("SEQ"), serial("OTHER")];
-        definition.serves.types = strings(&["U"]);
-    });
-    let error = prove(&digits, &[&ids], &[]).expect_err("not proved");
-    let Ambiguity::Unproven { limit, .. } = &error else { panic!("{error}") };
-    assert_eq!(*limit, Limit::Examples);
-    let says = "series test beside series ids cannot be proved to be free of collisions: two \
-                readings seem possible";
-    assert!(error.to_string().starts_with(says), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::super::super::testing::{definition, serial};
 use super::super::super::*;
 use super::super::earlier::beside_earlier;
-use super::brute_force::{Plan, Shown, Taken, is_named, numbers, plan, runner};
+use super::brute_force::{Plan, Shown, Taken, cases_or, is_named, numbers, plan, runner};
 
 /// Random pairs of versions.
 const CASES: u32 = 80;
@@ -85,6 +85,7 @@ fn a_version_that_is_proved_never_shows_what_an_earlier_one_showed() {
         }
         match beside_earlier(&earlier, 1, &next, &[version(1, earlier.definition())]) {
             Err(Ambiguity::Unproven { limit, .. }) => {
+                println!("UNPROVEN {limit:?} {one:?} {two:?}");
                 prop_assert!(is_named(&limit), "{:?} {:?} {:?}", limit, one, two);
                 count(&unproven);
             }
@@ -123,7 +124,7 @@ fn a_version_that_is_proved_never_shows_what_an_earlier_one_showed() {
     let (proved, refused, unproven) = (proved.get(), refused.get(), unproven.get());
     println!("{proved} proved, {refused} refused, {unproven} unproven");
     assert!(proved > 20 && refused > 0, "{proved} proved, {refused} refused");
-    assert!(unproven * UNPROVEN_ONE_IN <= CASES as usize, "{unproven} unproven");
+    assert!(unproven * UNPROVEN_ONE_IN <= cases_or(CASES) as usize, "{unproven} unproven");
 }
 
 fn yearly(template: &str) -> SeriesDefinition {

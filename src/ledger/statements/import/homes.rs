@@ -1,0 +1,128 @@
+//! The series that an import is for (R9.5): where they live, and the earlier versions that come
+//! along with their counters.
+//!
+//! Never brings counters without the versions under which their numbers were issued: what is saved
+//! later is proved against these, and against nothing else of what is out.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sqlx::Row as _;
+
+use super::super::{Conn, partitions, reference, series, versions};
+use crate::ledger::columns::unsigned_small;
+use crate::ledger::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
+use crate::number;
+
+/// Why a version is in force that was so before.
+const AGAIN: &str = "in force again, after the earlier versions of the ledger that its counters \
+    come from";
+
+/// The partitions of the series, which stay as they are until the transaction ends.
+///
+/// # Errors
+/// `Refused` where a series has another version by now, since a counter of it may have another
+/// name; and where its partition is held.
+pub(super) async fn homes(
+    conn: &mut Conn,
+    counters: &[&ImportedCounter],
+) -> Result<HashMap<i64, u32>, LedgerError> {
+    let versions: BTreeSet<(i64, u32)> =
+        counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
+    let mut homes = HashMap::with_capacity(versions.len());
+    for (series_id, version) in versions {
+        let row = sqlx::query(for_share!(
+            "select partition, active_version from series where series_id = $1"
+        ))
+        .bind(series_id)
+        .fetch_optional(&mut *conn)
+        .await?;
+        let none = || LedgerError::Refused(format!("there is no series {series_id}"));
+        let row = row.ok_or_else(none)?;
+        let active = unsigned_small(row.try_get("active_version")?, "series.active_version")?;
+        if active != version {
+            let why = "has just been changed; look at the report again";
+            return Err(LedgerError::Refused(format!("series {series_id} {why}")));
+        }
+        let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
+        // A ledger that went back may have forgotten the very counters that would be new.
+        if partitions::read(conn, partition).await?.state == PartitionState::Held {
+            let why = "is held; release it first, see `numerator reconcile --ledger-restored`";
+            return Err(LedgerError::Refused(format!("partition {partition} {why}")));
+        }
+        homes.insert(series_id, partition);
+    }
+    Ok(homes)
+}
+
+/// Saves those earlier versions that their series does not have among its own, and then the one in
+/// force once more, so that it stays so. A repeated import brings none.
+///
+/// # Errors
+/// `Refused` where another active series would begin anew with numbers of one.
+pub(super) async fn bring_versions(
+    conn: &mut Conn,
+    earlier: &[ImportedVersion],
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    let series: BTreeSet<i64> = earlier.iter().map(|version| version.series_id).collect();
+    for series_id in series {
+        let known = versions::of_used(conn, series_id).await?;
+        let is_new = |version: &&ImportedVersion| {
+            version.series_id == series_id
+                && known.iter().all(|known| known.definition != version.definition)
+        };
+        let new: Vec<&ImportedVersion> = earlier.iter().filter(is_new).collect();
+        let (Some(in_force), Some(last)) = (versions::by_id(conn, series_id).await?, new.last())
+        else {
+            continue;
+        };
+        must_be_taken_over_by_none(conn, &in_force, &new).await?;
+        let again = ImportedVersion {
+            series_id,
+            definition: in_force.definition.clone(),
+            saved_by: last.saved_by.clone(),
+            reason: AGAIN.into(),
+        };
+        let mut next = in_force;
+        for version in new.into_iter().chain([&again]) {
+            let ImportedVersion { definition, saved_by, reason, .. } = version.clone();
+            next = SeriesVersion {
+                version: next.version + 1,
+                definition,
+                saved_by,
+                saved_at_us: now_us,
+                reason,
+                is_new: true,
+                ..next
+            };
+            series::put_in_force(conn, &next).await?;
+            series::note(conn, &next).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The other series here were saved while nobody knew of these versions.
+async fn must_be_taken_over_by_none(
+    conn: &mut Conn,
+    of: &SeriesVersion,
+    earlier: &[&ImportedVersion],
+) -> Result<(), LedgerError> {
+    let reference = reference::read(conn).await?;
+    let mut others = versions::all_in_force(conn).await?;
+    others.retain(|other| other.active && other.series_id != of.series_id);
+    for ImportedVersion { definition, .. } in earlier {
+        let takes_over =
+            |other: &&SeriesVersion| number::takes_over(definition, &other.definition, &reference);
+        if let Some(other) = others.iter().find(takes_over) {
+            let (code, other) = (&of.definition.code, &other.definition.code);
+            return Err(LedgerError::Refused(format!(
+                "series {other} would begin anew with numbers that series {code} has issued in an \
+                 earlier version, {:?}; begin the template of {other} with another text (a new \
+                 `prefix`, for example), or deactivate it",
+                definition.template
+            )));
+        }
+    }
+    Ok(())
+}
