@@ -194,10 +194,19 @@ fn remedy(a: &Series, b: &Series) -> String {
              knows by its code and the other by an id, or by ids of another table: refer to the \
              same table in both, or give one of them other literal text, such as a prefix"
         ),
-        None => format!(
-            "series {code} and {other} can show the same text: give one of them other literal \
-             text, such as a prefix, or name what tells them apart in `unique_within` of both"
-        ),
+        None => {
+            let import = codes_without_row(a, b).map(|codes| {
+                format!(
+                    "; or import the codes {codes} first (`numerator reference import`): a code \
+                     that has a row keeps it"
+                )
+            });
+            format!(
+                "series {code} and {other} can show the same text: give one of them other literal \
+                 text, such as a prefix, or name what tells them apart in `unique_within` of both{}",
+                import.unwrap_or_default()
+            )
+        }
     }
 }
 
@@ -220,22 +229,26 @@ fn of_tables(a: &Series, b: &Series) -> Option<String> {
              or give one of them other literal text, such as a prefix"
         ));
     }
-    let mut without_row: Vec<&str> = [a, b].into_iter().flat_map(codes_without_row).collect();
-    without_row.sort_unstable();
-    without_row.dedup();
-    let more = if without_row.len() > LISTED_MAX { ", …" } else { "" };
-    without_row.truncate(LISTED_MAX);
-    (!without_row.is_empty()).then(|| {
+    codes_without_row(a, b).map(|codes| {
         format!(
             "both can show the same text, and what they serve cannot be told apart before the \
-             tables have the codes {}{more}: import these first (`numerator reference import`)",
-            without_row.join(", ")
+             tables have the codes {codes}: import these first (`numerator reference import`)"
         )
     })
 }
 
+/// Types and projects that two series name and that their tables do not have, as a list.
+fn codes_without_row(a: &Series, b: &Series) -> Option<String> {
+    let mut codes: Vec<&str> = [a, b].into_iter().flat_map(without_row).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let more = if codes.len() > LISTED_MAX { ", …" } else { "" };
+    codes.truncate(LISTED_MAX);
+    (!codes.is_empty()).then(|| format!("{}{more}", codes.join(", ")))
+}
+
 /// Types and projects that a series names, and that its tables do not have.
-fn codes_without_row(series: &Series) -> Vec<&str> {
+fn without_row(series: &Series) -> Vec<&str> {
     let serves = &series.definition.serves;
     let places = [(Dimension::Type, &serves.types), (Dimension::Project, &serves.projects)];
     let mut missing: Vec<&str> = Vec::new();
