@@ -203,7 +203,8 @@ fn remedy(a: &Series, b: &Series) -> String {
             });
             format!(
                 "series {code} and {other} can show the same text: give one of them other literal \
-                 text, such as a prefix, or name what tells them apart in `unique_within` of both{}",
+                 text, such as a prefix, or name what tells them apart in `unique_within` of \
+                 both{}",
                 import.unwrap_or_default()
             )
         }
