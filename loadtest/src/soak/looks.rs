@@ -66,13 +66,14 @@ impl Looks {
         length: Duration,
     ) -> Result<Self, String> {
         let begun = Instant::now();
-        let mut connection = Connection::new(served.address);
         let empty_bytes = used_bytes(stage).await?;
         let mut all = Looks { length, empty_bytes, lags: Lags::default(), looks: Vec::new() };
         let mut ticks = interval(length / LOOKS);
         ticks.tick().await;
         for _ in 0..LOOKS {
             ticks.tick().await;
+            // Anew: a service closes a connection that is idle from one look to the next.
+            let mut connection = Connection::new(served.address);
             let lag_s = all.lags.look(&mut connection).await?;
             let service_mb = resident_mb(served.id()).ok_or("the service has no memory")?;
             let redis_bytes = used_bytes(stage).await?;
