@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Bench;
-use super::contest::Contestant;
+use super::contest::{Contestant, LEAST};
 use crate::baselines::Baseline;
 use crate::pace::{Pace, Phase};
 use crate::report::{Reach, Row, Section};
@@ -46,7 +46,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     note_last(section, &contestants[0]);
     // What waking the generator and one server takes on this machine, and then Redis as well.
     section.rows.extend(contestants[1].latencies("bare echo"));
-    section.rows.extend(contestants[2].latencies("INCR, rows behind it"));
+    section.rows.extend(contestants[2].latencies(LEAST));
 
     let service = stage.service(Path::Redis, "fast", &[]);
     let work = Single::new(Counters::in_turn(1), false);

@@ -15,6 +15,10 @@ use crate::report::figure;
 use crate::report::{Row, Section};
 use crate::stage::{Measuring, Served, Stage, Usage};
 
+/// How the tables call the least that remembers every number (`Baseline::IncrBehind`): what the
+/// goals are seen beside.
+pub(super) const LEAST: &str = "INCR, rows behind it";
+
 /// One of them.
 pub(super) struct Contestant<'a> {
     addresses: Vec<SocketAddr>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, interval};
 
 use super::Bench;
-use super::contest::Contestant;
+use super::contest::{Contestant, LEAST};
 use crate::baselines::Baseline;
 use crate::client::Connection;
 use crate::lags::Lags;
@@ -51,12 +51,12 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 
     let mut curve = Curve::default();
     for percent in STEPS.into_iter().chain([OVER]) {
-        let open = bench.open(highest * f64::from(percent) / 100.0);
+        let rate = highest * f64::from(percent) / 100.0;
+        let open = bench.open(rate);
         if percent == HALF {
             let [p50, p99] = judge(bench, &stage, &open, section);
-            let asked = highest * f64::from(percent) / 100.0;
-            curve.p50.push((asked, p50));
-            curve.p99.push((asked, p99));
+            curve.p50.push((rate, p50));
+            curve.p99.push((rate, p99));
             continue;
         }
         let load = bench.load(open, vec![service.address]);
@@ -92,7 +92,7 @@ fn judge(bench: &Bench, stage: &Stage, open: &Pace, section: &mut Section) -> [f
     let p99_ms = ours.percentile_ms(99.0);
     let row = Row::new(format!("p99 at {HALF} % of the highest rate"), p99_ms, "ms");
     section.rows.push(row.reach(Reach::AtMost(5.0)).note(ours.asked_and_answered()));
-    let what = "INCR, rows behind it, p99 at that rate";
+    let what = format!("{LEAST}, p99 at that rate");
     section.rows.push(Row::new(what, least.percentile_ms(99.0), "ms"));
     [ours.percentile_ms(50.0), p99_ms]
 }

@@ -2,7 +2,7 @@
 //! that answers the same to the same, and beside the least that remembers every number.
 
 use super::Bench;
-use super::contest::Contestant;
+use super::contest::{Contestant, LEAST};
 use crate::baselines::Baseline;
 use crate::report::{Reach, Section};
 use crate::stage::Path;
@@ -23,7 +23,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     bench.contest(section, &mut contestants);
     let [bare, least, ours] = contestants;
     section.rows.push(bare.row("bare echo"));
-    section.rows.push(least.row("INCR, rows behind it").per(least.ratio_to(&bare), "echo"));
+    section.rows.push(least.row(LEAST).per(least.ratio_to(&bare), "echo"));
     let row = ours.row("one hot counter").per(ours.ratio_to(&bare), "echo");
     section.rows.push(row.reach(Reach::AtLeast(0.5)));
     section.rows.extend(ours.latencies("one hot counter"));

@@ -1,7 +1,7 @@
 //! One hot counter, taken in other ways: what the service is instead of.
 
 use super::Bench;
-use super::contest::Contestant;
+use super::contest::{Contestant, LEAST};
 use crate::baselines::Baseline;
 use crate::report::{Reach, Row, Section};
 use crate::stage::Path;
@@ -12,7 +12,7 @@ const RIVALS: [(Baseline, &str); 5] = [
     (Baseline::Locked, "lock in Redis, optimistic update"),
     (Baseline::RowLock, "update … returning + insert"),
     (Baseline::IncrInsert, "INCR, then insert"),
-    (Baseline::IncrBehind, "INCR, rows behind it"),
+    (Baseline::IncrBehind, LEAST),
     (Baseline::Incr, "pipelined INCR, no record"),
 ];
 
@@ -46,7 +46,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             .reach(Reach::AtMost(1.0 / 50.0)),
         ratio(row_lock, "update … returning").reach(Reach::AtLeast(30.0)),
         ratio(incr_insert, "INCR, then insert"),
-        ratio(behind, "INCR, rows behind it"),
+        ratio(behind, LEAST),
         ratio(incr, "pipelined INCR"),
         alone
             .row("database path, one hot counter")
@@ -55,6 +55,6 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     ];
     section.rows.extend(rows);
     // How far the least that remembers every number comes: nobody who does gets further.
-    let least = |rival, to| behind.row("INCR, rows behind it").per(behind.ratio_to(rival), to);
+    let least = |rival, to| behind.row(LEAST).per(behind.ratio_to(rival), to);
     section.rows.extend([least(locked, "lock in Redis"), least(row_lock, "update … returning")]);
 }

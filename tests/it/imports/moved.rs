@@ -67,6 +67,16 @@ fn next(deployment: &Deployment, organization: &str) -> String {
     deployment.ok(&["next", "ORG", "--set", &originator]).trim().to_owned()
 }
 
+/// The report of counters that do not move because of the codes of both organizations.
+fn refused_for_both(pair: &Pair) -> Value {
+    let (code, report, error) = pair.moved();
+    assert_eq!(code, 1, "{report} {error}");
+    let expected = ["organizations AAA", "organizations BBB"]
+        .map(|place| (place.to_owned(), "not-mapped".to_owned()));
+    assert_eq!(problems(&report), expected, "{report}");
+    report
+}
+
 #[test]
 fn counters_do_not_move_to_other_rows_of_reference_data() {
     for pair in Pair::all() {
@@ -74,11 +84,7 @@ fn counters_do_not_move_to_other_rows_of_reference_data() {
         organizations(&pair.new, &[(2, "AAA"), (1, "BBB")]);
         pair.apply(BY_ORGANIZATION);
         assert_eq!(next(&pair.old, "AAA"), "AAA-0001");
-        let (code, report, error) = pair.moved();
-        assert_eq!(code, 1, "{report} {error}");
-        let expected = ["organizations AAA", "organizations BBB"]
-            .map(|place| (place.to_owned(), "not-mapped".to_owned()));
-        assert_eq!(problems(&report), expected, "{report}");
+        let report = refused_for_both(&pair);
         let detail = report["problems"][0]["detail"].as_str().unwrap();
         assert!(detail.contains("id 1 there and id 2 here"), "{detail}");
         assert_eq!(next(&pair.new, "BBB"), "BBB-0001", "all or nothing");
@@ -94,11 +100,7 @@ fn counters_do_not_move_without_the_former_codes_of_their_rows() {
         organizations(&pair.new, &[(1, "CCC")]);
         pair.apply(BY_ORGANIZATION);
         assert_eq!(next(&pair.old, "CCC"), "CCC-0001");
-        let (code, report, error) = pair.moved();
-        assert_eq!(code, 1, "{report} {error}");
-        let expected = ["organizations AAA", "organizations BBB"]
-            .map(|place| (place.to_owned(), "not-mapped".to_owned()));
-        assert_eq!(problems(&report), expected, "{report}");
+        let report = refused_for_both(&pair);
         let detail = |index: usize| report["problems"][index]["detail"].as_str().unwrap();
         assert!(detail(0).contains("import it as AAA, and then again as CCC"), "{report}");
         assert!(detail(1).contains("import the row id 2, code BBB"), "{report}");
