@@ -17,4 +17,7 @@ if before and before >= tonumber(epoch) then
 end
 -- Which epoch took the numbers stays known, however often this is repeated.
 redis.call('HSET', owner_key, 'epoch', epoch, 'sealed_epoch', owner[3] or owner[2])
+-- No number of this epoch has a record here, and there may be others between: what opens the next
+-- one must not take the records for complete.
+redis.call('HDEL', owner_key, 'continuous_since_ms')
 return {'sealed', echo}

@@ -12,6 +12,7 @@ use super::retries::Retries;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, replay};
 use crate::ledger::{At, Entry, LedgerError, TakeOrder, TakeOutcome};
+use crate::node::NodeId;
 
 /// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
 /// it.
@@ -49,8 +50,8 @@ impl Batch {
         Batch { tickets }
     }
 
-    /// Runs the transaction; again after a failure, as often as its kind allows (R6.2-R6.4), saying
-    /// each time what is wrong.
+    /// Runs the transaction for a node; again after a failure, as often as its kind allows
+    /// (R6.2-R6.4), saying each time what is wrong.
     ///
     /// # Errors
     /// The last failure. In a lane also the first `LockTimeout` that names its counter.
@@ -58,12 +59,13 @@ impl Batch {
         &mut self,
         context: &Arc<Context>,
         at: At,
+        node: NodeId,
         runner: Runner,
         mut troubled: impl FnMut(&LedgerError),
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         let mut retries = Retries::new(&context.settings);
         loop {
-            let error = match self.attempt(context, at, runner).await {
+            let error = match self.attempt(context, at, node, runner).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => error,
             };
@@ -86,6 +88,7 @@ impl Batch {
         &mut self,
         context: &Context,
         at: At,
+        node: NodeId,
         runner: Runner,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         let (lock_wait, _place) = match runner {
@@ -102,7 +105,6 @@ impl Batch {
         let since_us = context.windows_ago_us(1);
         let orders: Vec<TakeOrder> =
             self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
-        let node = context.membership.node();
         let started = tokio::time::Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
         context.metrics.flight_seconds.of("database").record(started.elapsed());

@@ -121,10 +121,10 @@ impl Chores {
     }
 
     /// Waits for a contended counter and serves its queue.
-    pub(super) fn wait_aside(&self, at: At, counter: String, contended: Contended) {
+    pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
         let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
         tokio::spawn(async move {
-            let tickets = contended.serve(&context, at, &counter).await;
+            let tickets = contended.serve(&context, at, node, &counter).await;
             let _ = sender.send(Done::Aside { tickets });
         });
     }

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::lane::Lane;
 use super::ticket::Ticket;
 use crate::ledger::{At, LedgerError};
+use crate::node::NodeId;
 
 /// The queues of a lane, by the name of their counter. A queue that is here has a task.
 #[derive(Clone, Default)]
@@ -62,8 +63,14 @@ impl Contended {
         self.queues().remove(counter).unwrap_or_default().into_iter()
     }
 
-    /// Serves a queue to its end; requests that have to wait for another epoch.
-    pub(super) async fn serve(&self, context: &Arc<Context>, at: At, counter: &str) -> Vec<Ticket> {
+    /// Serves a queue to its end; requests that have to wait for another epoch or identity.
+    pub(super) async fn serve(
+        &self,
+        context: &Arc<Context>,
+        at: At,
+        node: NodeId,
+        counter: &str,
+    ) -> Vec<Ticket> {
         loop {
             let tickets = self.next(counter, context.settings.flight_max);
             if tickets.is_empty() {
@@ -75,7 +82,7 @@ impl Contended {
                 let say = |error: &LedgerError| {
                     tracing::warn!(partition, counter, %error, "requests wait for a counter");
                 };
-                let error = match part.take(context, at, Runner::Aside, say).await {
+                let error = match part.take(context, at, node, Runner::Aside, say).await {
                     Ok(outcomes) => {
                         part.answer(context, at, outcomes);
                         continue;
@@ -100,11 +107,17 @@ impl Contended {
 
 impl Lane {
     /// Sets requests aside whose counter somebody else holds.
-    pub(super) fn set_aside(&mut self, at: At, counter: String, tickets: Vec<Ticket>) {
+    pub(super) fn set_aside(
+        &mut self,
+        at: At,
+        node: NodeId,
+        counter: String,
+        tickets: Vec<Ticket>,
+    ) {
         if self.contended.add(&counter, tickets) {
             tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
             self.chores_out += 1;
-            self.chores.wait_aside(at, counter, self.contended.clone());
+            self.chores.wait_aside(at, node, counter, self.contended.clone());
         }
     }
 }

@@ -11,12 +11,21 @@ use super::batch::{Batch, Failed, Runner};
 use super::lane::{Lane, Standing};
 use super::ticket::Ticket;
 use crate::ledger::{At, LedgerError, TakeOutcome};
+use crate::node::NodeId;
 
 impl Lane {
-    /// One transaction for as many waiting requests as fit.
-    pub(super) async fn serve_database(&mut self, at: At) -> Standing {
+    /// Whether nothing may be taken in an epoch of the database any more, or not under this
+    /// identity.
+    pub(super) fn is_no_place(&self, at: At, node: NodeId) -> bool {
+        self.epoch_is_over(at) || self.context.membership.node() != node
+    }
+
+    /// One transaction for as many waiting requests as fit. Every try is made under the identity
+    /// that found the epoch open: to another one a ledger that went back has confirmed nothing
+    /// (F9).
+    pub(super) async fn serve_database(&mut self, at: At, node: NodeId) -> Standing {
         self.take_back_questions();
-        if self.epoch_is_over(at) {
+        if self.is_no_place(at, node) {
             return Standing::Nowhere;
         }
         if self.return_is_due(at) {
@@ -24,14 +33,14 @@ impl Lane {
         }
         let mut parts = vec![Batch::new(self.next_tickets())];
         while let Some(mut part) = parts.pop() {
-            let error = match self.transact(at, &mut part).await {
+            let error = match self.transact(at, node, &mut part).await {
                 Ok(outcomes) => {
                     part.answer(&self.context, at, outcomes);
                     continue;
                 }
                 Err(LedgerError::LockTimeout { counter: Some(counter), .. }) => {
                     let needing = part.split_off(&counter);
-                    self.set_aside(at, counter, needing);
+                    self.set_aside(at, node, counter, needing);
                     parts.push(part);
                     continue;
                 }
@@ -53,7 +62,7 @@ impl Lane {
                 Failed::Refused => self.backoff.reset(),
             }
         }
-        Standing::Database(at)
+        Standing::Database(at, node)
     }
 
     /// The next requests, but for those whose counter is contended: they join its queue.
@@ -69,6 +78,7 @@ impl Lane {
     async fn transact(
         &mut self,
         at: At,
+        node: NodeId,
         part: &mut Batch,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         if part.tickets.is_empty() {
@@ -76,7 +86,7 @@ impl Lane {
         }
         let context = Arc::clone(&self.context);
         let say = |error: &LedgerError| self.say_trouble(Unavailable::of_ledger(error), error);
-        let outcomes = part.take(&context, at, Runner::Lane, say).await?;
+        let outcomes = part.take(&context, at, node, Runner::Lane, say).await?;
         self.well();
         Ok(outcomes)
     }

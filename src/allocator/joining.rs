@@ -29,6 +29,8 @@ impl Lane {
             }
             self.spent = None;
         }
+        // Before the row: what it shows holds for whoever the ledger knew by then (F9).
+        let node = self.context.membership.node();
         let row = match self.read_row().await {
             Ok(row) => row,
             Err(error) => {
@@ -76,7 +78,7 @@ impl Lane {
             },
             (PartitionState::Open, Owner::Database) => {
                 self.well();
-                Standing::Database(at)
+                Standing::Database(at, node)
             }
             (PartitionState::Open, Owner::None) => self.recover(&row, "first use", suspicion).await,
             (PartitionState::Recovering | PartitionState::Opening, _) => {

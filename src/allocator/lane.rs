@@ -72,8 +72,8 @@ pub(super) enum Standing {
     Away(Suspicion),
     /// Participant of an epoch that Redis owns.
     Redis(Box<Seat>),
-    /// In an epoch that the ledger owns.
-    Database(At),
+    /// In an epoch that the ledger owns, and the identity that came into it.
+    Database(At, NodeId),
     /// The partition is held.
     Held,
 }
@@ -195,7 +195,7 @@ impl Lane {
                     || self.epoch_is_over(seat.at)
                     || self.is_unwanted()
             }
-            Standing::Database(at) => self.epoch_is_over(*at) || self.return_is_due(*at),
+            Standing::Database(at, node) => self.is_no_place(*at, *node) || self.return_is_due(*at),
             // Others may wait for this lane's acknowledgement even if nobody here asks for numbers.
             Standing::Nowhere | Standing::Away(_) => {
                 (self.context.eager && !self.stopping) || !self.owed.is_empty()
@@ -209,7 +209,7 @@ impl Lane {
     async fn idle(&mut self, stop: &mut Stop) {
         let look_at = match &self.standing {
             Standing::Redis(seat) => Some(self.next_trim(seat)),
-            Standing::Database(_) if self.context.redis_of(self.partition).is_some() => {
+            Standing::Database(..) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + self.context.settings.probe_period)
             }
             _ => None,
@@ -248,14 +248,14 @@ impl Lane {
             Standing::Nowhere => self.join(None).await,
             Standing::Away(suspicion) => self.join(Some(suspicion)).await,
             Standing::Redis(seat) => self.serve_redis(seat).await,
-            Standing::Database(at) => self.serve_database(at).await,
+            Standing::Database(at, node) => self.serve_database(at, node).await,
             Standing::Held => self.serve_held().await,
         };
         let word = match &self.standing {
             Standing::Nowhere => "idle",
             Standing::Away(_) => "recovering",
             Standing::Redis(_) => "redis",
-            Standing::Database(_) => "database",
+            Standing::Database(..) => "database",
             Standing::Held => "held",
         };
         self.status.lock().expect("no holder of this lock panics").standing = word;

@@ -21,6 +21,9 @@ use crate::task::{Task, Ticks};
 /// What the last heartbeat brought: the partitions as the ledger shows them.
 pub type News = Arc<Vec<Partition>>;
 
+/// Why the ledger is known to have gone back.
+const FORGOTTEN: &str = "it has forgotten what it confirmed";
+
 /// The identity of this process and its view of the ledger.
 pub struct Membership {
     ledger: SharedLedger,
@@ -69,14 +72,29 @@ impl Membership {
         self.news.subscribe()
     }
 
-    /// Gives up an identity that was barred or forgotten; does nothing when it was replaced before.
+    /// Gives up an identity that was barred; does nothing when it was replaced before.
     ///
     /// # Errors
-    /// When the ledger cannot take the registration.
-    pub async fn renew(&self, lost: NodeId) -> Result<(), LedgerError> {
-        if self.node() != lost {
+    /// `WentBack` when the ledger has forgotten what it confirmed to it: then all is held first
+    /// (F9). Else when the ledger does not answer, or cannot take the registration.
+    pub async fn renew(&self, barred: NodeId) -> Result<(), LedgerError> {
+        if self.node() != barred {
             return Ok(());
         }
+        // Nobody else would notice any more: to the next identity nothing was confirmed.
+        match self.ledger.heartbeat(barred, None).await {
+            Ok(_) | Err(LedgerError::NodeGone(_)) => self.replace(barred).await,
+            Err(error) => {
+                if matches!(error, LedgerError::WentBack(_)) {
+                    self.alarm(FORGOTTEN);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives up an identity of which the ledger was asked, and knows it no more.
+    async fn replace(&self, lost: NodeId) -> Result<(), LedgerError> {
         let node = register(&self.ledger, &self.clock, &self.label).await?;
         tracing::warn!(%lost, %node, "node takes a new identity");
         let mut current = self.node.lock().expect("no holder of this lock panics");
@@ -131,11 +149,11 @@ impl Membership {
         match beat {
             Ok(partitions) => self.publish(context, partitions),
             Err(LedgerError::NodeGone(_)) => {
-                if let Err(error) = self.renew(node).await {
+                if let Err(error) = self.replace(node).await {
                     tracing::warn!(%error, "cannot register anew");
                 }
             }
-            Err(LedgerError::WentBack(_)) => self.alarm("it has forgotten what it confirmed"),
+            Err(LedgerError::WentBack(_)) => self.alarm(FORGOTTEN),
             Err(error) => tracing::warn!(%error, "heartbeat failed"),
         }
         if self.ledger_went_back() {
@@ -173,7 +191,7 @@ impl Membership {
         let cause = cause.unwrap_or_default();
         let held = async {
             self.ledger.hold_all(&seen, &cause).await?;
-            self.renew(node).await?;
+            self.replace(node).await?;
             self.ledger.partitions().await
         };
         let held = held.await;

@@ -1,11 +1,15 @@
 //! A ledger that went back (F9): noticed, held, released by an operator, and never a number twice.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
+use numerator::allocator::Membership;
+use numerator::clock::SystemClock;
+use numerator::ledger::LedgerError;
 
 use crate::deployment::{Deployment, program_with};
 use crate::faults::assert_all_journaled;
@@ -128,6 +132,25 @@ async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_r
     let mut postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("back"), None);
     the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
+}
+
+/// Goal: a barred process does not take an identity to which nothing was confirmed, and so forget
+/// what the ledger has forgotten. Method: the ledger forgets a heartbeat just before.
+#[tokio::test]
+async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
+    let deployment = Deployment::sqlite(None);
+    let ledger = open(&deployment).await;
+    let membership = Membership::join(Arc::clone(&ledger), Arc::new(SystemClock)).await.unwrap();
+    let barred = membership.node();
+    membership.renew(barred).await.unwrap();
+    let node = membership.node();
+    assert_ne!(node, barred);
+    ledger.heartbeat(node, None).await.unwrap();
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    sqlx::query("update node set beat = 0").execute(&pool).await.unwrap();
+    let error = membership.renew(node).await.expect_err("forgotten");
+    assert!(matches!(error, LedgerError::WentBack(of) if of == node), "{error}");
+    assert_eq!((membership.node(), membership.ledger_went_back()), (node, true));
 }
 
 /// Goal: nobody is left to notice, so the operator says it. Method: a copy of the SQLite file is

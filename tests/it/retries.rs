@@ -135,6 +135,52 @@ async fn retries_a_held_counter_keeps_no_other_counter_of_its_partition_waiting(
     assert!(clean, "{report}");
 }
 
+/// Goal: who waits while the ledger goes back takes none of the numbers that it has forgotten (F9).
+/// Method: a ledger that forgets numbers under a lock for which a request waits. The process has
+/// seen it and has another identity by then, to which nothing was confirmed.
+#[tokio::test]
+async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_wait() {
+    let postgres = Postgres::start();
+    let url = postgres.url("back");
+    let mut deployment = short(&url);
+    deployment.extra.push_str("lock_attempts = 10\n");
+    let service = two_counters(&deployment).await;
+    assert_next(&service, 2).await;
+    let mut holder = hold_counter(&url).await;
+    let waits = tokio::spawn({
+        let url = service.url.clone();
+        async move { take(&url, "HELD", "waits").await }
+    });
+    reach_retries(&service, 1).await;
+    postgres.sql("update back.node set beat = 0, batches = 0");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !service.log().contains("node takes a new identity") {
+        assert!(Instant::now() < deadline, "{}", service.log());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // The try that is under way has begun after that.
+    reach_retries(&service, retries(&service, "lock").await + 1).await;
+    for forget in [
+        "delete from journal where number = 'H-0002'",
+        "update counter set taken = 1, ceiling = 1, journaled = 1 where key = 'type=HELD'",
+    ] {
+        sqlx::query(forget).execute(&mut *holder).await.unwrap();
+    }
+    holder.commit().await.unwrap();
+    let answer = waits.await.unwrap();
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert_eq!(answer.body["number_taken"], "no", "{}", answer.body);
+}
+
+/// Waits until requests have tried so often again to get a lock.
+async fn reach_retries(service: &Service, count: u64) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while retries(service, "lock").await < count {
+        assert!(Instant::now() < deadline, "not {count} retries: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 #[tokio::test]
 async fn retries_a_lock_that_is_never_granted_is_tried_six_times_and_told_as_503() {
     let postgres = Postgres::start();

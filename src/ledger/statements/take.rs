@@ -49,9 +49,7 @@ pub(super) async fn take(
     match attempt(store, &toucher, orders, lock_wait, Care::Plain).await {
         Ok(Some(taken)) => return Ok(taken),
         // Its epoch may be over because the ledger went back: the next one looks at that first.
-        // Or the engine undid it for somebody it waited for in a circle, such as an import that
-        // brings the counter of these numbers: that one is through by now, or goes first.
-        Ok(None) | Err(LedgerError::Fenced { .. } | LedgerError::Conflict(_)) => {}
+        Ok(None) | Err(LedgerError::Fenced { .. }) => {}
         Err(error) => return Err(error),
     }
     let judged = attempt(store, &toucher, orders, lock_wait, Care::Judged).await?;

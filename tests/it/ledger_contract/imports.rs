@@ -7,7 +7,7 @@ use numerator::ledger::{
 use numerator::number::NUMBER_MAX;
 
 use super::setup::change;
-use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order_of, record, seed, with};
+use super::world::{PARTITION, World, at, entry, order_of, record, seed, with};
 
 /// A series in the partition that the cases use.
 pub(super) async fn series(world: &World) -> SeriesVersion {
@@ -277,7 +277,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
         let chunks = &mut vec![chunk].into_iter();
         let import = other.import(world.node, &counters, &[], chunks);
         let orders = [order(format!("d{round}"))];
-        let take = world.ledger.take(now, world.node, &orders, LOCK_WAIT);
+        let take = world.take_again(now, &orders);
         let (import, take) = if round % 2 == 0 {
             tokio::join!(import, take)
         } else {
@@ -288,7 +288,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
             lifted += 1;
             issued.push(wanted);
         }
-        match &take.unwrap().outcomes[..] {
+        match &take.outcomes[..] {
             [TakeOutcome::Taken(entry)] => issued.push(entry.taken[0].range.first),
             other => panic!("not taken: {other:?}"),
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use numerator::clock::ManualClock;
 use numerator::ledger::{
-    At, Claim, Closing, Deployment, Entry, IssuePath, LedgerSettings, NewNode, Owner, Partition,
-    PartitionState, Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder,
-    TakeOutcome, open,
+    At, Claim, Closing, Deployment, Entry, IssuePath, LedgerError, LedgerSettings, NewNode, Owner,
+    Partition, PartitionState, Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder,
+    TakeOutcome, Taken, open,
 };
 use numerator::node::NodeId;
 use numerator::number::{NUMBER_MAX, Range, TakenRange};
@@ -114,6 +114,18 @@ impl World {
             [TakeOutcome::Taken(entry)] => entry.clone(),
             other => panic!("not taken: {other:?}"),
         }
+    }
+
+    /// Takes as whoever asks for numbers does: again where the engine undid it for another
+    /// transaction (R6.3). An import that makes a counter and a take of it may wait for each other.
+    pub(super) async fn take_again(&self, at: At, orders: &[TakeOrder]) -> Taken {
+        for _ in 0..3 {
+            match self.ledger.take(at, self.node, orders, LOCK_WAIT).await {
+                Err(LedgerError::Conflict(_)) => {}
+                taken => return taken.unwrap(),
+            }
+        }
+        panic!("undone three times");
     }
 
     /// The gaps of a counter as (first, last, reason), by value.

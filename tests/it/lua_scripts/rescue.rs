@@ -4,7 +4,7 @@ use numerator::counter::{
     HeldKey, IssueOutcome, Landing, OpenOutcome, Opening, Remembered, Revealed, Sealed,
 };
 
-use super::bench::{Bench, DEPLOYMENT, EPOCH, PARTITION, keyed, plain, taken};
+use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, PARTITION, keyed, plain, taken};
 
 /// Every key of the partition, over all pages.
 async fn scan(bench: &Bench) -> Vec<HeldKey> {
@@ -106,8 +106,11 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     assert!(matches!(landing, Landing::Fenced { epoch: Some(10), .. }), "{landing:?}");
     let late = Opening { epoch: EPOCH + 5, ..bench.opening() };
     assert_eq!(bench.open(&late).await, OpenOutcome::Newer { epoch: EPOCH + 5 });
-    let next = Opening { epoch: EPOCH + 6, ..bench.opening() };
+    let (epoch, closed_epoch) = (EPOCH + 6, EPOCH + 5);
+    let next = Opening { epoch, closed_epoch, pristine: false, ..bench.opening() };
     assert_eq!(bench.open(&next).await, OpenOutcome::Opened);
+    let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
+    assert_eq!(since, NOW_MS.to_string(), "the records of sealed epochs are not all here");
     bench.guard.epoch = EPOCH + 6;
     bench.guard.confirmed = 0;
     bench.seed("c", 100, 200).await;
