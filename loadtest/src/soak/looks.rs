@@ -15,7 +15,9 @@ use crate::stage::{Served, Stage, resident_mb};
 /// Looks in all, however long it takes.
 const LOOKS: u32 = 20;
 
-/// Most memory at the end, as a multiple of that at the half.
+/// Most memory of the last third of the time, or of Redis at the end, as a multiple of that of the
+/// third before, or at the half. One look alone tells little of a service: some ten thousand
+/// records come and go with each moment in which the journal waits.
 const GROWTH_MAX: f64 = 1.2;
 
 /// A service remembers what it has journaled for so long (`journal.keep`): before, it grows.
@@ -95,10 +97,12 @@ impl Looks {
             return Vec::new();
         };
         let mut rows = Vec::from(self.lags.rows("all along", self.length));
-        let row = Row::new("memory of the service at the end", last.service_mb, "MiB");
-        rows.push(if self.length / 2 >= KEPT {
-            row.per(last.service_mb / half.service_mb, "at the half")
-                .reach(Reach::AtMost(GROWTH_MAX))
+        let third = self.looks.len() / 3;
+        let (before, end) = self.looks[self.looks.len() - 2 * third..].split_at(third);
+        let (before_mb, end_mb) = (service_mb(before), service_mb(end));
+        let row = Row::new("memory of the service, the last third", end_mb, "MiB");
+        rows.push(if self.length / 3 >= KEPT {
+            row.per(end_mb / before_mb, "the third before").reach(Reach::AtMost(GROWTH_MAX))
         } else {
             row.reach(Reach::AtMost(SERVICE_MB_MAX))
         });
@@ -120,6 +124,12 @@ impl Looks {
         );
         rows
     }
+}
+
+/// What the service takes at the mean of some looks, in MiB.
+#[expect(clippy::cast_precision_loss, reason = "some looks")]
+fn service_mb(looks: &[Look]) -> f64 {
+    looks.iter().map(|look| look.service_mb).sum::<f64>() / looks.len() as f64
 }
 
 /// Most memory of a record among so many, with its part of all else: the fewer there are, the fewer
@@ -164,8 +174,8 @@ mod tests {
         // 7,200,000 records of 84 bytes.
         let records = 7.2e6 * 84.0;
         assert!(missed(&looks(HOUR, [100.0, 110.0], [0.0, records]), day).is_empty());
-        let grown = missed(&looks(HOUR, [100.0, 200.0], [0.0, records]), day);
-        assert_eq!(grown, ["memory of the service at the end"]);
+        let grown = missed(&looks(HOUR, [100.0, 300.0], [0.0, records]), day);
+        assert_eq!(grown, ["memory of the service, the last third"]);
         let large = missed(&looks(HOUR, [100.0, 100.0], [0.0, records * 2.0]), day);
         assert_eq!(large, ["memory of Redis, one idempotency record"]);
     }
@@ -173,9 +183,9 @@ mod tests {
     #[test]
     fn in_its_first_minutes_a_service_may_grow() {
         let minute = Duration::from_secs(60);
-        let missed = |length| missed(&looks(length, [100.0, 200.0], [0.0, 0.0]), 24 * HOUR);
+        let missed = |length| missed(&looks(length, [100.0, 300.0], [0.0, 0.0]), 24 * HOUR);
         assert!(missed(minute).is_empty());
-        assert_eq!(missed(2 * minute), ["memory of the service at the end"]);
+        assert_eq!(missed(3 * minute), ["memory of the service, the last third"]);
     }
 
     #[test]
