@@ -189,6 +189,9 @@ ledger_contract! {
         a_ledger_that_went_back_is_held_as_a_whole
         a_release_goes_on_above_all_that_was_seen
         what_is_journaled_again_finds_its_counter_by_name
+        what_was_taken_where_a_series_lived_then_is_journaled_where_it_lives_now
+        a_counter_is_lifted_where_its_series_lives_now
+        a_refused_record_spends_no_value_of_the_counter_that_has_its_id_by_now
         a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name
         numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
     }
