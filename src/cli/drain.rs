@@ -96,7 +96,7 @@ impl AdoptionAnswer {
 pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     let mut answer = DrainAnswer { applied: args.apply, ..DrainAnswer::default() };
     let patience = args.patience.0;
-    if args.apply && settings.redis.is_some() {
+    if args.apply {
         let adopt = async |service: &crate::service::Service| {
             AdoptionAnswer::adopt(service, None, patience).await
         };
@@ -146,6 +146,13 @@ async fn look(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
     }
     if stores.redis.is_none() && !answer.owned_by_redis.is_empty() {
         bail!("redis owns partitions {:?}; set redis.url", answer.owned_by_redis);
+    }
+    if stores.redis.is_none() && answer.adoption.rest > 0 {
+        bail!(
+            "{} nodes are not adopted: look longer with --patience; set redis.url where they \
+             worked with redis, for they may have left outboxes there",
+            answer.adoption.rest
+        );
     }
     Ok(())
 }

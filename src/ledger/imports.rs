@@ -16,11 +16,10 @@ pub trait Imports: Send + Sync + 'static {
     /// along become gaps. Safe while services run: the first touch of a counter that is new goes
     /// on above its highest. One that is there is lifted to its highest while its row is locked;
     /// of the values up to where it stands, only those can come that an earlier import left open.
-    /// Holds up who needs one of the new counters, at the end; who needs one that is lifted, all
-    /// the time; on SQLite whoever writes. Earlier versions that a series does not know come before
-    /// the one in force, which stays so: what is saved later is proved against them. One import at
-    /// a time, at most eleven minutes on PostgreSQL. Not safe to repeat: once done, everything is
-    /// there.
+    /// Holds up who needs one of the counters that are new or lifted, and on SQLite whoever writes.
+    /// Earlier versions that a series does not know come before the one in force, which stays so:
+    /// what is saved later is proved against them. One import at a time, at most eleven minutes on
+    /// PostgreSQL. Not safe to repeat: once done, everything is there.
     ///
     /// # Errors
     /// `Refused` where Redis counts a counter that is to be lifted, a number or a value is

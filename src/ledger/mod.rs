@@ -202,7 +202,8 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// the ledger has forgotten; how many were below. Never lowers one.
     ///
     /// # Errors
-    /// `Refused` where the partition is not held.
+    /// `Refused` where the partition is not held; where a counter lives in another partition by now,
+    /// which counts it again.
     async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError>;
 
     /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised
@@ -278,7 +279,7 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
 
     /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
-    /// journal row (F13).
+    /// journal row (F13): of the counter that has its name, whoever has its id by now.
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError>;
 
     /// The database path: looks for earlier numbers under each order's keys, then takes and

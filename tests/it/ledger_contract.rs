@@ -6,6 +6,7 @@
 mod adoption;
 mod audits;
 mod documents;
+mod import_meetings;
 mod imports;
 mod journal;
 mod lookups;
@@ -189,6 +190,9 @@ ledger_contract! {
         a_ledger_that_went_back_is_held_as_a_whole
         a_release_goes_on_above_all_that_was_seen
         what_is_journaled_again_finds_its_counter_by_name
+        what_was_taken_where_a_series_lived_then_is_journaled_where_it_lives_now
+        a_counter_is_lifted_where_its_series_lives_now
+        a_refused_record_spends_no_value_of_the_counter_that_has_its_id_by_now
         a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name
         numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
     }
@@ -247,6 +251,10 @@ ledger_contract! {
         a_chain_lists_its_serials_and_events_in_pages
         random_calls_about_a_step_follow_its_rules
     }
+    import_meetings {
+        a_first_touch_waits_for_the_import_that_makes_its_counter
+        whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter
+    }
     imports {
         an_imported_counter_goes_on_above_what_was_imported
         what_did_not_come_along_is_a_gap
@@ -260,7 +268,6 @@ ledger_contract! {
         an_import_that_ends_with_an_error_is_undone
         an_import_into_a_series_that_has_changed_is_undone
         an_import_into_a_ledger_that_went_back_is_refused
-        a_first_touch_waits_for_the_import_that_makes_its_counter
     }
     moves {
         versions_that_were_used_elsewhere_come_before_the_one_in_force

@@ -5,12 +5,16 @@ use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
-use super::{Conn, Store, bulk, commit, gaps, nodes};
+use super::{Conn, Store, bulk, commit, gaps, nodes, restored};
 use crate::ledger::batch::{Before, Mark};
 use crate::ledger::columns::{raw, signed};
 use crate::ledger::line::{Extent, Line};
 use crate::ledger::{Appended, Entry, LedgerError};
 use crate::node::NodeId;
+
+/// Under this id stands what was refused of a counter that the ledger does not have: an id is never
+/// another's that may have it by now, or will. The raw text keeps the one of then.
+const NO_COUNTER: i64 = 0;
 
 /// See [`crate::ledger::Ledger::append`].
 pub(super) async fn append(
@@ -175,31 +179,35 @@ async fn record_collision(
 /// See [`crate::ledger::Ledger::reject`].
 pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
     let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
-    let mut ids: Vec<i64> = entry.taken.iter().map(|taken| taken.counter_id).collect();
+    let mut tx = store.begin().await?;
+    // Its ids may be of before the ledger went back: they are others' by now (F9).
+    let present = restored::present_counters(&mut tx, entry).await?;
+    let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
     ids.sort_unstable();
     ids.dedup();
-    let mut tx = store.begin().await?;
     lock_all(&mut tx, &ids).await?;
-    for taken in &entry.taken {
-        let (extent, step) = plausible(taken);
+    for (taken, counter_id) in entry.taken.iter().zip(present) {
+        let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
         if !insert_rejected(&mut tx, entry, extent, step, reason, store.clock.now_us()).await? {
             continue;
         }
-        gaps::shrink(&mut tx, extent).await?;
         let Extent { counter_id, first, last } = extent;
+        if counter_id == NO_COUNTER {
+            continue;
+        }
+        gaps::shrink(&mut tx, extent).await?;
         let count = (last - first) / step + 1;
-        // It may be the counter that the ledger does not have.
         bulk::advance(&mut tx, &[Mark { counter_id, last, first, epoch, step, count }]).await?;
     }
     commit(tx).await
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
-fn plausible(taken: &crate::number::TakenRange) -> (Extent, i64) {
+fn plausible(taken: &crate::number::TakenRange, counter_id: i64) -> (Extent, i64) {
     let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let (one, other) = (clamp(taken.range.first), clamp(taken.range.last));
     let (first, last) = (one.min(other), one.max(other));
-    (Extent { counter_id: taken.counter_id, first, last }, clamp(taken.range.step).max(1))
+    (Extent { counter_id, first, last }, clamp(taken.range.step).max(1))
 }
 
 /// Writes one raw row; false when it was there already.

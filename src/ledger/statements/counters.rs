@@ -118,8 +118,8 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
-/// Locks the counter that a seed names, creating it in epoch 0 with nothing taken: older than any
-/// epoch, so that its first touch resolves it like any other (R3.6).
+/// Locks the counter that a seed names, creating it where there is none. Refuses one that is not
+/// of this partition, or whose series is not any more.
 pub(super) async fn lock_or_create(
     conn: &mut Conn,
     at: At,
@@ -127,11 +127,44 @@ pub(super) async fn lock_or_create(
     seed: &Seed,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
-    let step = columns::step(seed.step)?;
+    let resolved = match lock(conn, seed).await? {
+        Some(resolved) => resolved,
+        None => {
+            must_be_current(conn, at.partition, seed).await?;
+            create(conn, at.partition, node, seed, now_us).await?
+        }
+    };
+    of_partition(resolved, at.partition)
+}
+
+/// The same for a counter of which numbers are out already, wherever they were taken: it is the one
+/// that has its name, or is made where its series lives now. A ledger that went back may show the
+/// series in another partition (F9), and that is where it goes on.
+pub(super) async fn lock_or_create_at_home(
+    conn: &mut Conn,
+    partition: u32,
+    node: NodeId,
+    seed: &Seed,
+    now_us: i64,
+) -> Result<Resolved, LedgerError> {
     if let Some(resolved) = lock(conn, seed).await? {
-        return of_partition(resolved, at.partition);
+        return Ok(resolved);
     }
-    must_be_current(conn, at.partition, seed).await?;
+    let home = home(conn, seed.series_id).await?;
+    let partition = home.map_or(partition, |home| home.partition);
+    create(conn, partition, node, seed, now_us).await
+}
+
+/// Creates the counter that a seed names in epoch 0 with nothing taken: older than any epoch, so
+/// that its first touch resolves it like any other (R3.6). It is locked.
+async fn create(
+    conn: &mut Conn,
+    partition: u32,
+    node: NodeId,
+    seed: &Seed,
+    now_us: i64,
+) -> Result<Resolved, LedgerError> {
+    let step = columns::step(seed.step)?;
     let origin = signed(seed.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
@@ -142,7 +175,7 @@ pub(super) async fn lock_or_create(
     .bind(seed.series_id)
     .bind(&seed.serial)
     .bind(&seed.key)
-    .bind(small(at.partition, "partition")?)
+    .bind(small(partition, "partition")?)
     .bind(origin)
     .bind(step)
     .bind(bytes(&node))
@@ -150,7 +183,7 @@ pub(super) async fn lock_or_create(
     .execute(&mut *conn)
     .await?;
     let gone = || LedgerError::Conflict("counter: created and gone".into());
-    of_partition(lock(conn, seed).await?.ok_or_else(gone)?, at.partition)
+    lock(conn, seed).await?.ok_or_else(gone)
 }
 
 /// Refuses a counter of another partition: its series moved before it had any (F8). Its epoch says
@@ -166,15 +199,46 @@ fn moved() -> LedgerError {
 /// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
 /// from before the series was in use; keeps the series from changing until the transaction ends.
 async fn must_be_current(conn: &mut Conn, partition: u32, seed: &Seed) -> Result<(), LedgerError> {
+    match home(conn, seed.series_id).await? {
+        Some(home) if home.partition != partition || seed.version < home.used_since => Err(moved()),
+        _ => Ok(()),
+    }
+}
+
+/// Where a series lives.
+struct Home {
+    partition: u32,
+    /// Its first version that may have issued numbers.
+    used_since: u32,
+}
+
+/// Where a series lives until the transaction ends; `None`: the ledger does not know it.
+async fn home(conn: &mut Conn, series_id: i64) -> Result<Option<Home>, LedgerError> {
     let series =
         sqlx::query(for_share!("select partition, used_since from series where series_id = $1"))
-            .bind(seed.series_id)
+            .bind(series_id)
             .fetch_optional(conn)
             .await?;
-    let Some(series) = series else { return Ok(()) };
-    let home = unsigned_small(series.try_get("partition")?, "series.partition")?;
-    let used_since = unsigned_small(series.try_get("used_since")?, "series.used_since")?;
-    if home != partition || seed.version < used_since { Err(moved()) } else { Ok(()) }
+    series
+        .map(|series| {
+            Ok(Home {
+                partition: unsigned_small(series.try_get("partition")?, "series.partition")?,
+                used_since: unsigned_small(series.try_get("used_since")?, "series.used_since")?,
+            })
+        })
+        .transpose()
+}
+
+/// The counter of a name, where there is one.
+pub(super) async fn id_of(
+    conn: &mut Conn,
+    series_id: i64,
+    serial: &str,
+    key: &str,
+) -> Result<Option<i64>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("select counter_id from counter ");
+    push_name(&mut query, series_id, serial, key);
+    Ok(query.build_query_scalar().fetch_optional(conn).await?)
 }
 
 async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {

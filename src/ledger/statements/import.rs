@@ -68,24 +68,26 @@ async fn import(
     // Two that fill one gap would each put back what the other took out.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
     bulk::lock_names(&mut tx, &[one_at_a_time]).await?;
-    // By name, as everybody locks counters: those that are lifted from the beginning on, since
-    // their rows lie where others take; those that are made at the end, since whoever needs one
-    // meanwhile then waits for a few statements only.
+    // Before any of their rows, and by name, as everybody locks counters. Those that are lifted
+    // have their rows where others take. Those that are made could come last, and whoever needs one
+    // would make it and take from it meanwhile: the import would be for nothing, and the journal
+    // would wait for it with all numbers of a process, at the first that both have. So whoever
+    // needs one waits for the counter, as for one that is lifted, and no journal does.
     let mut order: Vec<&ImportedCounter> = counters.iter().collect();
     order.sort_unstable();
     let mut plan = Plan::of(&mut tx, &order, now_us).await?;
     homes::bring_versions(&mut tx, earlier, now_us).await?;
+    let (made, there): (Vec<_>, Vec<_>) =
+        order.into_iter().partition(|counter| plan.target(counter).open.is_none());
+    for rows in made.chunks(ROWS_PER_STATEMENT) {
+        create(store, &mut tx, node, &plan, rows, now_us).await?;
+    }
     let mut numbers = 0;
     for chunk in chunks {
         let mut chunk = chunk.map_err(LedgerError::Refused)?;
         plan.place(&mut chunk)?;
         write(&mut tx, node, &chunk, now_us).await?;
         numbers += chunk.len() as u64;
-    }
-    let (made, there): (Vec<_>, Vec<_>) =
-        order.into_iter().partition(|counter| plan.target(counter).open.is_none());
-    for rows in made.chunks(ROWS_PER_STATEMENT) {
-        create(store, &mut tx, node, &plan, rows, now_us).await?;
     }
     for counter in &there {
         must_be_filled(&mut tx, counter, plan.target(counter)).await?;

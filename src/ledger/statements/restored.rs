@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
 use sqlx::{QueryBuilder, Row as _};
 
-use super::counters::lock_or_create;
+use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::{
     Conn, Db, Store, allow_long_search, append, bulk, commit, partitions, seed, snowflakes,
 };
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
 use crate::ledger::{
-    Appended, At, Closing, Entry, LedgerError, Lift, PartitionState, Record, Released, Seed,
+    Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
+    Seed,
 };
 use crate::node::NodeId;
 use crate::number::{SerialDefinition, SeriesDefinition};
@@ -132,32 +133,65 @@ pub(super) async fn with_present_ids(
     entries: Vec<Entry>,
     now_us: i64,
 ) -> Result<Vec<Entry>, LedgerError> {
-    let all = entries.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
-    let ids: BTreeSet<i64> = all.collect();
-    let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, series_id, serial, key from counter where counter_id",
-    );
-    bulk::push_among(&mut query, ids.into_iter().collect());
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&mut *conn).await?;
-    let mut names: HashMap<i64, (i64, String, String)> = HashMap::with_capacity(rows.len());
-    for row in rows {
-        let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
-        names.insert(row.try_get("counter_id")?, name);
-    }
-    let is_own = |entry: &Entry| {
-        entry.taken.iter().enumerate().all(|(place, taken)| {
-            let Ok((series_id, serial, key)) = name(entry, place) else { return true };
-            // An older version knew a serial by its place only.
-            let is_placed = serial.parse::<usize>().is_ok();
-            names.get(&taken.counter_id).is_some_and(|name| {
-                name.0 == series_id && name.2 == key && (is_placed || name.1 == serial)
-            })
-        })
-    };
+    let names = Names::of(conn, &entries).await?;
+    let is_own = |entry: &Entry| (0..entry.taken.len()).all(|place| names.are_own(entry, place));
     if entries.iter().all(is_own) {
         return Ok(entries);
     }
     found_by_name(conn, node, entries, now_us).await
+}
+
+/// The counter of each serial of an entry that cannot be journaled; `None` where the ledger has
+/// none of its name, whoever has its id by now.
+pub(super) async fn present_counters(
+    conn: &mut Conn,
+    entry: &Entry,
+) -> Result<Vec<Option<i64>>, LedgerError> {
+    let names = Names::of(conn, std::slice::from_ref(entry)).await?;
+    let mut ids = Vec::with_capacity(entry.taken.len());
+    for (place, taken) in entry.taken.iter().enumerate() {
+        let is_known = names.0.contains_key(&taken.counter_id);
+        ids.push(match name(entry, place) {
+            _ if is_known && names.are_own(entry, place) => Some(taken.counter_id),
+            // No engine holds such a name, and not every one takes the question.
+            Ok((_, serial, key)) if serial.contains('\0') || key.contains('\0') => None,
+            Ok((series_id, serial, key)) => id_of(conn, series_id, &serial, &key).await?,
+            Err(_) => None,
+        });
+    }
+    Ok(ids)
+}
+
+/// The names that the ledger has to the ids of entries' counters.
+struct Names(HashMap<i64, (i64, String, String)>);
+
+impl Names {
+    async fn of(conn: &mut Conn, entries: &[Entry]) -> Result<Self, LedgerError> {
+        let all = entries.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
+        let ids: BTreeSet<i64> = all.collect();
+        let mut query = QueryBuilder::<Db>::new(
+            "select counter_id, series_id, serial, key from counter where counter_id",
+        );
+        bulk::push_among(&mut query, ids.into_iter().collect());
+        let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&mut *conn).await?;
+        let mut names = HashMap::with_capacity(rows.len());
+        for row in rows {
+            let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
+            names.insert(row.try_get("counter_id")?, name);
+        }
+        Ok(Names(names))
+    }
+
+    /// Whether a serial's id is that of the counter of its name; an entry without names says
+    /// nothing else.
+    fn are_own(&self, entry: &Entry, place: usize) -> bool {
+        let Ok((series_id, serial, key)) = name(entry, place) else { return true };
+        // An older version knew a serial by its place only.
+        let is_placed = serial.parse::<usize>().is_ok();
+        self.0.get(&entry.taken[place].counter_id).is_some_and(|name| {
+            name.0 == series_id && name.2 == key && (is_placed || name.1 == serial)
+        })
+    }
 }
 
 /// Entries with the ids of the counters that have their names; one that the ledger has forgotten
@@ -184,7 +218,8 @@ async fn found_by_name(
         }
     }
     for (at, seed, places) in seeds.into_values() {
-        let counter = lock_or_create(conn, at, node, &seed, now_us).await?.counter;
+        let found = lock_or_create_at_home(conn, at.partition, node, &seed, now_us).await?;
+        let counter = found.counter;
         for (index, place) in places {
             entries[index].taken[place].counter_id = counter.counter_id;
         }
@@ -252,7 +287,7 @@ pub(super) async fn lift(
     node: NodeId,
     lifts: &[Lift],
 ) -> Result<u64, LedgerError> {
-    let (now_us, at) = (store.clock.now_us(), At { partition, epoch: 0 });
+    let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
     must_be_held(&partitions::share(&mut tx, partition).await?.state, partition)?;
     let mut known = Definitions::default();
@@ -267,7 +302,9 @@ pub(super) async fn lift(
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
     let mut lifted = 0;
     for (seed, value) in order {
-        let counter = lock_or_create(&mut tx, at, node, &seed, now_us).await?.counter;
+        let found = lock_or_create_at_home(&mut tx, partition, node, &seed, now_us).await?;
+        let counter = found.counter;
+        must_go_on_above(&mut tx, partition, &counter, value).await?;
         let done =
             sqlx::query("update counter set ceiling = $2 where counter_id = $1 and ceiling < $2")
                 .bind(counter.counter_id)
@@ -278,6 +315,28 @@ pub(super) async fn lift(
     }
     commit(tx).await?;
     Ok(lifted)
+}
+
+/// Refuses a locked counter that lives in another partition and is counted there again: a ceiling
+/// would not keep it from what is out. While that partition is held, or the counter has not been
+/// touched since, its next touch goes on above its ceiling.
+async fn must_go_on_above(
+    conn: &mut Conn,
+    partition: u32,
+    counter: &Counter,
+    value: i64,
+) -> Result<(), LedgerError> {
+    if counter.partition == partition || counter.taken >= value {
+        return Ok(());
+    }
+    let home = partitions::read(conn, counter.partition).await?;
+    if home.state == PartitionState::Held || counter.epoch <= home.last_ceiling_epoch {
+        return Ok(());
+    }
+    let Counter { key, partition: home, .. } = counter;
+    let why = "which counts it again: hold all partitions first, with \
+               `numerator reconcile --ledger-restored --hold --apply`";
+    Err(LedgerError::Refused(format!("counter {key} lives in partition {home} by now, {why}")))
 }
 
 /// See [`crate::ledger::Ledger::release`].

@@ -136,6 +136,24 @@ fn a_ledger_whose_processes_run_is_not_moved() {
     assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n");
 }
 
+/// Goal: what the refusal names is a remedy where there is no Redis either. Method: the only process
+/// is killed, and the command that it names is run.
+#[test]
+fn a_ledger_whose_only_process_was_killed_is_moved_once_it_is_drained() {
+    let this = Move::start();
+    let mut service = this.old.serve();
+    this.old.ok(&["next", "LOAD"]);
+    service.kill();
+    let (code, _, error) = this.counters();
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("`numerator drain --apply` for those that died"), "{error}");
+    let drain = ["--setting", "node.ttl=1s", "drain", "--apply", "--patience", "60s"];
+    let drained = this.old.ok(&drain);
+    assert!(drained.contains("silent nodes 1, not adopted 0"), "{drained}");
+    this.moved();
+    assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n");
+}
+
 #[test]
 fn a_series_that_is_another_one_here_is_a_problem() {
     let this = Move::start();

@@ -55,7 +55,7 @@ pub(super) async fn import(
     Ok(world.ledger.import(world.node, counters, &[], chunks).await?.numbers)
 }
 
-fn seed_of(series: &SeriesVersion, key: &str) -> Seed {
+pub(super) fn seed_of(series: &SeriesVersion, key: &str) -> Seed {
     Seed { series_id: series.series_id, max: NUMBER_MAX, ..seed(key) }
 }
 
@@ -347,45 +347,4 @@ pub(super) async fn an_import_into_a_ledger_that_went_back_is_refused(world: Wor
     let refused = import(&world, &[counter(&series, "a", 1)], Vec::new()).await.expect_err("held");
     assert!(refused.to_string().contains("is held"), "{refused}");
     nothing_is_there(&world).await;
-}
-
-/// Goal: whoever comes first makes the counter, and nobody a second one. Method: a first touch and
-/// an import of the same counter at the same time, many times over.
-pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(world: World) {
-    let series = series(&world).await;
-    let now = world.redis_epoch(Closing::Exact).await;
-    let other = world.another().await;
-    let (mut imported, mut touched) = (0, 0);
-    for round in 0..20 {
-        let key = format!("k{round}");
-        let (counters, seeds) = ([counter(&series, &key, 40)], [seed_of(&series, &key)]);
-        let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
-        let import = other.import(world.node, &counters, &[], chunks);
-        let seed = world.ledger.seed(now, world.node, &seeds);
-        // The one that is named first has the start.
-        let (import, seed) = if round % 2 == 0 {
-            tokio::join!(import, seed)
-        } else {
-            let (seed, import) = tokio::join!(seed, import);
-            (import, seed)
-        };
-        seed.unwrap();
-        let row = world.ledger.counter(series.series_id, "SEQ", &key).await.unwrap().unwrap();
-        match import {
-            Ok(_) => {
-                imported += 1;
-                assert_eq!((row.start, row.epoch), (40, now.epoch), "{row:?}");
-            }
-            Err(refused) => {
-                touched += 1;
-                let refused = refused.to_string();
-                let met = refused.contains("is there") || refused.contains("counted by redis");
-                assert!(met, "{refused}");
-                assert_eq!(row.start, 0, "{row:?}");
-            }
-        }
-    }
-    println!("{imported} imported before their first touch, {touched} touched first");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
-    world.verify().await;
 }

@@ -2,12 +2,14 @@
 //! done with plain SQL, as a backup put in place would.
 
 use numerator::ledger::{
-    Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Released,
-    SeriesChange,
+    Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Record,
+    Released, SeriesChange,
 };
 use numerator::node::NodeId;
 
-use super::world::{LOCK_WAIT, NOW_US, World, at, entry, order, redis, seed, with};
+use super::world::{
+    LOCK_WAIT, NOW_US, World, at, entry, order, order_of, record, redis, seed, with,
+};
 
 impl World {
     /// Changes the database behind the ledger's back.
@@ -150,6 +152,99 @@ pub(super) async fn what_is_journaled_again_finds_its_counter_by_name(world: Wor
     assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
 }
 
+/// Saves the series `S`; its id and its partition.
+async fn saved(world: &World, definition: serde_json::Value) -> (i64, u32) {
+    let definition = serde_json::from_value(definition).unwrap();
+    let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
+    let expected = Expected::Anything;
+    let change = SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US };
+    world.ledger.apply_series(&[change]).await.unwrap();
+    let version = world.ledger.series().await.unwrap().remove(0);
+    (version.series_id, version.partition)
+}
+
+/// Saves the series `S` with a policy.
+async fn saved_with(world: &World, policy: &str) -> (i64, u32) {
+    let definition = serde_json::json!({
+        "code": "S", "name": "n", "serves": {"types": ["S"]}, "template": "{SEQ:3}",
+        "serials": [{}], "policy": policy,
+    });
+    saved(world, definition).await
+}
+
+pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_it_lives_now(
+    world: World,
+) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (first, ..) = world.seed(open, &seed("first")).await;
+    let before = world.ledger.counter(7, "SEQ", "first").await.unwrap();
+    // The copy is from before its policy was changed, and the database took its numbers.
+    let (series_id, home) = saved_with(&world, "fast").await;
+    let then = At { partition: 4, epoch: 9 };
+    assert_ne!(home, then.partition, "gapless series have a partition of their own");
+    let taken = |value| with(entry(then, first, value), |record| record.series_id = series_id);
+    let batch = [taken(1), taken(2)];
+    for (written, known) in [(2, 0), (0, 2)] {
+        let appended = world.ledger.journal_again(world.node, &batch).await.unwrap();
+        assert_eq!((appended.written, appended.known), (written, known), "{appended:?}");
+    }
+    let counter = world.ledger.counter(series_id, "SEQ", "k").await.unwrap().unwrap();
+    assert_eq!((counter.partition, counter.taken), (home, 2), "its next numbers come from there");
+    assert_eq!(world.ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
+}
+
+pub(super) async fn a_counter_is_lifted_where_its_series_lives_now(world: World) {
+    // The copy is from before its policy was changed, and redis counted it.
+    let (series_id, home) = saved_with(&world, "gapless").await;
+    let (ledger, node) = (&world.ledger, world.node);
+    let (then, key) = (world.redis_epoch(Closing::Exact).await.partition, "k".to_owned());
+    assert_ne!(home, then);
+    ledger.hold_all(&[], "c").await.unwrap();
+    let lift = |value| [Lift { series_id, serial: "SEQ".into(), key: key.clone(), value }];
+    for lifted in [1, 0] {
+        assert_eq!(ledger.lift(then, node, &lift(20)).await.unwrap(), lifted);
+    }
+    let to = At { partition: home, epoch: 3 };
+    assert_eq!(ledger.release(to, 0).await.unwrap(), Released::Released);
+    assert_eq!(ledger.lift(then, node, &lift(25)).await.unwrap(), 1, "untouched so far");
+    let from = PartitionState::Open;
+    let next = ledger.bump(to, from, node, "c").await.unwrap().unwrap();
+    let to = At { epoch: next, ..to };
+    ledger.claim_open(to, node, true, &Owner::Database).await.unwrap();
+    let mut one = order_of(Record { series_id, ..record("d") });
+    one.serials[0].series_id = series_id;
+    let taken = world.take(to, one).await;
+    assert_eq!(taken.taken[0].range.first, 26, "above all that redis may have issued");
+    assert_eq!(ledger.lift(then, node, &lift(25)).await.unwrap(), 0, "a repeat changes nothing");
+    let refused = ledger.lift(then, node, &lift(30)).await;
+    let says = |why: &str| why.contains("--hold");
+    assert!(matches!(&refused, Err(LedgerError::Refused(why)) if says(why)), "{refused:?}");
+    world.verify().await;
+}
+
+pub(super) async fn a_refused_record_spends_no_value_of_the_counter_that_has_its_id_by_now(
+    world: World,
+) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (first, ..) = world.seed(open, &seed("first")).await;
+    world.seed(open, &seed("second")).await;
+    let ledger = &world.ledger;
+    let named = |value, key: &str| {
+        with(entry(open, first, value), |record| record.counter_keys = vec![key.into()])
+    };
+    let counter = async |key| ledger.counter(7, "SEQ", key).await.unwrap();
+    let before = counter("first").await;
+    let refused = [named(1_500, "second"), named(1_600, "gone"), named(1_700, "never\0there")];
+    for entry in refused.iter().chain(&refused) {
+        ledger.reject(entry, "test").await.unwrap();
+    }
+    assert_eq!(counter("first").await, before, "its values are not spent");
+    assert_eq!(counter("second").await.unwrap().taken, 1_500, "its own is");
+    assert_eq!(counter("gone").await, None);
+    assert_eq!(ledger.totals().await.unwrap().rejected, 3, "each is kept raw, once");
+    assert_eq!(world.holes(first, 0, 2_000).await, [(1, 2_000)], "none is accounted for");
+}
+
 pub(super) async fn a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name(
     world: World,
 ) {
@@ -157,13 +252,8 @@ pub(super) async fn a_serial_that_an_older_version_knew_by_its_place_is_found_by
         "code": "S", "name": "n", "serves": {"types": ["S"]}, "template": "{SEQ:3}-{SEQ:3:LOT}",
         "serials": [{}, {"name": "LOT", "start": 5}],
     });
-    let definition = serde_json::from_value(definition).unwrap();
-    let (saved_by, reason) = ("me".to_owned(), "because".to_owned());
-    let expected = Expected::Anything;
-    let change = SeriesChange { definition, expected, saved_by, reason, saved_at_us: NOW_US };
-    world.ledger.apply_series(&[change]).await.unwrap();
-    let version = world.ledger.series().await.unwrap().remove(0);
-    let (series_id, at) = (version.series_id, At { partition: version.partition, epoch: 0 });
+    let (series_id, partition) = saved(&world, definition).await;
+    let at = At { partition, epoch: 0 };
 
     let nameless = with(entry(at, 777, 9), |record| {
         record.series_id = series_id;

@@ -1,0 +1,95 @@
+//! Moving in while others need the counters that an import makes.
+
+use std::time::Duration;
+
+use numerator::ledger::{Closing, LedgerError, LedgerSettings, TakeOrder, open};
+
+use super::imports::{counter, number, seed_of, series};
+use super::world::{World, connections, order_of, record};
+
+/// Goal: nobody takes from a counter that an import is about to make, which would be undone by it,
+/// and nobody waits for another reason than that counter. Method: an import that has written its
+/// rows and is kept from going on, and others who do not wait for long.
+pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter(
+    world: World,
+) {
+    let series = series(&world).await;
+    let now = world.database_epoch().await;
+    let (node, other) = (world.node, world.another().await);
+    let impatient = LedgerSettings { lock_timeout: Duration::from_millis(200), ..connections(2) };
+    let hasty = open(&world.url, impatient, world.clock.clone()).await.unwrap();
+    let order = |key: &str| {
+        let mut record = record(&format!("d-{key}"));
+        record.series_id = series.series_id;
+        record.counter_keys = vec![key.into()];
+        TakeOrder { serials: vec![seed_of(&series, key)], ..order_of(record) }
+    };
+    let (written, mut is_written) = tokio::sync::mpsc::unbounded_channel();
+    let (end, may_end) = std::sync::mpsc::channel::<()>();
+    let (counters, rows) = ([counter(&series, "k", 40)], vec![number(&series, "k", 40)]);
+    let import = tokio::spawn(async move {
+        let wait = std::iter::from_fn(move || {
+            written.send(()).unwrap();
+            tokio::task::block_in_place(|| may_end.recv().unwrap());
+            None
+        });
+        other.import(node, &counters, &[], &mut std::iter::once(Ok(rows)).chain(wait)).await
+    });
+    is_written.recv().await.unwrap();
+    let seeded = hasty.seed(now, node, &[seed_of(&series, "k")]).await;
+    assert!(matches!(seeded, Err(LedgerError::LockTimeout { .. })), "{seeded:?}");
+    // SQLite has one writer, whoever it is.
+    if world.ledger.engine() != "sqlite" {
+        let taken = hasty.take(now, node, &[order("k")], Duration::from_millis(200)).await;
+        let is_named = |name: &Option<String>| name.as_ref().is_some_and(|n| n.ends_with(":k"));
+        let named =
+            matches!(&taken, Err(LedgerError::LockTimeout { counter, .. }) if is_named(counter));
+        assert!(named, "{taken:?}");
+        assert_eq!(world.take(now, order("other")).await.taken[0].range.first, 1);
+    }
+    end.send(()).unwrap();
+    import.await.unwrap().unwrap();
+    assert_eq!(world.take(now, order("k")).await.taken[0].range.first, 41);
+    world.verify().await;
+}
+
+/// Goal: whoever comes first makes the counter, and nobody a second one. Method: a first touch and
+/// an import of the same counter at the same time, many times over.
+pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(world: World) {
+    let series = series(&world).await;
+    let now = world.redis_epoch(Closing::Exact).await;
+    let other = world.another().await;
+    let (mut imported, mut touched) = (0, 0);
+    for round in 0..20 {
+        let key = format!("k{round}");
+        let (counters, seeds) = ([counter(&series, &key, 40)], [seed_of(&series, &key)]);
+        let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
+        let import = other.import(world.node, &counters, &[], chunks);
+        let seed = world.ledger.seed(now, world.node, &seeds);
+        // The one that is named first has the start.
+        let (import, seed) = if round % 2 == 0 {
+            tokio::join!(import, seed)
+        } else {
+            let (seed, import) = tokio::join!(seed, import);
+            (import, seed)
+        };
+        seed.unwrap();
+        let row = world.ledger.counter(series.series_id, "SEQ", &key).await.unwrap().unwrap();
+        match import {
+            Ok(_) => {
+                imported += 1;
+                assert_eq!((row.start, row.epoch), (40, now.epoch), "{row:?}");
+            }
+            Err(refused) => {
+                touched += 1;
+                let refused = refused.to_string();
+                let met = refused.contains("is there") || refused.contains("counted by redis");
+                assert!(met, "{refused}");
+                assert_eq!(row.start, 0, "{row:?}");
+            }
+        }
+    }
+    println!("{imported} imported before their first touch, {touched} touched first");
+    assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
+    world.verify().await;
+}
