@@ -59,6 +59,7 @@ pub fn start(
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        room_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
         lag: Arc::default(),
         progress: Arc::clone(&progress),
         in_use: InUse::default(),
@@ -117,7 +118,7 @@ impl Writer {
                     self.gather(&first, &mut stop).await;
                     self.commit(first).await;
                 }
-                Message::Keep(node, entries) => {
+                Message::Keep(node, entries, _room) => {
                     self.in_use.note(&entries);
                     self.kept.push(node, entries.into_iter().map(with_text));
                 }

@@ -66,12 +66,12 @@ impl Kept {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::ledger::Record;
     use crate::number::Range;
 
-    fn entry(epoch: u64) -> (Entry, Arc<str>) {
+    pub(in crate::journal) fn entry(epoch: u64) -> (Entry, Arc<str>) {
         let record = serde_json::json!({
             "allocation_id": uuid::Uuid::nil(), "series_id": 1, "version": 1, "type_code": "T",
             "scope": "", "mask": "{0:3}", "document_date": "2026-01-02", "counter_keys": ["k"],

@@ -18,6 +18,8 @@ use crate::node::NodeId;
 pub struct JournalQueue {
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) permits: Arc<Semaphore>,
+    /// Room for committed records on their way to where they are kept.
+    pub(super) room_to_keep: Arc<Semaphore>,
     pub(super) lag: Arc<Mutex<Lag>>,
     pub(super) progress: Arc<Vec<watch::Sender<u64>>>,
     pub(super) in_use: InUse,
@@ -79,7 +81,8 @@ pub struct Lag {
 #[derive(Debug)]
 pub(super) enum Message {
     HandOver(Handover),
-    Keep(NodeId, Vec<Entry>),
+    /// Committed records of the database path, and their room.
+    Keep(NodeId, Vec<Entry>, OwnedSemaphorePermit),
     TellAgain,
 }
 
@@ -106,14 +109,7 @@ impl JournalQueue {
     /// Reserves room for up to `wanted` records; `None` when there is none at all.
     #[must_use]
     pub fn reserve(&self, wanted: usize) -> Option<OwnedSemaphorePermit> {
-        loop {
-            let granted = wanted.min(self.permits.available_permits());
-            let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
-            // Another lane may have been faster: then there is less, or none.
-            if let Ok(room) = Arc::clone(&self.permits).try_acquire_many_owned(room) {
-                return Some(room);
-            }
-        }
+        up_to(wanted, &self.permits)
     }
 
     /// Takes over a flight's records: from here on they are handed out (F11).
@@ -145,10 +141,14 @@ impl JournalQueue {
         self.waiting.urge.notify_one();
     }
 
-    /// Keeps records that the database path has committed, as the journal's own are kept.
-    pub fn keep(&self, node: NodeId, entries: Vec<Entry>) {
+    /// Keeps records that the database path has committed, as the journal's own are kept. At most
+    /// `journal.queue_max` of them wait for the loop, which keeps no more anyway; while it stands
+    /// still, those beyond are not kept.
+    pub fn keep(&self, node: NodeId, mut entries: Vec<Entry>) {
+        let Some(room) = up_to(entries.len(), &self.room_to_keep) else { return };
+        entries.truncate(room.num_permits());
         // They are committed: a loop that is gone loses nothing.
-        let _ = self.sender.send(Message::Keep(node, entries));
+        let _ = self.sender.send(Message::Keep(node, entries, room));
     }
 
     /// Has everything that is kept written once more: the ledger went back.
@@ -178,5 +178,56 @@ impl JournalQueue {
     #[must_use]
     pub fn progress(&self, partition: u32) -> watch::Receiver<u64> {
         self.progress[partition as usize].subscribe()
+    }
+}
+
+/// As many of the permits that are wanted as there are; `None` when there is none at all.
+fn up_to(wanted: usize, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    loop {
+        let granted = wanted.min(permits.available_permits());
+        let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
+        // Another lane may have been faster: then there is less, or none.
+        if let Ok(room) = Arc::clone(permits).try_acquire_many_owned(room) {
+            return Some(room);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kept::tests::entry;
+    use super::*;
+
+    #[test]
+    fn committed_records_wait_for_the_loop_up_to_a_bound_and_no_further() {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let queue = JournalQueue {
+            sender,
+            permits: Arc::new(Semaphore::new(3)),
+            room_to_keep: Arc::new(Semaphore::new(3)),
+            lag: Arc::default(),
+            progress: Arc::default(),
+            in_use: InUse::default(),
+            waiting: Arc::default(),
+            rows_max: 1,
+        };
+        let keep = |epochs: std::ops::Range<u64>| {
+            queue.keep(NodeId::random(), epochs.map(|epoch| entry(epoch).0).collect());
+        };
+        let mut waiting = || {
+            let mut epochs = Vec::new();
+            while let Ok(Message::Keep(_, entries, _room)) = receiver.try_recv() {
+                epochs.extend(entries.iter().map(|entry| entry.at.epoch));
+            }
+            epochs
+        };
+        // The loop stands still.
+        keep(0..2);
+        keep(2..5);
+        keep(5..9);
+        assert!(queue.has_room(), "what is handed out has room of its own");
+        assert_eq!(waiting(), [0, 1, 2]);
+        keep(9..11);
+        assert_eq!(waiting(), [9, 10], "what was taken over has given its room back");
     }
 }

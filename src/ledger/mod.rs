@@ -202,8 +202,8 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// the ledger has forgotten; how many were below. Never lowers one.
     ///
     /// # Errors
-    /// `Refused` where the partition is not held; where a counter lives in another partition by now,
-    /// which counts it again.
+    /// `Refused` where the partition is not held; where a counter lives in another partition by
+    /// now, which counts it again.
     async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError>;
 
     /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised

@@ -10,6 +10,9 @@ use crate::node::NodeId;
 
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;
+/// Records journaled at once, at most: after a ledger went back, each may have a counter that is
+/// looked for by its name, and nobody closes an epoch of the partition meanwhile.
+const ROWS_MAX: usize = 500;
 
 /// Why an outbox could not be adopted now; it may be tried again later.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +86,7 @@ async fn write(
     complete: bool,
 ) -> Result<Adopted, AdoptionError> {
     let ledger = &context.ledger;
-    let rows_max = context.settings.journal_batch_rows_max;
+    let rows_max = context.settings.journal_batch_rows_max.min(ROWS_MAX);
     let mut parts: Vec<&[Entry]> = records.chunks(rows_max).rev().collect();
     let mut sum = Adopted::default();
     while let Some(part) = parts.pop() {

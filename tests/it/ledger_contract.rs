@@ -182,6 +182,7 @@ ledger_contract! {
         only_a_complete_outbox_accounts_for_its_node
         an_adopted_entry_that_its_node_journaled_too_is_known
         an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names_of_its_counters
+        an_adoption_may_take_longer_than_an_ordinary_call
     }
     restored {
         a_ledger_that_forgot_a_beat_says_so

@@ -136,8 +136,8 @@ fn a_ledger_whose_processes_run_is_not_moved() {
     assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n");
 }
 
-/// Goal: what the refusal names is a remedy where there is no Redis either. Method: the only process
-/// is killed, and the command that it names is run.
+/// Goal: what the refusal names is a remedy where there is no Redis either. Method: the only
+/// process is killed, and the command that it names is run.
 #[test]
 fn a_ledger_whose_only_process_was_killed_is_moved_once_it_is_drained() {
     let this = Move::start();

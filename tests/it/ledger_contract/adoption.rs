@@ -1,9 +1,11 @@
 //! What becomes of a dead node's outbox.
 
-use numerator::ledger::{Adopted, Closing, PartitionState};
+use std::time::Duration;
+
+use numerator::ledger::{Adopted, Closing, LedgerSettings, PartitionState, open};
 use numerator::node::NodeId;
 
-use super::world::{World, at, entry, redis, seed, with};
+use super::world::{World, at, connections, entry, redis, seed, with};
 
 pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
@@ -90,4 +92,49 @@ pub(super) async fn an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names
     assert_eq!(ledger.counter(7, "SEQ", "first").await.unwrap(), before, "not its values");
     assert_eq!(ledger.counter(7, "SEQ", "second").await.unwrap().unwrap().taken, 10);
     assert_eq!(ledger.collisions(10).await.unwrap(), []);
+}
+
+impl World {
+    /// Keeps every counter locked while something goes on.
+    async fn while_counters_are_locked(&self, work: impl Future<Output = ()>) {
+        let lock = "update counter set taken = taken";
+        if self.ledger.engine() == "sqlite" {
+            let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
+            let mut tx = pool.begin().await.unwrap();
+            sqlx::query(lock).execute(&mut *tx).await.unwrap();
+            work.await;
+            tx.commit().await.unwrap();
+        } else {
+            let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
+            let mut tx = pool.begin().await.unwrap();
+            sqlx::query(lock).execute(&mut *tx).await.unwrap();
+            work.await;
+            tx.commit().await.unwrap();
+        }
+    }
+}
+
+/// Goal: counters looked for by their names, thousands of them, may take their time. Method: one of
+/// them is locked for longer than a call may take, and for less than a lock may be waited for.
+pub(super) async fn an_adoption_may_take_longer_than_an_ordinary_call(world: World) {
+    let open_epoch = world.redis_epoch(Closing::Exact).await;
+    let (of_first, ..) = world.seed(open_epoch, &seed("first")).await;
+    world.seed(open_epoch, &seed("second")).await;
+    let call_limit = Duration::from_millis(300);
+    let lock_timeout = Duration::from_secs(60);
+    let hasty = LedgerSettings { call_limit, lock_timeout, ..connections(2) };
+    let hasty = open(&world.url, hasty, world.clock.clone()).await.unwrap();
+    let second = with(entry(open_epoch, of_first, 1), |record| {
+        record.counter_keys = vec!["second".into()];
+    });
+    let dead = NodeId::random();
+    let mut adopting = None;
+    let work = async {
+        let adopt = async move { hasty.adopt(open_epoch, dead, &[second], true).await };
+        adopting = Some(tokio::spawn(adopt));
+        tokio::time::sleep(call_limit * 3).await;
+    };
+    world.while_counters_are_locked(work).await;
+    let adopted = adopting.unwrap().await.unwrap().unwrap();
+    assert_eq!(adopted, Adopted { written: 1, ..Adopted::default() });
 }
