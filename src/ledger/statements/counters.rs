@@ -127,6 +127,8 @@ pub(super) async fn lock_or_create(
     seed: &Seed,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
+    // Refused for a counter that is there as well: its next values would be reckoned with it.
+    columns::step(seed.step)?;
     let resolved = match lock(conn, seed).await? {
         Some(resolved) => resolved,
         None => {
