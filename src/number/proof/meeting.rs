@@ -18,6 +18,30 @@ use super::witness::{ANY_PROJECT, ANY_TYPE};
 /// Most combinations of a type and a project that are looked at for two series.
 const COMBINATIONS_MAX: usize = 1_024;
 
+/// What a list of `serves` names, as far as it tells rows apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Value<'s> {
+    /// A code, where there is no table.
+    Code(&'s str),
+    /// The row that has this id.
+    Row(&'s str),
+    /// Whatever row comes to have a code that none has yet.
+    New(&'s str),
+}
+
+impl<'s> Value<'s> {
+    /// What a code of a table stands for.
+    fn of(series: &'s Series, table: &str, code: &'s str) -> Self {
+        let row = series.reference.by_code(table, code);
+        row.map_or(Value::New(code), |row| Value::Row(row.id.as_str()))
+    }
+
+    /// Whether two of one table may be one row.
+    fn may_be(self, other: Self) -> bool {
+        self == other || [self, other].iter().any(|value| matches!(value, Value::New(_)))
+    }
+}
+
 /// What a request may name, as far as the choice of a series looks at it.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
@@ -49,8 +73,10 @@ pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
             if looked > COMBINATIONS_MAX {
                 return Meetings::Perhaps(examples);
             }
-            let of_a = left(x, &of_type.0, &project.0, &over_a);
-            let both = of_a.zip(left(y, &of_type.1, &project.1, &over_b));
+            let of_a = |late| left(x, of_type.names(0, late), project.names(0, late), &over_a);
+            let of_b = |late| left(y, of_type.names(1, late), project.names(1, late), &over_b);
+            let either = [false, true].into_iter();
+            let both = either.map(|late| of_a(late).zip(of_b(!late))).find_map(|both| both);
             let Some((left_a, left_b)) = both else { continue };
             met = true;
             examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
@@ -103,42 +129,54 @@ fn variable(series: &Series, place: usize) -> Option<&Variable> {
     declared.next().is_none().then_some(only)
 }
 
-/// The rules of a series with all that they may ever take. Tables are named by ids.
-fn offers(series: &Series) -> Vec<Rule<'_>> {
-    let mut rules = rules_of(&series.definition);
-    for rule in &mut rules {
-        for (place, names) in rule.names.iter_mut().enumerate() {
-            let is_told = matches!(place, PROJECT | TYPE) || variable(series, place).is_some();
-            let codes = names.take().filter(|_| is_told);
-            *names = codes.and_then(|codes| match table(series, place) {
-                None => Some(codes),
-                // Where one has no row yet, any row may come to have it.
-                Some(table) => codes.into_iter().map(|code| id(series, table, code)).collect(),
-            });
+/// The rules of a series with all that they may ever take.
+fn offers(series: &Series) -> Vec<Rule<'_, Value<'_>>> {
+    rules_of(&series.definition).into_iter().filter_map(|rule| offer(series, rule)).collect()
+}
+
+/// `None` where a rule names only what the series cannot take.
+fn offer<'s>(series: &'s Series, rule: Rule<'s>) -> Option<Rule<'s, Value<'s>>> {
+    let mut names = Region::default();
+    for (place, codes) in rule.names.into_iter().enumerate() {
+        let is_told = matches!(place, PROJECT | TYPE) || variable(series, place).is_some();
+        let Some(codes) = codes.filter(|_| is_told) else { continue };
+        let fits = |code: &&str| {
+            variable(series, place).is_none_or(|variable| variable.rule.check("", code).is_ok())
+        };
+        let values: BTreeSet<Value<'s>> = match table(series, place) {
+            None => codes.into_iter().filter(fits).map(Value::Code).collect(),
+            // Where one does not fit, its row may come to have another.
+            Some(table) => codes.into_iter().map(|code| Value::of(series, table, code)).collect(),
+        };
+        if values.is_empty() {
+            return None;
         }
+        names[place] = Some(values);
     }
-    rules
+    Some(Rule { code: rule.code, rank: rule.rank, names })
 }
 
 /// The rules of other series with what they surely take of the requests that a series may be
-/// asked, named as that series names it.
-fn winners<'s>(series: &'s Series, active: &[&'s Series]) -> Vec<Rule<'s>> {
+/// asked, named as that series names it. One of any type takes those that the series itself takes
+/// by such a rule.
+fn winners<'s>(series: &'s Series, active: &[&'s Series]) -> Vec<Rule<'s, Value<'s>>> {
     let code = &series.definition.code;
     let others = active.iter().filter(|other| other.definition.code != *code);
-    let surely = |other: &'s Series| {
-        let rules = rules_of(&other.definition).into_iter();
-        rules.filter_map(move |mut rule| {
-            // A type that is only in a table may become undetermined, or another series' own.
-            rule.names[TYPE].as_ref()?;
-            for (place, names) in rule.names.iter_mut().enumerate() {
-                if let Some(codes) = names.take() {
-                    *names = Some(surely_taken(series, other, place, codes)?);
-                }
-            }
-            Some(rule)
-        })
+    let surely = |other: &'s Series, rule: Rule<'s>| {
+        let mut names = Region::default();
+        for (place, codes) in rule.names.into_iter().enumerate() {
+            names[place] = match codes {
+                // What one takes beyond its list depends on its table.
+                None if place == TYPE && table(series, TYPE) != table(other, TYPE) => return None,
+                None => None,
+                Some(codes) => Some(surely_taken(series, other, place, codes)?),
+            };
+        }
+        Some(Rule { code: rule.code, rank: rule.rank, names })
     };
-    others.flat_map(|other| surely(other)).collect()
+    let rules = others
+        .flat_map(|other| rules_of(&other.definition).into_iter().map(move |rule| (*other, rule)));
+    rules.filter_map(|(other, rule)| surely(other, rule)).collect()
 }
 
 /// Of the codes that another series names at a place, those that it surely takes in a request for
@@ -148,7 +186,7 @@ fn surely_taken<'s>(
     other: &'s Series,
     place: usize,
     codes: BTreeSet<&'s str>,
-) -> Option<BTreeSet<&'s str>> {
+) -> Option<BTreeSet<Value<'s>>> {
     let by_membership = series.definition.references.membership;
     let is_told = match place {
         TYPE => true,
@@ -159,9 +197,9 @@ fn surely_taken<'s>(
     match (table(series, place), table(other, place)) {
         _ if !is_told => None,
         // What has no table is sent as a code, which is one that the other names as well.
-        (None, _) => Some(codes),
+        (None, _) => Some(codes.into_iter().map(Value::Code).collect()),
         (Some(own), Some(its)) if own == its => {
-            Some(codes.into_iter().filter_map(|code| id(series, own, code)).collect())
+            Some(codes.into_iter().map(|code| Value::of(series, own, code)).collect())
         }
         // By an id of a table that the other does not look into.
         (Some(_), _) => None,
@@ -179,9 +217,36 @@ fn derives_alike(series: &Series, other: &Series) -> bool {
         && series.originator_table() == other.originator_table()
 }
 
-/// The id of the row that has a code, or had it.
-fn id<'s>(series: &'s Series, table: &str, code: &str) -> Option<&'s str> {
-    series.reference.by_code(table, code).map(|row| row.id.as_str())
+/// What two rules take at a place, each by every name that it surely has at the time: the later
+/// of two requests finds the names by which both were taken.
+struct Joint<'s> {
+    early: [Vec<Names<Value<'s>>>; 2],
+    late: [Vec<Names<Value<'s>>>; 2],
+}
+
+impl<'s> Joint<'s> {
+    /// What may have nothing to do with each other.
+    fn apart(names: [Names<Value<'s>>; 2]) -> Self {
+        let names = names.map(|names| vec![names]);
+        Joint { early: names.clone(), late: names }
+    }
+
+    /// One value; `None`: a rule takes any.
+    fn one(names: [Option<Value<'s>>; 2]) -> Self {
+        let set = |name: Value<'s>| Some(BTreeSet::from([name]));
+        let early = [0, 1].map(|side| {
+            // What has a row has it for ever.
+            let other = names[1 - side].filter(|name| !matches!(name, Value::New(_)));
+            let surely: Vec<_> = names[side].into_iter().chain(other).map(set).collect();
+            if surely.is_empty() { vec![None] } else { surely }
+        });
+        let late = [0, 1].map(|_| names.into_iter().flatten().map(set).collect());
+        Joint { early, late }
+    }
+
+    fn names(&self, side: usize, late: bool) -> &[Names<Value<'s>>] {
+        if late { &self.late[side] } else { &self.early[side] }
+    }
 }
 
 /// What two rules take at a place, for requests of one scope: where it is one value for both, each
@@ -190,46 +255,60 @@ fn joint<'s>(
     a: &Series,
     b: &Series,
     place: usize,
-    x: &Rule<'s>,
-    y: &Rule<'s>,
-) -> Vec<(Names<'s>, Names<'s>)> {
-    let (of_a, of_b) = (&x.names[place], &y.names[place]);
-    let both = |names: &BTreeSet<&'s str>| {
-        let one = |name: &&'s str| (Some([*name].into()), Some([*name].into()));
-        names.iter().map(one).collect()
-    };
-    match (of_a, of_b) {
-        _ if !is_shared(a, b, place) => vec![(of_a.clone(), of_b.clone())],
-        (None, None) => vec![(None, None)],
-        (None, Some(names)) | (Some(names), None) => both(names),
-        (Some(of_a), Some(of_b)) => both(&(of_a & of_b)),
+    x: &Rule<'s, Value<'s>>,
+    y: &Rule<'s, Value<'s>>,
+) -> Vec<Joint<'s>> {
+    match (&x.names[place], &y.names[place]) {
+        (of_a, of_b) if !is_shared(a, b, place) => vec![Joint::apart([of_a.clone(), of_b.clone()])],
+        (None, None) => vec![Joint::apart([None, None])],
+        (Some(names), None) => names.iter().map(|x| Joint::one([Some(*x), None])).collect(),
+        (None, Some(names)) => names.iter().map(|y| Joint::one([None, Some(*y)])).collect(),
+        (Some(of_a), Some(of_b)) => {
+            let pairs = of_a.iter().flat_map(|x| of_b.iter().map(move |y| (*x, *y)));
+            let pairs = pairs.filter(|(x, y)| x.may_be(*y));
+            pairs.map(|(x, y)| Joint::one([Some(x), Some(y)])).collect()
+        }
     }
 }
 
-/// What no winner takes of a rule's requests with these types and projects.
+/// What no winner takes of a rule's requests with these types and projects, by whichever of their
+/// names.
 fn left<'s>(
-    rule: &Rule<'s>,
-    types: &Names<'s>,
-    projects: &Names<'s>,
-    winners: &[Rule<'s>],
-) -> Option<Region<'s>> {
-    let mut region = rule.names.clone();
-    region[TYPE].clone_from(types);
-    region[PROJECT].clone_from(projects);
-    // Where two are equally specific the request is refused.
-    let better: Vec<&Rule<'s>> = winners.iter().filter(|other| other.rank >= rule.rank).collect();
-    left_over(region, &better)
+    rule: &Rule<'s, Value<'s>>,
+    types: &[Names<Value<'s>>],
+    projects: &[Names<Value<'s>>],
+    winners: &[Rule<'s, Value<'s>>],
+) -> Option<Region<Value<'s>>> {
+    let better = winners.iter().filter(|other| {
+        // A type that is listed may be undetermined for those that do not list it.
+        let of_any_type = other.names[TYPE].is_none();
+        // Where two are equally specific the request is refused.
+        other.rank >= rule.rank && (rule.names[TYPE].is_none() || !of_any_type)
+    });
+    let better: Vec<_> = better.collect();
+    let named = types.iter().flat_map(|types| projects.iter().map(move |p| (types, p)));
+    let regions = named.map(|(types, projects)| {
+        let mut region = rule.names.clone();
+        region[TYPE].clone_from(types);
+        region[PROJECT].clone_from(projects);
+        left_over(region, &better)
+    });
+    let all: Option<Vec<_>> = regions.collect();
+    all?.into_iter().next()
 }
 
 /// Requests of a region, some of each type and project.
-fn askings(series: &Series, region: &Region<'_>) -> Vec<Asking> {
+fn askings(series: &Series, region: &Region<Value<'_>>) -> Vec<Asking> {
     let serves = &series.definition.serves;
-    let code = |place: usize, name: &str| {
-        let row = table(series, place).and_then(|table| series.reference.by_id(table, name));
-        row.map_or(name, |row| row.code.as_str()).to_owned()
+    let code = |place: usize, value: Value<'_>| match value {
+        Value::Code(code) | Value::New(code) => code.to_owned(),
+        Value::Row(id) => {
+            let row = table(series, place).and_then(|table| series.reference.by_id(table, id));
+            row.map_or(id, |row| row.code.as_str()).to_owned()
+        }
     };
     let codes = |place: usize| -> Option<Vec<String>> {
-        Some(region[place].as_ref()?.iter().map(|name| code(place, name)).collect())
+        Some(region[place].as_ref()?.iter().map(|value| code(place, *value)).collect())
     };
     let types = codes(TYPE).unwrap_or_else(|| {
         let any = series.served.any_type.then(|| ANY_TYPE.to_owned());
@@ -261,4 +340,165 @@ fn askings(series: &Series, region: &Region<'_>) -> Vec<Asking> {
     };
     let all = pairs.flat_map(|pair| contexts.iter().map(move |context| (pair, context.clone())));
     all.map(asking).take(COMBINATIONS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::super::testing::{definition, reference};
+    use super::super::super::{ReferenceData, References, SeriesDefinition, VariableDefinition};
+    use super::*;
+
+    /// A series of all types that it lists.
+    fn serves(code: &str, types: &[&str], edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        let mut definition = definition();
+        definition.code = code.into();
+        definition.serves.types = types.iter().map(ToString::to_string).collect();
+        edit(&mut definition);
+        Series::compile(definition).expect("compiles")
+    }
+
+    /// The same, on a table of types that has the codes `A` and, as one row, `B` and `C`.
+    fn tabled(code: &str, types: &[&str], edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        let series = serves(code, types, |definition| {
+            definition.references =
+                References { type_code: Some("types".into()), ..References::default() };
+            edit(definition);
+        });
+        let mut renamed = reference("types", "2", "C", true);
+        renamed.former_codes = vec!["B".into()];
+        let rows = [reference("types", "1", "A", true), renamed];
+        series.with_reference(Arc::new(ReferenceData::new(rows, [])))
+    }
+
+    fn in_type(definition: &mut SeriesDefinition) {
+        definition.unique_within = vec!["type".into()];
+    }
+
+    fn meet(a: &Series, b: &Series, others: &[&Series]) -> bool {
+        let active: Vec<&Series> = [a, b].into_iter().chain(others.iter().copied()).collect();
+        matches!(meetings(a, b, &active), Meetings::Perhaps(_))
+    }
+
+    #[test]
+    fn what_is_beaten_or_tied_everywhere_is_never_asked() {
+        let (a, b) = (serves("a", &["T"], |_| ()), serves("b", &["U"], |_| ()));
+        let is_default = |definition: &mut SeriesDefinition| definition.serves.default = true;
+        assert!(meet(&a, &b, &[]));
+        assert!(!meet(&a, &b, &[&serves("c", &["T"], |_| ())]), "no request can choose");
+        assert!(meet(&a, &b, &[&serves("c", &["T"], is_default)]), "a default yields");
+        assert!(!meet(&serves("a", &["T"], is_default), &b, &[&serves("c", &["T"], |_| ())]));
+        assert!(meet(&a, &b, &[&serves("c", &["T"], |c| c.serves.projects = vec!["P".into()])]));
+        assert!(meet(&serves("a", &["T", "V"], |_| ()), &b, &[&serves("c", &["T"], |_| ())]));
+    }
+
+    #[test]
+    fn types_of_one_scope_meet_where_they_may_be_one_row() {
+        // Only one of them is for all projects: they do not tie everywhere.
+        let in_project = |definition: &mut SeriesDefinition| {
+            in_type(definition);
+            definition.serves.projects = vec!["P".into()];
+        };
+        for (x, y, expected) in [
+            ("A", "B", false),
+            ("B", "C", true),
+            // A code that no row has may become that of any.
+            ("A", "D", true),
+            ("D", "E", true),
+        ] {
+            let (narrow, wide) = (tabled("a", &[x], in_project), tabled("b", &[y], in_type));
+            assert_eq!(meet(&narrow, &wide, &[]), expected, "{x} {y}");
+            // One row has both names: either is taken by whoever takes it.
+            assert!(!meet(&tabled("a", &[x], in_type), &wide, &[]), "{x} {y}");
+        }
+        let plain = |code, name| serves(code, &[name], in_type);
+        assert!(!meet(&plain("a", "D"), &plain("b", "E"), &[]));
+    }
+
+    #[test]
+    fn a_name_that_a_row_gets_later_wins_over_no_request_before() {
+        let of = |code: &str, name: &str, projects: bool, originators: bool| {
+            tabled(code, &[name], |definition| {
+                in_type(definition);
+                let variable = VariableDefinition::default();
+                definition.variables.insert("ORIGINATOR".into(), variable);
+                definition.serves.projects.extend(projects.then(|| "P".into()));
+                definition.serves.originators.extend(originators.then(|| "O".into()));
+            })
+        };
+        // `c` wins over `a` for whatever row has the code E, and `b` wins over `c`.
+        let c = of("c", "E", false, true);
+        let b = of("b", "E", true, true);
+        let a = |name| {
+            let mut definition = of("a", name, false, false).definition().clone();
+            definition.serves.originators = vec!["O".into()];
+            definition.serves.default = true;
+            Series::compile(definition).expect("compiles").with_reference(b.reference.clone())
+        };
+        assert!(meet(&a("D"), &b, &[&c]), "the row of D has no other code at first");
+        assert!(!meet(&of("a", "E", false, true), &b, &[&c]));
+    }
+
+    #[test]
+    fn another_series_takes_the_type_of_a_code_that_no_row_has_yet() {
+        let (a, b) = (tabled("a", &["D"], |_| ()), tabled("b", &["A"], |_| ()));
+        assert!(meet(&a, &b, &[]));
+        assert!(!meet(&a, &b, &[&tabled("c", &["D"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["E"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["B"], |_| ())]), "it may be another row");
+    }
+
+    #[test]
+    fn one_default_of_any_type_takes_what_another_takes_beyond_its_list() {
+        let any = |code, types: &[&str], table: &str| {
+            tabled(code, types, |definition| {
+                definition.serves.default = true;
+                definition.references.type_code = Some(table.into());
+            })
+        };
+        let (a, b) = (any("a", &["A"], "types"), serves("b", &["T"], |_| ()));
+        assert!(meet(&a, &b, &[&any("c", &["B"], "types")]), "a lists A alone");
+        assert!(!meet(&a, &b, &[&any("c", &["A"], "types")]), "both list A");
+        assert!(meet(&a, &b, &[&any("c", &["A"], "kinds")]), "of another table");
+    }
+
+    #[test]
+    fn a_default_of_any_type_may_not_take_a_type_that_another_lists() {
+        let within = |definition: &mut SeriesDefinition| {
+            definition.unique_within = vec!["project".into()];
+            definition.serves.default = true;
+        };
+        let a = tabled("a", &["A"], within);
+        let b = serves("b", &["T"], |definition| {
+            within(definition);
+            definition.serves.projects = vec!["P".into()];
+        });
+        let c = tabled("c", &["B"], |definition| {
+            within(definition);
+            definition.serves.projects = vec!["P".into()];
+        });
+        // Somebody may list A as undetermined, which a does not mind and c does.
+        assert!(meet(&a, &b, &[&c]));
+    }
+
+    #[test]
+    fn an_originator_that_the_variable_refuses_is_never_asked() {
+        let of = |code: &str, types: &[&str], originator: &str, table: Option<&str>| {
+            serves(code, types, |definition| {
+                definition.serves.originators = vec![originator.into()];
+                let declared = VariableDefinition {
+                    alphabet: Some("a-z".into()),
+                    reference: table.map(str::to_owned),
+                    ..VariableDefinition::default()
+                };
+                definition.variables.insert("ORIGINATOR".into(), declared);
+            })
+        };
+        let b = serves("b", &["U"], |_| ());
+        assert!(meet(&of("a", &["T"], "abc", None), &b, &[]));
+        assert!(!meet(&of("a", &["T"], "123", None), &b, &[]));
+        // Its row may come to have another code.
+        assert!(meet(&of("a", &["T"], "123", Some("organizations")), &b, &[]));
+    }
 }

@@ -181,7 +181,11 @@ impl<'s> Asked<'s> {
     pub(super) fn takes(&mut self, name: &str, listed: &str, tabled: bool) -> bool {
         match self.known.get(name) {
             None => {
-                self.known.insert(name.to_owned(), listed.to_owned());
+                let other = if tabled { self.other_code(name, listed) } else { None };
+                if other.is_some() {
+                    self.before.insert(name.to_owned(), listed.to_owned());
+                }
+                self.known.insert(name.to_owned(), other.unwrap_or_else(|| listed.to_owned()));
             }
             Some(shown) if shown == listed => {}
             Some(_) if tabled => {
@@ -190,6 +194,15 @@ impl<'s> Asked<'s> {
             Some(_) => return false,
         }
         true
+    }
+
+    /// A code for the row of one that its variable does not take.
+    fn other_code(&self, name: &str, code: &str) -> Option<String> {
+        let series = self.series;
+        let index = series.variables.iter().position(|variable| variable.name == name)?;
+        series.variables[index].rule.check(name, code).err()?;
+        let other = values(series, Dimension::Variable(index)).into_iter();
+        other.filter(|value| value != ABSENT).next_back()
     }
 
     /// Sees that types and projects are rows that the series lists, as far as it lists any; `turn`
