@@ -12,7 +12,10 @@ use super::collision::{Collided, told};
 use super::comparison::Comparison;
 use super::grid::grids;
 use super::language::{Shows, head, shows};
-use super::meeting::{Asking, Meetings, are_apart, is_shared, meetings};
+use super::meeting::{
+    Asking, Meetings, PLACES, are_apart, dimension, is_known_alike, is_shared, may_meet_in,
+    meetings,
+};
 use super::memory::Counted;
 use super::product::Walk;
 use super::scope::may_meet;
@@ -85,7 +88,7 @@ pub(super) fn between(
     // Looked at only where the texts meet: most series differ in their first characters.
     let asking = LazyCell::new(|| meetings(a, b, active));
     let mut turn = 0;
-    let found = |walk: &Walk| {
+    let mut found = |walk: &Walk| {
         let Meetings::Perhaps(all) = &*asking else { return None };
         let first = Asked::read(a, &grids_a, &walk.text, &walk.first)?;
         let second = Asked::read(b, &grids_b, &walk.text, &walk.second)?;
@@ -106,12 +109,66 @@ pub(super) fn between(
         })
     };
     // No request of one scope reaches both.
-    match comparison.decide(|| matches!(*asking, Meetings::Never), found) {
+    let mut decided = comparison.decide(|| matches!(*asking, Meetings::Never), &mut found);
+    if matches!(decided, Err(Ambiguity::Unproven { .. })) {
+        let telling = Telling::of(a, b, active, &ids);
+        if telling.wanted > comparison.wanted {
+            let Telling { places, marks: [of_a, of_b], wanted } = &telling;
+            let comparison =
+                Comparison { places, marks: [of_a, of_b], wanted: *wanted, ..comparison };
+            decided = comparison.decide(|| false, &mut found);
+        }
+    }
+    match decided {
         Err(Ambiguity::Unproven { subject, limit }) => {
             let limit = of_tables(a, b).map_or(limit, Limit::Tables);
             Err(Ambiguity::Unproven { subject, limit })
         }
         decided => decided,
+    }
+}
+
+/// What two numbers of one text show differently, if they are numbers of two requests that the
+/// rules may give to both series: a project or a type, for example, that is for one of them alone.
+/// Read at the same place it is one value.
+struct Telling {
+    places: Vec<Option<usize>>,
+    marks: [Vec<u8>; 2],
+    wanted: u8,
+}
+
+impl Telling {
+    /// Beside the ids.
+    fn of(a: &Series, b: &Series, active: &[&Series], ids: &Ids) -> Self {
+        let part = |series: &Series, place: usize| {
+            let dimension = dimension(series, place)?;
+            series.parts.iter().position(|part| shows(part) == Shows::Dimension(dimension))
+        };
+        let shown = (0..PLACES).filter(|place| is_known_alike(a, b, *place));
+        let shown: Vec<(usize, [usize; 2])> =
+            shown.filter_map(|place| Some((place, [part(a, place)?, part(b, place)?]))).collect();
+        let tells = |places: &[usize]| !may_meet_in(a, b, active, places);
+        let sorted: Vec<_> = shown.iter().filter(|(place, _)| tells(&[*place])).collect();
+        // By itself, or one of all.
+        let all: Vec<usize> = shown.iter().map(|(place, _)| *place).collect();
+        let sorted: Vec<(u8, [usize; 2])> = match sorted.is_empty() {
+            false => sorted.iter().zip(1..).map(|((_, parts), bit)| (1 << bit, *parts)).collect(),
+            true if tells(&all) => shown.iter().map(|(_, parts)| (2, *parts)).collect(),
+            true => Vec::new(),
+        };
+        let mut places = ids.places.clone();
+        places.resize(a.parts.len(), None);
+        let mut marks = ids.marks.clone();
+        marks[0].resize(a.parts.len(), 0);
+        marks[1].resize(b.parts.len(), 0);
+        let mut wanted = u8::from(!ids.counted.is_empty());
+        for (mark, [of_a, of_b]) in sorted {
+            places[of_a] = Some(of_b);
+            marks[0][of_a] |= mark;
+            marks[1][of_b] |= mark;
+            wanted |= mark;
+        }
+        Telling { places, marks, wanted }
     }
 }
 

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Series;
+use super::super::draft::ABSENT;
 use super::super::series::{Dimension, Variable};
 use super::super::served::{self, ORIGINATORS};
 use super::super::ties::{
@@ -15,8 +16,11 @@ use super::super::ties::{
 };
 use super::witness::{ANY_PROJECT, ANY_TYPE};
 
-/// Most combinations of a type and a project that are looked at for two series.
+/// Most combinations of values that are looked at for two series.
 const COMBINATIONS_MAX: usize = 1_024;
+
+/// How many places of a request the choice of a series looks at.
+pub(super) const PLACES: usize = 4;
 
 /// What a list of `serves` names, as far as it tells rows apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,28 +66,14 @@ pub(super) enum Meetings {
 
 /// Looks for requests of one scope that the rules may give to the one and to the other series.
 pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
-    let (over_a, over_b) = (winners(a, active), winners(b, active));
-    let (offers_a, offers_b) = (offers(a), offers(b));
-    let (mut met, mut looked, mut examples) = (false, 0, Vec::new());
-    for (x, y) in offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y))) {
-        let types = joint(a, b, TYPE, x, y);
-        let projects = joint(a, b, PROJECT, x, y);
-        for (of_type, project) in types.iter().flat_map(|t| projects.iter().map(move |p| (t, p))) {
-            looked += 1;
-            if looked > COMBINATIONS_MAX {
-                return Meetings::Perhaps(examples);
-            }
-            let of_a = |late| left(x, of_type.names(0, late), project.names(0, late), &over_a);
-            let of_b = |late| left(y, of_type.names(1, late), project.names(1, late), &over_b);
-            let either = [false, true].into_iter();
-            let both = either.map(|late| of_a(late).zip(of_b(!late))).find_map(|both| both);
-            let Some((left_a, left_b)) = both else { continue };
-            met = true;
-            examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
-                let others = askings(b, &left_b).into_iter();
-                others.map(move |for_b| (for_a.clone(), for_b))
-            }));
-        }
+    let mut examples = Vec::new();
+    let mut met = false;
+    for (left_a, left_b) in lefts(a, b, active, shared(a, b)) {
+        met = true;
+        examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
+            let others = askings(b, &left_b).into_iter();
+            others.map(move |for_b| (for_a.clone(), for_b))
+        }));
     }
     let (by_type, by_project) = (is_shared(a, b, TYPE), is_shared(a, b, PROJECT));
     examples.retain(|(for_a, for_b)| {
@@ -96,19 +86,74 @@ pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
     if met { Meetings::Perhaps(examples) } else { Meetings::Never }
 }
 
-/// Whether lists alone keep two series apart: no type or no project of one scope is for both.
+/// Whether the rules may give requests of one scope to both that have one value at each of the
+/// places named by `alike`, too.
+pub(super) fn may_meet_in(a: &Series, b: &Series, active: &[&Series], alike: &[usize]) -> bool {
+    let mut places = shared(a, b);
+    alike.iter().for_each(|place| places[*place] = true);
+    !lefts(a, b, active, places).is_empty()
+}
+
+/// What no other series surely takes of the requests for both that have one value at each of the
+/// places `alike`.
+fn lefts<'s>(
+    a: &'s Series,
+    b: &'s Series,
+    active: &[&'s Series],
+    alike: [bool; PLACES],
+) -> Vec<(Region<Value<'s>>, Region<Value<'s>>)> {
+    let (over_a, over_b) = (winners(a, active), winners(b, active));
+    let (offers_a, offers_b) = (offers(a), offers(b));
+    let mut lefts = Vec::new();
+    for (x, y) in offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y))) {
+        let joints = joints([a, b], [x, y], alike);
+        for joints in combinations(&joints) {
+            let of_a = |late| left(x, joints.map(|joint| joint.names(0, late)), &over_a);
+            let of_b = |late| left(y, joints.map(|joint| joint.names(1, late)), &over_b);
+            let either = [false, true].into_iter();
+            lefts.extend(either.map(|late| of_a(late).zip(of_b(!late))).find_map(|both| both));
+        }
+    }
+    lefts
+}
+
+/// Whether lists alone keep two series apart: no value of one scope is for both.
 pub(super) fn are_apart(a: &Series, b: &Series) -> bool {
     let (offers_a, offers_b) = (offers(a), offers(b));
+    let alike = shared(a, b);
     let mut pairs = offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y)));
-    pairs.all(|(x, y)| [TYPE, PROJECT].into_iter().any(|place| joint(a, b, place, x, y).is_empty()))
+    pairs.all(|(x, y)| joints([a, b], [x, y], alike).iter().any(Vec::is_empty))
+}
+
+/// The places that two series have in their scope and read alike.
+fn shared(a: &Series, b: &Series) -> [bool; PLACES] {
+    std::array::from_fn(|place| is_shared(a, b, place))
 }
 
 /// Whether both series have a place in their scope and read it alike: then it is one value.
 pub(super) fn is_shared(a: &Series, b: &Series, place: usize) -> bool {
-    let dimension = if place == TYPE { Dimension::Type } else { Dimension::Project };
-    a.scope.contains(&dimension)
-        && b.scope.contains(&dimension)
-        && table(a, place) == table(b, place)
+    let in_scope = |series: &Series| {
+        dimension(series, place).is_some_and(|dimension| series.scope.contains(&dimension))
+    };
+    in_scope(a) && in_scope(b) && is_known_alike(a, b, place)
+}
+
+/// Whether equal codes at a place mean one value to both: a code never passes to another row.
+pub(super) fn is_known_alike(a: &Series, b: &Series, place: usize) -> bool {
+    table(a, place) == table(b, place)
+}
+
+/// What the choice of a series looks at, as a dimension of one; none where it has none such.
+pub(super) fn dimension(series: &Series, place: usize) -> Option<Dimension> {
+    let at = |variable: &Variable| {
+        let index = series.variables.iter().position(|other| other.name == variable.name)?;
+        Some(Dimension::Variable(index))
+    };
+    match place {
+        PROJECT => Some(Dimension::Project),
+        TYPE => Some(Dimension::Type),
+        _ => at(variable(series, place)?),
+    }
 }
 
 /// The table by whose ids a series knows the values of a place.
@@ -121,9 +166,13 @@ fn table(series: &Series, place: usize) -> Option<&str> {
 }
 
 /// The variable that holds the originator or the sub type; none where a series declares the
-/// originator twice.
+/// originator twice, and none for a project or a type.
 fn variable(series: &Series, place: usize) -> Option<&Variable> {
-    let names = if place == ORIGINATOR { &ORIGINATORS[..] } else { &[served::SUB_TYPE][..] };
+    let names = match place {
+        ORIGINATOR => &ORIGINATORS[..],
+        SUB_TYPE => &[served::SUB_TYPE][..],
+        _ => return None,
+    };
     let mut declared = series.variables.iter().filter(|v| names.contains(&v.name.as_str()));
     let only = declared.next()?;
     declared.next().is_none().then_some(only)
@@ -138,11 +187,11 @@ fn offers(series: &Series) -> Vec<Rule<'_, Value<'_>>> {
 fn offer<'s>(series: &'s Series, rule: Rule<'s>) -> Option<Rule<'s, Value<'s>>> {
     let mut names = Region::default();
     for (place, codes) in rule.names.into_iter().enumerate() {
-        let is_told = matches!(place, PROJECT | TYPE) || variable(series, place).is_some();
+        let variable = variable(series, place);
+        let is_told = matches!(place, PROJECT | TYPE) || variable.is_some();
         let Some(codes) = codes.filter(|_| is_told) else { continue };
-        let fits = |code: &&str| {
-            variable(series, place).is_none_or(|variable| variable.rule.check("", code).is_ok())
-        };
+        let fits =
+            |code: &&str| variable.is_none_or(|variable| variable.rule.check("", code).is_ok());
         let values: BTreeSet<Value<'s>> = match table(series, place) {
             None => codes.into_iter().filter(fits).map(Value::Code).collect(),
             // Where one does not fit, its row may come to have another.
@@ -197,7 +246,13 @@ fn surely_taken<'s>(
     match (table(series, place), table(other, place)) {
         _ if !is_told => None,
         // What has no table is sent as a code, which is one that the other names as well.
-        (None, _) => Some(codes.into_iter().map(Value::Code).collect()),
+        (None, None) => Some(codes.into_iter().map(Value::Code).collect()),
+        (None, Some(its)) => {
+            let rows = codes.iter().filter_map(|code| other.reference.by_code(its, code));
+            let had = rows.flat_map(|row| row.former_codes.iter().chain([&row.code]));
+            let had: Vec<&str> = had.map(String::as_str).collect();
+            Some(codes.into_iter().chain(had).map(Value::Code).collect())
+        }
         (Some(own), Some(its)) if own == its => {
             Some(codes.into_iter().map(|code| Value::of(series, own, code)).collect())
         }
@@ -231,16 +286,22 @@ impl<'s> Joint<'s> {
         Joint { early: names.clone(), late: names }
     }
 
-    /// One value; `None`: a rule takes any.
-    fn one(names: [Option<Value<'s>>; 2]) -> Self {
+    /// One value; `None`: a rule takes any. `tells`: whether a request of each surely names it.
+    fn one(names: [Option<Value<'s>>; 2], tells: [bool; 2]) -> Self {
         let set = |name: Value<'s>| Some(BTreeSet::from([name]));
+        let of = |names: &mut dyn Iterator<Item = Value<'s>>| {
+            let surely: Vec<_> = names.map(set).collect();
+            if surely.is_empty() { vec![None] } else { surely }
+        };
         let early = [0, 1].map(|side| {
             // What has a row has it for ever.
             let other = names[1 - side].filter(|name| !matches!(name, Value::New(_)));
-            let surely: Vec<_> = names[side].into_iter().chain(other).map(set).collect();
-            if surely.is_empty() { vec![None] } else { surely }
+            of(&mut names[side].into_iter().chain(other.filter(|_| tells[side])))
         });
-        let late = [0, 1].map(|_| names.into_iter().flatten().map(set).collect());
+        let late = [0, 1].map(|side| {
+            let all = names.into_iter().flatten();
+            of(&mut all.filter(|_| tells[side]))
+        });
         Joint { early, late }
     }
 
@@ -249,34 +310,79 @@ impl<'s> Joint<'s> {
     }
 }
 
-/// What two rules take at a place, for requests of one scope: where it is one value for both, each
-/// that both may take by itself.
+/// What two rules take at each place, where it is one value for both at the places `alike`. As far
+/// as there are too many combinations, values are not looked at one by one.
+fn joints<'s>(
+    series: [&Series; 2],
+    rules: [&Rule<'s, Value<'s>>; 2],
+    alike: [bool; PLACES],
+) -> [Vec<Joint<'s>>; PLACES] {
+    let names = |place: usize| rules.map(|rule| &rule.names[place]);
+    let mut joints: [Vec<Joint<'s>>; PLACES] = std::array::from_fn(|place| match alike[place] {
+        true => joint(series, place, names(place)),
+        false => vec![Joint::apart(names(place).map(Clone::clone))],
+    });
+    for place in [SUB_TYPE, ORIGINATOR, PROJECT, TYPE] {
+        if joints.iter().map(Vec::len).product::<usize>() > COMBINATIONS_MAX {
+            joints[place] = vec![Joint::apart(names(place).map(Clone::clone))];
+        }
+    }
+    joints
+}
+
+/// What two rules take at a place that is one value for both: each that both may take by itself.
 fn joint<'s>(
-    a: &Series,
-    b: &Series,
+    series: [&Series; 2],
     place: usize,
-    x: &Rule<'s, Value<'s>>,
-    y: &Rule<'s, Value<'s>>,
+    [of_a, of_b]: [&Names<Value<'s>>; 2],
 ) -> Vec<Joint<'s>> {
-    match (&x.names[place], &y.names[place]) {
-        (of_a, of_b) if !is_shared(a, b, place) => vec![Joint::apart([of_a.clone(), of_b.clone()])],
+    let one = |x: Option<Value<'s>>, y: Option<Value<'s>>| {
+        let names = [x, y];
+        let tells = [0, 1].map(|side| {
+            names[side].is_some()
+                || names[1 - side].is_some_and(|y| names_it(series[side], place, y))
+        });
+        Joint::one(names, tells)
+    };
+    match (of_a, of_b) {
         (None, None) => vec![Joint::apart([None, None])],
-        (Some(names), None) => names.iter().map(|x| Joint::one([Some(*x), None])).collect(),
-        (None, Some(names)) => names.iter().map(|y| Joint::one([None, Some(*y)])).collect(),
+        (Some(names), None) => names.iter().map(|x| one(Some(*x), None)).collect(),
+        (None, Some(names)) => names.iter().map(|y| one(None, Some(*y))).collect(),
         (Some(of_a), Some(of_b)) => {
             let pairs = of_a.iter().flat_map(|x| of_b.iter().map(move |y| (*x, *y)));
             let pairs = pairs.filter(|(x, y)| x.may_be(*y));
-            pairs.map(|(x, y)| Joint::one([Some(x), Some(y)])).collect()
+            pairs.map(|(x, y)| one(Some(x), Some(y))).collect()
         }
     }
 }
 
-/// What no winner takes of a rule's requests with these types and projects, by whichever of their
-/// names.
+/// Whether a number with a value at a place is surely of a request that names it.
+fn names_it(series: &Series, place: usize, value: Value<'_>) -> bool {
+    let is_absent = matches!(value, Value::Code(ABSENT) | Value::New(ABSENT));
+    match place {
+        PROJECT | TYPE => true,
+        // What is not sent may be a default, or nothing.
+        _ => !is_absent && variable(series, place).is_some_and(|v| v.default.is_none()),
+    }
+}
+
+/// One of each place, in every combination.
+fn combinations<'j, 's>(
+    joints: &'j [Vec<Joint<'s>>; PLACES],
+) -> impl Iterator<Item = [&'j Joint<'s>; PLACES]> {
+    let [one, two, three, four] = joints;
+    one.iter().flat_map(move |one| {
+        two.iter().flat_map(move |two| {
+            let rest = three.iter().flat_map(|three| four.iter().map(move |four| (three, four)));
+            rest.map(move |(three, four)| [one, two, three, four])
+        })
+    })
+}
+
+/// What no winner takes of a rule's requests with these values, by whichever of their names.
 fn left<'s>(
     rule: &Rule<'s, Value<'s>>,
-    types: &[Names<Value<'s>>],
-    projects: &[Names<Value<'s>>],
+    names: [&[Names<Value<'s>>]; PLACES],
     winners: &[Rule<'s, Value<'s>>],
 ) -> Option<Region<Value<'s>>> {
     let better = winners.iter().filter(|other| {
@@ -286,14 +392,18 @@ fn left<'s>(
         other.rank >= rule.rank && (rule.names[TYPE].is_none() || !of_any_type)
     });
     let better: Vec<_> = better.collect();
-    let named = types.iter().flat_map(|types| projects.iter().map(move |p| (types, p)));
-    let regions = named.map(|(types, projects)| {
-        let mut region = rule.names.clone();
-        region[TYPE].clone_from(types);
-        region[PROJECT].clone_from(projects);
-        left_over(region, &better)
-    });
-    let all: Option<Vec<_>> = regions.collect();
+    let mut regions = vec![Region::default()];
+    for (place, names) in names.into_iter().enumerate() {
+        let with = |region: &Region<Value<'s>>, name: &Names<Value<'s>>| {
+            let mut region = region.clone();
+            region[place].clone_from(name);
+            region
+        };
+        let named = regions.iter().flat_map(|region| names.iter().map(|name| with(region, name)));
+        regions = named.collect();
+    }
+    let all: Option<Vec<_>> =
+        regions.into_iter().map(|region| left_over(region, &better)).collect();
     all?.into_iter().next()
 }
 
@@ -480,6 +590,48 @@ mod tests {
         });
         // Somebody may list A as undetermined, which a does not mind and c does.
         assert!(meet(&a, &b, &[&c]));
+    }
+
+    #[test]
+    fn an_originator_of_one_scope_is_one_for_both() {
+        let of = |code: &str, originators: &[&str], default: Option<&str>| {
+            serves(code, &["T"], |definition| {
+                definition.unique_within = vec!["ORIGINATOR".into()];
+                let listed = originators.iter().map(ToString::to_string);
+                definition.serves.originators = listed.collect();
+                let default = default.map(str::to_owned);
+                let declared = VariableDefinition { default, ..VariableDefinition::default() };
+                definition.variables.insert("ORIGINATOR".into(), declared);
+            })
+        };
+        let (a, any) = (of("a", &["O"], None), of("b", &[], None));
+        assert!(are_apart(&a, &of("b", &["P"], None)));
+        assert!(!meet(&a, &any, &[]), "what is of O is for the one that names it");
+        assert!(meet(&a, &of("b", &[], Some("O")), &[]), "nobody named it");
+        assert!(meet(&of("a", &["0"], None), &any, &[]), "what is not sent is 0");
+        let named_both = of("b", &["O", "P"], None);
+        assert!(!are_apart(&a, &named_both) && !meet(&a, &named_both, &[]), "a tie");
+    }
+
+    #[test]
+    fn a_code_that_is_sent_is_taken_by_whoever_names_its_row() {
+        let (a, b) = (serves("a", &["B"], |_| ()), serves("b", &["T"], |_| ()));
+        assert!(!meet(&a, &b, &[&tabled("c", &["C"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["A"], |_| ())]));
+    }
+
+    #[test]
+    fn what_the_sub_type_may_be_says_nothing_of_types_and_projects() {
+        let of = |code: &str| {
+            serves(code, &["T"], |definition| {
+                definition.serves.projects = vec!["P".into()];
+                let digits = Some("0-9".into());
+                let declared = VariableDefinition { alphabet: digits, ..Default::default() };
+                definition.variables.insert("SUB_TYPE".into(), declared);
+            })
+        };
+        let b = serves("b", &["U"], |_| ());
+        assert!(!are_apart(&of("a"), &b) && meet(&of("a"), &b, &[]));
     }
 
     #[test]

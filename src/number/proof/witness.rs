@@ -181,7 +181,7 @@ impl<'s> Asked<'s> {
     pub(super) fn takes(&mut self, name: &str, listed: &str, tabled: bool) -> bool {
         match self.known.get(name) {
             None => {
-                let other = if tabled { self.other_code(name, listed) } else { None };
+                let other = self.other_code(name, listed).filter(|_| tabled);
                 if other.is_some() {
                     self.before.insert(name.to_owned(), listed.to_owned());
                 }
@@ -196,13 +196,27 @@ impl<'s> Asked<'s> {
         true
     }
 
-    /// A code for the row of one that its variable does not take.
+    /// Takes a value, or another code of its row, where none is known yet.
+    fn is_of(&mut self, name: &str, value: &str) {
+        if !self.known.contains_key(name) {
+            let other = self.other_code(name, value);
+            self.known.insert(name.to_owned(), other.unwrap_or_else(|| value.to_owned()));
+        }
+    }
+
+    /// A code for the row of one that its variable does not take: one that the row has or had, or
+    /// a new one.
     fn other_code(&self, name: &str, code: &str) -> Option<String> {
         let series = self.series;
         let index = series.variables.iter().position(|variable| variable.name == name)?;
-        series.variables[index].rule.check(name, code).err()?;
-        let other = values(series, Dimension::Variable(index)).into_iter();
-        other.filter(|value| value != ABSENT).next_back()
+        let variable = &series.variables[index];
+        let table = variable.reference.as_deref()?;
+        variable.rule.check(name, code).err()?;
+        let row = |code: &str| series.reference.by_code(table, code).map(|row| row.id.as_str());
+        let own = series.reference.codes_of(table, code).into_iter().rev();
+        let made_up = values(series, Dimension::Variable(index)).into_iter().rev();
+        let mut others = own.chain(made_up.filter(|value| value != ABSENT && row(value).is_none()));
+        others.find(|value| variable.rule.check(name, value).is_ok())
     }
 
     /// Sees that types and projects are rows that the series lists, as far as it lists any; `turn`
@@ -301,8 +315,8 @@ pub(super) fn settle(a: &mut Asked<'_>, b: &mut Asked<'_>) {
                 both.or(for_a.first()).cloned().unwrap_or_default()
             }
         };
-        a.known.entry(name.to_owned()).or_insert_with(|| value.clone());
-        b.known.entry(name.to_owned()).or_insert(value);
+        a.is_of(name, &value);
+        b.is_of(name, &value);
     }
     let none = BTreeMap::new();
     complete(a, &none);

@@ -154,6 +154,30 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
 }
 
 #[test]
+fn two_types_of_a_table_that_are_shown_alike_are_one() {
+    let of = |code: &str, type_code: &str, template: &str| {
+        tabled(code, |definition| {
+            definition.serves.types = strings(&[type_code]);
+            definition.template = template.into();
+        })
+    };
+    let known = types(&[("1", &["T"]), ("2", &["U"])]);
+    let two = [of("a", "T", "{CORR_TYPE}-{SEQ:3}"), of("b", "U", "{CORR_TYPE}-{SEQ:3}")];
+    assert_eq!(proved(&two, &known), Ok(()));
+    assert_eq!(proved(&two, &Arc::default()), Ok(()), "a type that both name is a tie");
+    // `UX`, and `U` before its X.
+    let shifted = [two[0].clone(), of("b", "U", "{CORR_TYPE}X-{SEQ:3}")];
+    let error = refusal(&shifted, &known);
+    assert!(error.contains("is renamed from"), "{error}");
+    // Who names T as well takes it in one project alone.
+    let mut both = two;
+    both[1].serves =
+        Serves { types: strings(&["T", "U"]), projects: strings(&["P"]), ..both[1].serves.clone() };
+    let error = refusal(&both, &known);
+    assert!(error.contains("would both get"), "{error}");
+}
+
+#[test]
 fn a_project_that_follows_from_memberships_is_not_what_a_rule_without_them_reads() {
     let of = |code: &str, projects: &[&str], membership: bool| {
         tabled(code, |definition| {
