@@ -272,8 +272,8 @@ fn derives_alike(series: &Series, other: &Series) -> bool {
         && series.originator_table() == other.originator_table()
 }
 
-/// What two rules take at a place, each by every name that it surely has at the time: the later
-/// of two requests finds the names by which both were taken.
+/// What two rules take at a place, each by every name that it surely has at the time, its own first:
+/// the later of two requests finds the names by which both were taken.
 struct Joint<'s> {
     early: [Vec<Names<Value<'s>>>; 2],
     late: [Vec<Names<Value<'s>>>; 2],
@@ -299,8 +299,8 @@ impl<'s> Joint<'s> {
             of(&mut names[side].into_iter().chain(other.filter(|_| tells[side])))
         });
         let late = [0, 1].map(|side| {
-            let all = names.into_iter().flatten();
-            of(&mut all.filter(|_| tells[side]))
+            let other = names[1 - side].filter(|_| tells[side]);
+            of(&mut names[side].into_iter().chain(other))
         });
         Joint { early, late }
     }

@@ -141,6 +141,9 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
     projects[0].serves.projects = strings(&["P"]);
     let error = refusal(&projects, &types(&[("1", &["U", "T"])]));
     assert!(error.contains("within type_id=1; series a and b"), "{error}");
+    // A row that was `T` becomes `U`, and the other way about.
+    let error = refusal(&projects, &Arc::default());
+    assert!(error.contains("would both get"), "{error}");
 
     // A rule wins over the default for its own row, and for no other.
     let beside = [of("a", &["T"], false), of("b", &["U"], true)];
