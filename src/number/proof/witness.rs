@@ -35,6 +35,8 @@ pub(super) struct Asked<'s> {
     pub(super) before: BTreeMap<String, String>,
     /// Whether it names rows by their ids, as far as the choice of a series looks at them.
     pub(super) by_id: bool,
+    /// Whether it leaves the project to the memberships of its originator.
+    pub(super) derives: bool,
     /// The document's civil time.
     pub(super) at: DateTime,
     /// One value per serial.
@@ -168,7 +170,8 @@ impl<'s> Asked<'s> {
     pub(super) fn first(series: &'s Series, grids: &'s [Grid], at: DateTime) -> Self {
         let values = series.serials.iter().map(|serial| serial.start).collect();
         let (known, before) = Default::default();
-        Asked { series, known, before, by_id: false, at, values, snowflake: None, grids }
+        let (by_id, derives, snowflake) = (false, false, None);
+        Asked { series, known, before, by_id, derives, at, values, snowflake, grids }
     }
 
     /// Whether the choice of a series looks at a value: then the request may name it by its id.
@@ -264,11 +267,12 @@ impl<'s> Asked<'s> {
         };
         let references = &self.series.definition.references;
         let type_id = id("type", references.type_code.as_deref());
-        let project_id = id("project", references.project.as_deref());
+        let is_named = !self.derives;
+        let project_id = id("project", references.project.as_deref()).filter(|_| is_named);
         Some(Inputs {
             type_code: of("type").filter(|_| type_id.is_none()).unwrap_or_default(),
             type_id,
-            project: of("project").filter(|_| project_id.is_none()),
+            project: of("project").filter(|_| is_named && project_id.is_none()),
             project_id,
             date: Some(date),
             phase: of(PHASE),
@@ -284,7 +288,8 @@ impl<'s> Asked<'s> {
         let shown = serials.filter(|(index, _)| self.shows_serial(*index));
         let values = shown.map(|(index, serial)| (serial.name.clone(), self.values[index]));
         let (values, snowflake) = (values.collect(), self.snowflake);
-        Box::new(CollidingRequest { series, inputs, values, snowflake })
+        let project_of_member = self.known.get("project").filter(|_| self.derives).cloned();
+        Box::new(CollidingRequest { series, inputs, project_of_member, values, snowflake })
     }
 
     /// Whether the number shows a serial: all but the one that counts ids.

@@ -200,7 +200,8 @@ fn a_project_that_follows_from_memberships_is_not_what_a_rule_without_them_reads
     let any = of("a", &[], true);
     assert_eq!(proved(&[any.clone(), of("b", &["P"], true)], &data), Ok(()));
     // Without a project the rule for P does not fit, and the other series finds P by itself.
-    refusal(&[any, of("b", &["P"], false)], &data);
+    let error = refusal(&[any, of("b", &["P"], false)], &data);
+    assert!(error.contains("project \"P\" by membership alone"), "{error}");
 }
 
 #[test]
