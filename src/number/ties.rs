@@ -10,11 +10,11 @@ use super::rules::{Rank, RuleError};
 use super::{Series, SeriesDefinition};
 
 /// The values that a rule names of one field; `None`: any.
-pub(super) type Names<'a> = Option<BTreeSet<&'a str>>;
+pub(super) type Names<T> = Option<BTreeSet<T>>;
 
 /// Requests, by the values of project, originator, type and sub type. `None` stands for a value
 /// that nobody names: fewer rules take it than any other, so a tie is found there first.
-pub(super) type Region<'a> = [Names<'a>; 4];
+pub(super) type Region<T> = [Names<T>; 4];
 
 /// Place of the project in a region.
 pub(super) const PROJECT: usize = 0;
@@ -28,11 +28,11 @@ pub(super) const TYPE: usize = 2;
 /// Place of the sub type in a region.
 pub(super) const SUB_TYPE: usize = 3;
 
-/// One rule of a series.
-pub(super) struct Rule<'a> {
-    code: &'a str,
+/// One rule of a series; it names codes, or what stands for them.
+pub(super) struct Rule<'a, T = &'a str> {
+    pub(super) code: &'a str,
     pub(super) rank: Rank,
-    pub(super) names: Region<'a>,
+    pub(super) names: Region<T>,
 }
 
 /// Checks that these series, all active at once, leave no request without a choice, whatever type,
@@ -80,31 +80,34 @@ pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {
 }
 
 /// What a list of `serves` names.
-fn names(codes: &[String]) -> Names<'_> {
+fn names(codes: &[String]) -> Names<&str> {
     (!codes.is_empty()).then(|| codes.iter().map(String::as_str).collect())
 }
 
 /// The requests that two rules both take.
-fn shared<'a>(a: &Region<'a>, b: &Region<'a>) -> Option<Region<'a>> {
-    let mut region: Region<'a> = Region::default();
+fn shared<'a>(a: &Region<&'a str>, b: &Region<&'a str>) -> Option<Region<&'a str>> {
+    let mut region: Region<&'a str> = Region::default();
     for (place, names) in region.iter_mut().enumerate() {
         *names = match (&a[place], &b[place]) {
             (None, other) | (other, None) => other.clone(),
             (Some(a), Some(b)) => Some(a & b),
         };
     }
-    let is_empty = |names: &Names<'_>| names.as_ref().is_some_and(BTreeSet::is_empty);
+    let is_empty = |names: &Names<&str>| names.as_ref().is_some_and(BTreeSet::is_empty);
     (!region.iter().any(is_empty)).then_some(region)
 }
 
 /// Some of the region's requests that none of the rules takes.
-pub(super) fn left_over<'a>(region: Region<'a>, rules: &[&Rule<'a>]) -> Option<Region<'a>> {
+pub(super) fn left_over<T: Copy + Ord>(
+    region: Region<T>,
+    rules: &[&Rule<'_, T>],
+) -> Option<Region<T>> {
     let Some((rule, rest)) = rules.split_first() else { return Some(region) };
     let mut inside = region;
     for place in 0..inside.len() {
         let Some(named) = &rule.names[place] else { continue };
         let Some(values) = inside[place].take() else { return left_over(inside, rest) };
-        let outside: BTreeSet<&str> = &values - named;
+        let outside: BTreeSet<T> = &values - named;
         if !outside.is_empty() {
             let mut beside = inside.clone();
             beside[place] = Some(outside);
@@ -112,7 +115,7 @@ pub(super) fn left_over<'a>(region: Region<'a>, rules: &[&Rule<'a>]) -> Option<R
                 return Some(found);
             }
         }
-        let both: BTreeSet<&str> = &values & named;
+        let both: BTreeSet<T> = &values & named;
         if both.is_empty() {
             return None;
         }

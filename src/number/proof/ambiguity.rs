@@ -78,6 +78,8 @@ pub struct CollidingRequest {
     pub series: String,
     /// The request.
     pub inputs: Inputs,
+    /// Where it names no project, the code of the only one that its originator belongs to.
+    pub project_of_member: Option<String>,
     /// Names and values of the serials that the number shows.
     pub values: Vec<(String, u64)>,
     /// The id that is drawn for it, where the number shows one.
@@ -128,6 +130,9 @@ impl fmt::Display for CollidingRequest {
             if let Some(value) = value {
                 write!(f, ", {name} {value:?}")?;
             }
+        }
+        if let Some(project) = &self.project_of_member {
+            write!(f, ", project {project:?} by membership alone")?;
         }
         if let Some(date) = date {
             write!(f, ", date {date}")?;

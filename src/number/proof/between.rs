@@ -12,8 +12,9 @@ use super::collision::{Collided, told};
 use super::comparison::Comparison;
 use super::grid::grids;
 use super::language::{Shows, head, shows};
-use super::meeting::{Asking, Meetings, are_apart, is_shared, meetings};
+use super::meeting::{Asking, Meetings, PLACES, are_apart, is_shared, may_meet_in, meetings};
 use super::memory::Counted;
+use super::offers::{dimension, is_known_alike};
 use super::product::Walk;
 use super::scope::may_meet;
 use super::witness::{ANY_PROJECT, ANY_TYPE, Asked, dimension_of, name_of};
@@ -34,14 +35,17 @@ struct Way {
     by_id: [bool; 2],
     /// Whether that for the second series comes first: what is known of rows only grows.
     swapped: bool,
+    /// Whether they leave the project to memberships, where their series look at these.
+    derives: bool,
 }
 
 /// The ways to make two requests, the plain one first.
-const WAYS: [Way; 8] = {
-    let mut ways = [Way { by_id: [false; 2], swapped: false }; 8];
+const WAYS: [Way; 16] = {
+    let mut ways = [Way { by_id: [false; 2], swapped: false, derives: false }; 16];
     let mut way = 0;
     while way < ways.len() {
-        ways[way] = Way { by_id: [way & 2 > 0, way & 4 > 0], swapped: way & 1 > 0 };
+        let by_id = [way & 4 > 0, way & 8 > 0];
+        ways[way] = Way { by_id, swapped: way & 1 > 0, derives: way & 2 > 0 };
         way += 1;
     }
     ways
@@ -56,19 +60,12 @@ pub(super) fn between(
 ) -> Result<(), Ambiguity> {
     // Most series are told apart by their prefix: nothing needs to be searched.
     let differs = |(x, y)| x != y;
-    if std::iter::zip(head(a).chars(), head(b).chars()).any(differs) || are_apart(a, b) {
-        return Ok(());
-    }
-    if !may_meet(a, b) {
+    let starts_apart = std::iter::zip(head(a).chars(), head(b).chars()).any(differs);
+    if starts_apart || are_apart(a, b) || !may_meet(a, b) {
         return Ok(());
     }
     let (grids_a, grids_b) = (grids(a, earlier), grids(b, earlier));
-    let types = |series: &Series| series.definition.serves.types.clone();
-    let (mut types_a, mut types_b) = (types(a), types(b));
-    if is_shared(a, b, TYPE) && a.table_of(Dimension::Type).is_none() {
-        types_a.retain(|name| types_b.contains(name));
-        types_b.clone_from(&types_a);
-    }
+    let [types_a, types_b] = types(a, b);
     let same: Vec<_> = a.parts.iter().map(|part| same_in_scope(a, b, shows(part))).collect();
     let ids = Ids::of(a, b);
     let comparison = Comparison {
@@ -84,12 +81,11 @@ pub(super) fn between(
     };
     // Looked at only where the texts meet: most series differ in their first characters.
     let asking = LazyCell::new(|| meetings(a, b, active));
-    let mut turn = 0;
-    let found = |walk: &Walk| {
+    let (mut turn, ways) = (0, ways(a, b));
+    let mut found = |walk: &Walk| {
         let Meetings::Perhaps(all) = &*asking else { return None };
         let first = Asked::read(a, &grids_a, &walk.text, &walk.first)?;
         let second = Asked::read(b, &grids_b, &walk.text, &walk.second)?;
-        let ways = if a.refers() || b.refers() { &WAYS[..] } else { &WAYS[..1] };
         (0..TRIES.min(ways.len() * all.len())).find_map(|_| {
             let (for_a, for_b) = &all[turn % all.len()];
             let way = ways[turn / all.len() % ways.len()];
@@ -99,6 +95,8 @@ pub(super) fn between(
                 return None;
             }
             (first.by_id, second.by_id) = (way.by_id[0], way.by_id[1]);
+            let derives = |asked: &Asked<'_>| way.derives && derives(asked.series);
+            (first.derives, second.derives) = (derives(&first), derives(&second));
             let both = if way.swapped { [second, first] } else { [first, second] };
             let series = both.each_ref().map(|asked| asked.series);
             let [first, second] = both;
@@ -106,12 +104,93 @@ pub(super) fn between(
         })
     };
     // No request of one scope reaches both.
-    match comparison.decide(|| matches!(*asking, Meetings::Never), found) {
-        Err(Ambiguity::Unproven { subject, limit }) => {
-            let limit = of_tables(a, b).map_or(limit, Limit::Tables);
-            Err(Ambiguity::Unproven { subject, limit })
+    let mut decided = comparison.decide(|| matches!(*asking, Meetings::Never), &mut found);
+    if matches!(decided, Err(Ambiguity::Unproven { .. })) {
+        let telling = Telling::of(a, b, active, &ids);
+        if telling.wanted > comparison.wanted {
+            decided = telling.among(comparison).decide(|| false, &mut found);
         }
-        decided => decided,
+    }
+    decided.map_err(|ambiguity| match ambiguity {
+        Ambiguity::Unproven { subject, limit } => {
+            let limit = of_tables(a, b).map_or(limit, Limit::Tables);
+            Ambiguity::Unproven { subject, limit }
+        }
+        told => told,
+    })
+}
+
+/// The types that each of two series is looked at for.
+fn types(a: &Series, b: &Series) -> [Vec<String>; 2] {
+    let [mut of_a, mut of_b] = [a, b].map(|series| series.definition.serves.types.clone());
+    if is_shared(a, b, TYPE) && a.table_of(Dimension::Type).is_none() {
+        of_a.retain(|name| of_b.contains(name));
+        of_b.clone_from(&of_a);
+    }
+    [of_a, of_b]
+}
+
+/// The ways to make requests for two series.
+fn ways(a: &Series, b: &Series) -> Vec<Way> {
+    if !a.refers() && !b.refers() {
+        return WAYS[..1].to_vec();
+    }
+    let makes_sense = |way: &&Way| !way.derives || derives(a) || derives(b);
+    WAYS.iter().filter(makes_sense).copied().collect()
+}
+
+/// Whether a series looks at memberships.
+fn derives(series: &Series) -> bool {
+    series.definition.references.membership
+}
+
+/// What two numbers of one text show differently, if they are numbers of two requests that the
+/// rules may give to both series: a project or a type, for example, that is for one of them alone.
+/// Read at the same place it is one value.
+struct Telling {
+    places: Vec<Option<usize>>,
+    marks: [Vec<u8>; 2],
+    wanted: u8,
+}
+
+impl Telling {
+    /// Beside the ids.
+    fn of(a: &Series, b: &Series, active: &[&Series], ids: &Ids) -> Self {
+        let part = |series: &Series, place: usize| {
+            let dimension = dimension(series, place)?;
+            series.parts.iter().position(|part| shows(part) == Shows::Dimension(dimension))
+        };
+        let shown = (0..PLACES).filter(|place| is_known_alike(a, b, *place));
+        let shown: Vec<(usize, [usize; 2])> =
+            shown.filter_map(|place| Some((place, [part(a, place)?, part(b, place)?]))).collect();
+        let tells = |places: &[usize]| !may_meet_in(a, b, active, places);
+        let sorted: Vec<_> = shown.iter().filter(|(place, _)| tells(&[*place])).collect();
+        // By itself, or one of all.
+        let all: Vec<usize> = shown.iter().map(|(place, _)| *place).collect();
+        let sorted: Vec<(u8, [usize; 2])> = match sorted.is_empty() {
+            false => sorted.iter().zip(1..).map(|((_, parts), bit)| (1 << bit, *parts)).collect(),
+            true if tells(&all) => shown.iter().map(|(_, parts)| (2, *parts)).collect(),
+            true => Vec::new(),
+        };
+        let mut places = ids.places.clone();
+        places.resize(a.parts.len(), None);
+        let mut marks = ids.marks.clone();
+        marks[0].resize(a.parts.len(), 0);
+        marks[1].resize(b.parts.len(), 0);
+        let mut wanted = u8::from(!ids.counted.is_empty());
+        for (mark, [of_a, of_b]) in sorted {
+            places[of_a] = Some(of_b);
+            marks[0][of_a] |= mark;
+            marks[1][of_b] |= mark;
+            wanted |= mark;
+        }
+        Telling { places, marks, wanted }
+    }
+
+    /// A comparison in which nothing else matters.
+    fn among<'c>(&'c self, comparison: Comparison<'c>) -> Comparison<'c> {
+        let Telling { places, marks: [of_a, of_b], wanted } = self;
+        Comparison { places, marks: [of_a, of_b], wanted: *wanted, ..comparison }
     }
 }
 

@@ -5,6 +5,7 @@ use super::super::check::Check;
 use super::super::figure::Figure;
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
+use super::super::served::{ORIGINATORS, SUB_TYPE};
 use super::super::snowflake::SNOWFLAKE_DIGITS;
 use super::super::template::Part;
 use super::super::value::ValueRule;
@@ -104,7 +105,10 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             let most = if check.width() == 1 { 9 } else { 99 };
             Language::Number { least: 0, most, width: check.width() }
         }
-        Part::Variable(index) => Language::Value(series.variables[*index].rule.clone()),
+        Part::Variable(index) => match (reach, listed(series, *index)) {
+            (Reach::Likely, Some(codes)) => Language::OneOf(codes),
+            _ => Language::Value(series.variables[*index].rule.clone()),
+        },
         // A table has whatever codes it is given: new rows, and other codes of those there are.
         Part::Project | Part::Type(_) if reach == Reach::Everything && tabled(series, part) => {
             Language::Value(ValueRule::printable())
@@ -123,6 +127,19 @@ pub(super) fn language(series: &Series, part: &Part, types: &[String], reach: Re
             }
         },
     }
+}
+
+/// Originators or sub types that a series lists, if a variable holds them and may show any.
+fn listed(series: &Series, variable: usize) -> Option<Vec<String>> {
+    let (variable, serves) = (&series.variables[variable], &series.definition.serves);
+    let codes = match variable.name.as_str() {
+        SUB_TYPE => &serves.sub_types,
+        name if ORIGINATORS.contains(&name) => &serves.originators,
+        _ => return None,
+    };
+    let fits = |code: &&String| variable.rule.check("", code).is_ok();
+    let codes: Vec<String> = codes.iter().filter(fits).cloned().collect();
+    (!codes.is_empty()).then_some(codes)
 }
 
 /// Whether a part shows codes of a table.

@@ -1,22 +1,22 @@
 //! Which requests of one uniqueness scope two series may both be asked (R2.9). Where there are
 //! none, it does no harm that the two can show one text.
 //!
-//! Looks at lists and ranks, not at requests. Of tables it builds on one thing alone: a code that
-//! has a row keeps it for ever. A code without a row may become that of any, and a request may be
-//! sent in codes or in ids. So in doubt a series may be asked, and no other surely wins over it.
+//! Looks at lists and ranks, not at requests. A code without a row may become that of any, and a
+//! request may be sent in codes or in ids. So in doubt a series may be asked.
 
 use std::collections::BTreeSet;
 
 use super::super::Series;
-use super::super::series::{Dimension, Variable};
-use super::super::served::{self, ORIGINATORS};
-use super::super::ties::{
-    Names, ORIGINATOR, PROJECT, Region, Rule, SUB_TYPE, TYPE, left_over, rules_of,
-};
+use super::super::draft::ABSENT;
+use super::super::ties::{Names, ORIGINATOR, PROJECT, Region, Rule, SUB_TYPE, TYPE, left_over};
+use super::offers::{Value, dimension, is_known_alike, offers, table, variable, winners};
 use super::witness::{ANY_PROJECT, ANY_TYPE};
 
-/// Most combinations of a type and a project that are looked at for two series.
+/// Most combinations of values that are looked at for two series.
 const COMBINATIONS_MAX: usize = 1_024;
+
+/// How many places of a request the choice of a series looks at.
+pub(super) const PLACES: usize = 4;
 
 /// What a request may name, as far as the choice of a series looks at it.
 #[derive(Clone, Debug)]
@@ -38,26 +38,14 @@ pub(super) enum Meetings {
 
 /// Looks for requests of one scope that the rules may give to the one and to the other series.
 pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
-    let (over_a, over_b) = (winners(a, active), winners(b, active));
-    let (offers_a, offers_b) = (offers(a), offers(b));
-    let (mut met, mut looked, mut examples) = (false, 0, Vec::new());
-    for (x, y) in offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y))) {
-        let types = joint(a, b, TYPE, x, y);
-        let projects = joint(a, b, PROJECT, x, y);
-        for (of_type, project) in types.iter().flat_map(|t| projects.iter().map(move |p| (t, p))) {
-            looked += 1;
-            if looked > COMBINATIONS_MAX {
-                return Meetings::Perhaps(examples);
-            }
-            let of_a = left(x, &of_type.0, &project.0, &over_a);
-            let both = of_a.zip(left(y, &of_type.1, &project.1, &over_b));
-            let Some((left_a, left_b)) = both else { continue };
-            met = true;
-            examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
-                let others = askings(b, &left_b).into_iter();
-                others.map(move |for_b| (for_a.clone(), for_b))
-            }));
-        }
+    let mut examples = Vec::new();
+    let mut met = false;
+    for (left_a, left_b) in lefts(a, b, active, shared(a, b)) {
+        met = true;
+        examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
+            let others = askings(b, &left_b).into_iter();
+            others.map(move |for_b| (for_a.clone(), for_b))
+        }));
     }
     let (by_type, by_project) = (is_shared(a, b, TYPE), is_shared(a, b, PROJECT));
     examples.retain(|(for_a, for_b)| {
@@ -70,166 +58,205 @@ pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
     if met { Meetings::Perhaps(examples) } else { Meetings::Never }
 }
 
-/// Whether lists alone keep two series apart: no type or no project of one scope is for both.
+/// Whether the rules may give requests of one scope to both that have one value at each of the
+/// places named by `alike`, too.
+pub(super) fn may_meet_in(a: &Series, b: &Series, active: &[&Series], alike: &[usize]) -> bool {
+    let mut places = shared(a, b);
+    alike.iter().for_each(|place| places[*place] = true);
+    !lefts(a, b, active, places).is_empty()
+}
+
+/// What no other series surely takes of the requests for both that have one value at each of the
+/// places `alike`.
+fn lefts<'s>(
+    a: &'s Series,
+    b: &'s Series,
+    active: &[&'s Series],
+    alike: [bool; PLACES],
+) -> Vec<(Region<Value<'s>>, Region<Value<'s>>)> {
+    let (over_a, over_b) = (winners(a, active), winners(b, active));
+    let (offers_a, offers_b) = (offers(a), offers(b));
+    let mut lefts = Vec::new();
+    for (x, y) in offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y))) {
+        let joints = joints([a, b], [x, y], alike);
+        for joints in combinations(&joints) {
+            let of_a = |late| left(x, joints.map(|joint| joint.names(0, late)), &over_a);
+            let of_b = |late| left(y, joints.map(|joint| joint.names(1, late)), &over_b);
+            let either = [false, true].into_iter();
+            lefts.extend(either.map(|late| of_a(late).zip(of_b(!late))).find_map(|both| both));
+        }
+    }
+    lefts
+}
+
+/// Whether lists alone keep two series apart: no value of one scope is for both.
 pub(super) fn are_apart(a: &Series, b: &Series) -> bool {
     let (offers_a, offers_b) = (offers(a), offers(b));
+    let alike = shared(a, b);
     let mut pairs = offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y)));
-    pairs.all(|(x, y)| [TYPE, PROJECT].into_iter().any(|place| joint(a, b, place, x, y).is_empty()))
+    pairs.all(|(x, y)| joints([a, b], [x, y], alike).iter().any(Vec::is_empty))
+}
+
+/// The places that two series have in their scope and read alike.
+fn shared(a: &Series, b: &Series) -> [bool; PLACES] {
+    std::array::from_fn(|place| is_shared(a, b, place))
 }
 
 /// Whether both series have a place in their scope and read it alike: then it is one value.
 pub(super) fn is_shared(a: &Series, b: &Series, place: usize) -> bool {
-    let dimension = if place == TYPE { Dimension::Type } else { Dimension::Project };
-    a.scope.contains(&dimension)
-        && b.scope.contains(&dimension)
-        && table(a, place) == table(b, place)
+    let in_scope = |series: &Series| {
+        dimension(series, place).is_some_and(|dimension| series.scope.contains(&dimension))
+    };
+    in_scope(a) && in_scope(b) && is_known_alike(a, b, place)
 }
 
-/// The table by whose ids a series knows the values of a place.
-fn table(series: &Series, place: usize) -> Option<&str> {
-    match place {
-        PROJECT => series.table_of(Dimension::Project),
-        TYPE => series.table_of(Dimension::Type),
-        _ => variable(series, place)?.reference.as_deref(),
+/// What two rules take at a place, each by every name that it surely has at the time, its own
+/// first: the later of two requests finds the names by which both were taken.
+struct Joint<'s> {
+    early: [Vec<Names<Value<'s>>>; 2],
+    late: [Vec<Names<Value<'s>>>; 2],
+}
+
+impl<'s> Joint<'s> {
+    /// What may have nothing to do with each other.
+    fn apart(names: [Names<Value<'s>>; 2]) -> Self {
+        let names = names.map(|names| vec![names]);
+        Joint { early: names.clone(), late: names }
+    }
+
+    /// One value; `None`: a rule takes any. `tells`: whether a request of each surely names it.
+    fn one(names: [Option<Value<'s>>; 2], tells: [bool; 2]) -> Self {
+        let set = |name: Value<'s>| Some(BTreeSet::from([name]));
+        let of = |names: &mut dyn Iterator<Item = Value<'s>>| {
+            let surely: Vec<_> = names.map(set).collect();
+            if surely.is_empty() { vec![None] } else { surely }
+        };
+        let early = [0, 1].map(|side| {
+            // What has a row has it for ever.
+            let other = names[1 - side].filter(|name| !matches!(name, Value::New(_)));
+            of(&mut names[side].into_iter().chain(other.filter(|_| tells[side])))
+        });
+        let late = [0, 1].map(|side| {
+            let other = names[1 - side].filter(|_| tells[side]);
+            of(&mut names[side].into_iter().chain(other))
+        });
+        Joint { early, late }
+    }
+
+    fn names(&self, side: usize, late: bool) -> &[Names<Value<'s>>] {
+        if late { &self.late[side] } else { &self.early[side] }
     }
 }
 
-/// The variable that holds the originator or the sub type; none where a series declares the
-/// originator twice.
-fn variable(series: &Series, place: usize) -> Option<&Variable> {
-    let names = if place == ORIGINATOR { &ORIGINATORS[..] } else { &[served::SUB_TYPE][..] };
-    let mut declared = series.variables.iter().filter(|v| names.contains(&v.name.as_str()));
-    let only = declared.next()?;
-    declared.next().is_none().then_some(only)
-}
-
-/// The rules of a series with all that they may ever take. Tables are named by ids.
-fn offers(series: &Series) -> Vec<Rule<'_>> {
-    let mut rules = rules_of(&series.definition);
-    for rule in &mut rules {
-        for (place, names) in rule.names.iter_mut().enumerate() {
-            let is_told = matches!(place, PROJECT | TYPE) || variable(series, place).is_some();
-            let codes = names.take().filter(|_| is_told);
-            *names = codes.and_then(|codes| match table(series, place) {
-                None => Some(codes),
-                // Where one has no row yet, any row may come to have it.
-                Some(table) => codes.into_iter().map(|code| id(series, table, code)).collect(),
-            });
+/// What two rules take at each place, where it is one value for both at the places `alike`. As far
+/// as there are too many combinations, values are not looked at one by one.
+fn joints<'s>(
+    series: [&Series; 2],
+    rules: [&Rule<'s, Value<'s>>; 2],
+    alike: [bool; PLACES],
+) -> [Vec<Joint<'s>>; PLACES] {
+    let names = |place: usize| rules.map(|rule| &rule.names[place]);
+    let mut joints: [Vec<Joint<'s>>; PLACES] = std::array::from_fn(|place| match alike[place] {
+        true => joint(series, place, names(place)),
+        false => vec![Joint::apart(names(place).map(Clone::clone))],
+    });
+    for place in [SUB_TYPE, ORIGINATOR, PROJECT, TYPE] {
+        if joints.iter().map(Vec::len).product::<usize>() > COMBINATIONS_MAX {
+            joints[place] = vec![Joint::apart(names(place).map(Clone::clone))];
         }
     }
-    rules
+    joints
 }
 
-/// The rules of other series with what they surely take of the requests that a series may be
-/// asked, named as that series names it.
-fn winners<'s>(series: &'s Series, active: &[&'s Series]) -> Vec<Rule<'s>> {
-    let code = &series.definition.code;
-    let others = active.iter().filter(|other| other.definition.code != *code);
-    let surely = |other: &'s Series| {
-        let rules = rules_of(&other.definition).into_iter();
-        rules.filter_map(move |mut rule| {
-            // A type that is only in a table may become undetermined, or another series' own.
-            rule.names[TYPE].as_ref()?;
-            for (place, names) in rule.names.iter_mut().enumerate() {
-                if let Some(codes) = names.take() {
-                    *names = Some(surely_taken(series, other, place, codes)?);
-                }
-            }
-            Some(rule)
-        })
-    };
-    others.flat_map(|other| surely(other)).collect()
-}
-
-/// Of the codes that another series names at a place, those that it surely takes in a request for
-/// this one; `None` where it may read the request otherwise.
-fn surely_taken<'s>(
-    series: &'s Series,
-    other: &'s Series,
-    place: usize,
-    codes: BTreeSet<&'s str>,
-) -> Option<BTreeSet<&'s str>> {
-    let by_membership = series.definition.references.membership;
-    let is_told = match place {
-        TYPE => true,
-        // Without a project, both must find the same one.
-        PROJECT => !by_membership || derives_alike(series, other),
-        _ => variable(series, place).is_some(),
-    };
-    match (table(series, place), table(other, place)) {
-        _ if !is_told => None,
-        // What has no table is sent as a code, which is one that the other names as well.
-        (None, _) => Some(codes),
-        (Some(own), Some(its)) if own == its => {
-            Some(codes.into_iter().filter_map(|code| id(series, own, code)).collect())
-        }
-        // By an id of a table that the other does not look into.
-        (Some(_), _) => None,
-    }
-}
-
-/// Whether another series finds the same project by the originator's memberships, and both by what
-/// the request says.
-fn derives_alike(series: &Series, other: &Series) -> bool {
-    let (own, its) = (&series.definition.references, &other.definition.references);
-    let is_sent = variable(series, ORIGINATOR).is_some_and(|variable| variable.default.is_none());
-    is_sent
-        && its.membership
-        && own.project == its.project
-        && series.originator_table() == other.originator_table()
-}
-
-/// The id of the row that has a code, or had it.
-fn id<'s>(series: &'s Series, table: &str, code: &str) -> Option<&'s str> {
-    series.reference.by_code(table, code).map(|row| row.id.as_str())
-}
-
-/// What two rules take at a place, for requests of one scope: where it is one value for both, each
-/// that both may take by itself.
+/// What two rules take at a place that is one value for both: each that both may take by itself.
 fn joint<'s>(
-    a: &Series,
-    b: &Series,
+    series: [&Series; 2],
     place: usize,
-    x: &Rule<'s>,
-    y: &Rule<'s>,
-) -> Vec<(Names<'s>, Names<'s>)> {
-    let (of_a, of_b) = (&x.names[place], &y.names[place]);
-    let both = |names: &BTreeSet<&'s str>| {
-        let one = |name: &&'s str| (Some([*name].into()), Some([*name].into()));
-        names.iter().map(one).collect()
+    [of_a, of_b]: [&Names<Value<'s>>; 2],
+) -> Vec<Joint<'s>> {
+    let one = |x: Option<Value<'s>>, y: Option<Value<'s>>| {
+        let names = [x, y];
+        let tells = [0, 1].map(|side| {
+            names[side].is_some()
+                || names[1 - side].is_some_and(|y| names_it(series[side], place, y))
+        });
+        Joint::one(names, tells)
     };
     match (of_a, of_b) {
-        _ if !is_shared(a, b, place) => vec![(of_a.clone(), of_b.clone())],
-        (None, None) => vec![(None, None)],
-        (None, Some(names)) | (Some(names), None) => both(names),
-        (Some(of_a), Some(of_b)) => both(&(of_a & of_b)),
+        (None, None) => vec![Joint::apart([None, None])],
+        (Some(names), None) => names.iter().map(|x| one(Some(*x), None)).collect(),
+        (None, Some(names)) => names.iter().map(|y| one(None, Some(*y))).collect(),
+        (Some(of_a), Some(of_b)) => {
+            let pairs = of_a.iter().flat_map(|x| of_b.iter().map(move |y| (*x, *y)));
+            let pairs = pairs.filter(|(x, y)| x.may_be(*y));
+            pairs.map(|(x, y)| one(Some(x), Some(y))).collect()
+        }
     }
 }
 
-/// What no winner takes of a rule's requests with these types and projects.
+/// Whether a number with a value at a place is surely of a request that names it.
+fn names_it(series: &Series, place: usize, value: Value<'_>) -> bool {
+    let is_absent = matches!(value, Value::Code(ABSENT) | Value::New(ABSENT));
+    match place {
+        PROJECT | TYPE => true,
+        // What is not sent may be a default, or nothing.
+        _ => !is_absent && variable(series, place).is_some_and(|v| v.default.is_none()),
+    }
+}
+
+/// One of each place, in every combination.
+fn combinations<'j, 's>(
+    joints: &'j [Vec<Joint<'s>>; PLACES],
+) -> impl Iterator<Item = [&'j Joint<'s>; PLACES]> {
+    let [one, two, three, four] = joints;
+    one.iter().flat_map(move |one| {
+        two.iter().flat_map(move |two| {
+            let rest = three.iter().flat_map(|three| four.iter().map(move |four| (three, four)));
+            rest.map(move |(three, four)| [one, two, three, four])
+        })
+    })
+}
+
+/// What no winner takes of a rule's requests with these values, by whichever of their names.
 fn left<'s>(
-    rule: &Rule<'s>,
-    types: &Names<'s>,
-    projects: &Names<'s>,
-    winners: &[Rule<'s>],
-) -> Option<Region<'s>> {
-    let mut region = rule.names.clone();
-    region[TYPE].clone_from(types);
-    region[PROJECT].clone_from(projects);
-    // Where two are equally specific the request is refused.
-    let better: Vec<&Rule<'s>> = winners.iter().filter(|other| other.rank >= rule.rank).collect();
-    left_over(region, &better)
+    rule: &Rule<'s, Value<'s>>,
+    names: [&[Names<Value<'s>>]; PLACES],
+    winners: &[Rule<'s, Value<'s>>],
+) -> Option<Region<Value<'s>>> {
+    let better = winners.iter().filter(|other| {
+        // A type that is listed may be undetermined for those that do not list it.
+        let of_any_type = other.names[TYPE].is_none();
+        // Where two are equally specific the request is refused.
+        other.rank >= rule.rank && (rule.names[TYPE].is_none() || !of_any_type)
+    });
+    let better: Vec<_> = better.collect();
+    let mut regions = vec![Region::default()];
+    for (place, names) in names.into_iter().enumerate() {
+        let with = |region: &Region<Value<'s>>, name: &Names<Value<'s>>| {
+            let mut region = region.clone();
+            region[place].clone_from(name);
+            region
+        };
+        let named = regions.iter().flat_map(|region| names.iter().map(|name| with(region, name)));
+        regions = named.collect();
+    }
+    let all: Option<Vec<_>> =
+        regions.into_iter().map(|region| left_over(region, &better)).collect();
+    all?.into_iter().next()
 }
 
 /// Requests of a region, some of each type and project.
-fn askings(series: &Series, region: &Region<'_>) -> Vec<Asking> {
+fn askings(series: &Series, region: &Region<Value<'_>>) -> Vec<Asking> {
     let serves = &series.definition.serves;
-    let code = |place: usize, name: &str| {
-        let row = table(series, place).and_then(|table| series.reference.by_id(table, name));
-        row.map_or(name, |row| row.code.as_str()).to_owned()
+    let code = |place: usize, value: Value<'_>| match value {
+        Value::Code(code) | Value::New(code) => code.to_owned(),
+        Value::Row(id) => {
+            let row = table(series, place).and_then(|table| series.reference.by_id(table, id));
+            row.map_or(id, |row| row.code.as_str()).to_owned()
+        }
     };
     let codes = |place: usize| -> Option<Vec<String>> {
-        Some(region[place].as_ref()?.iter().map(|name| code(place, name)).collect())
+        Some(region[place].as_ref()?.iter().map(|value| code(place, *value)).collect())
     };
     let types = codes(TYPE).unwrap_or_else(|| {
         let any = series.served.any_type.then(|| ANY_TYPE.to_owned());
@@ -261,4 +288,207 @@ fn askings(series: &Series, region: &Region<'_>) -> Vec<Asking> {
     };
     let all = pairs.flat_map(|pair| contexts.iter().map(move |context| (pair, context.clone())));
     all.map(asking).take(COMBINATIONS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::super::testing::{definition, reference};
+    use super::super::super::{ReferenceData, References, SeriesDefinition, VariableDefinition};
+    use super::*;
+
+    /// A series of all types that it lists.
+    fn serves(code: &str, types: &[&str], edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        let mut definition = definition();
+        definition.code = code.into();
+        definition.serves.types = types.iter().map(ToString::to_string).collect();
+        edit(&mut definition);
+        Series::compile(definition).expect("compiles")
+    }
+
+    /// The same, on a table of types that has the codes `A` and, as one row, `B` and `C`.
+    fn tabled(code: &str, types: &[&str], edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        let series = serves(code, types, |definition| {
+            definition.references =
+                References { type_code: Some("types".into()), ..References::default() };
+            edit(definition);
+        });
+        let mut renamed = reference("types", "2", "C", true);
+        renamed.former_codes = vec!["B".into()];
+        let rows = [reference("types", "1", "A", true), renamed];
+        series.with_reference(Arc::new(ReferenceData::new(rows, [])))
+    }
+
+    fn in_type(definition: &mut SeriesDefinition) {
+        definition.unique_within = vec!["type".into()];
+    }
+
+    fn meet(a: &Series, b: &Series, others: &[&Series]) -> bool {
+        let active: Vec<&Series> = [a, b].into_iter().chain(others.iter().copied()).collect();
+        matches!(meetings(a, b, &active), Meetings::Perhaps(_))
+    }
+
+    #[test]
+    fn what_is_beaten_or_tied_everywhere_is_never_asked() {
+        let (a, b) = (serves("a", &["T"], |_| ()), serves("b", &["U"], |_| ()));
+        let is_default = |definition: &mut SeriesDefinition| definition.serves.default = true;
+        assert!(meet(&a, &b, &[]));
+        assert!(!meet(&a, &b, &[&serves("c", &["T"], |_| ())]), "no request can choose");
+        assert!(meet(&a, &b, &[&serves("c", &["T"], is_default)]), "a default yields");
+        assert!(!meet(&serves("a", &["T"], is_default), &b, &[&serves("c", &["T"], |_| ())]));
+        assert!(meet(&a, &b, &[&serves("c", &["T"], |c| c.serves.projects = vec!["P".into()])]));
+        assert!(meet(&serves("a", &["T", "V"], |_| ()), &b, &[&serves("c", &["T"], |_| ())]));
+    }
+
+    #[test]
+    fn types_of_one_scope_meet_where_they_may_be_one_row() {
+        // Only one of them is for all projects: they do not tie everywhere.
+        let in_project = |definition: &mut SeriesDefinition| {
+            in_type(definition);
+            definition.serves.projects = vec!["P".into()];
+        };
+        for (x, y, expected) in [
+            ("A", "B", false),
+            ("B", "C", true),
+            // A code that no row has may become that of any.
+            ("A", "D", true),
+            ("D", "E", true),
+        ] {
+            let (narrow, wide) = (tabled("a", &[x], in_project), tabled("b", &[y], in_type));
+            assert_eq!(meet(&narrow, &wide, &[]), expected, "{x} {y}");
+            // One row has both names: either is taken by whoever takes it.
+            assert!(!meet(&tabled("a", &[x], in_type), &wide, &[]), "{x} {y}");
+        }
+        let plain = |code, name| serves(code, &[name], in_type);
+        assert!(!meet(&plain("a", "D"), &plain("b", "E"), &[]));
+    }
+
+    #[test]
+    fn a_name_that_a_row_gets_later_wins_over_no_request_before() {
+        let of = |code: &str, name: &str, projects: bool, originators: bool| {
+            tabled(code, &[name], |definition| {
+                in_type(definition);
+                let variable = VariableDefinition::default();
+                definition.variables.insert("ORIGINATOR".into(), variable);
+                definition.serves.projects.extend(projects.then(|| "P".into()));
+                definition.serves.originators.extend(originators.then(|| "O".into()));
+            })
+        };
+        // `c` wins over `a` for whatever row has the code E, and `b` wins over `c`.
+        let c = of("c", "E", false, true);
+        let b = of("b", "E", true, true);
+        let a = |name| {
+            let mut definition = of("a", name, false, false).definition().clone();
+            definition.serves.originators = vec!["O".into()];
+            definition.serves.default = true;
+            Series::compile(definition).expect("compiles").with_reference(b.reference.clone())
+        };
+        assert!(meet(&a("D"), &b, &[&c]), "the row of D has no other code at first");
+        assert!(!meet(&of("a", "E", false, true), &b, &[&c]));
+    }
+
+    #[test]
+    fn another_series_takes_the_type_of_a_code_that_no_row_has_yet() {
+        let (a, b) = (tabled("a", &["D"], |_| ()), tabled("b", &["A"], |_| ()));
+        assert!(meet(&a, &b, &[]));
+        assert!(!meet(&a, &b, &[&tabled("c", &["D"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["E"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["B"], |_| ())]), "it may be another row");
+    }
+
+    #[test]
+    fn one_default_of_any_type_takes_what_another_takes_beyond_its_list() {
+        let any = |code, types: &[&str], table: &str| {
+            tabled(code, types, |definition| {
+                definition.serves.default = true;
+                definition.references.type_code = Some(table.into());
+            })
+        };
+        let (a, b) = (any("a", &["A"], "types"), serves("b", &["T"], |_| ()));
+        assert!(meet(&a, &b, &[&any("c", &["B"], "types")]), "a lists A alone");
+        assert!(!meet(&a, &b, &[&any("c", &["A"], "types")]), "both list A");
+        assert!(meet(&a, &b, &[&any("c", &["A"], "kinds")]), "of another table");
+    }
+
+    #[test]
+    fn a_default_of_any_type_may_not_take_a_type_that_another_lists() {
+        let within = |definition: &mut SeriesDefinition| {
+            definition.unique_within = vec!["project".into()];
+            definition.serves.default = true;
+        };
+        let a = tabled("a", &["A"], within);
+        let b = serves("b", &["T"], |definition| {
+            within(definition);
+            definition.serves.projects = vec!["P".into()];
+        });
+        let c = tabled("c", &["B"], |definition| {
+            within(definition);
+            definition.serves.projects = vec!["P".into()];
+        });
+        // Somebody may list A as undetermined, which a does not mind and c does.
+        assert!(meet(&a, &b, &[&c]));
+    }
+
+    #[test]
+    fn an_originator_of_one_scope_is_one_for_both() {
+        let of = |code: &str, originators: &[&str], default: Option<&str>| {
+            serves(code, &["T"], |definition| {
+                definition.unique_within = vec!["ORIGINATOR".into()];
+                let listed = originators.iter().map(ToString::to_string);
+                definition.serves.originators = listed.collect();
+                let default = default.map(str::to_owned);
+                let declared = VariableDefinition { default, ..VariableDefinition::default() };
+                definition.variables.insert("ORIGINATOR".into(), declared);
+            })
+        };
+        let (a, any) = (of("a", &["O"], None), of("b", &[], None));
+        assert!(are_apart(&a, &of("b", &["P"], None)));
+        assert!(!meet(&a, &any, &[]), "what is of O is for the one that names it");
+        assert!(meet(&a, &of("b", &[], Some("O")), &[]), "nobody named it");
+        assert!(meet(&of("a", &["0"], None), &any, &[]), "what is not sent is 0");
+        let named_both = of("b", &["O", "P"], None);
+        assert!(!are_apart(&a, &named_both) && !meet(&a, &named_both, &[]), "a tie");
+    }
+
+    #[test]
+    fn a_code_that_is_sent_is_taken_by_whoever_names_its_row() {
+        let (a, b) = (serves("a", &["B"], |_| ()), serves("b", &["T"], |_| ()));
+        assert!(!meet(&a, &b, &[&tabled("c", &["C"], |_| ())]));
+        assert!(meet(&a, &b, &[&tabled("c", &["A"], |_| ())]));
+    }
+
+    #[test]
+    fn what_the_sub_type_may_be_says_nothing_of_types_and_projects() {
+        let of = |code: &str| {
+            serves(code, &["T"], |definition| {
+                definition.serves.projects = vec!["P".into()];
+                let digits = Some("0-9".into());
+                let declared = VariableDefinition { alphabet: digits, ..Default::default() };
+                definition.variables.insert("SUB_TYPE".into(), declared);
+            })
+        };
+        let b = serves("b", &["U"], |_| ());
+        assert!(!are_apart(&of("a"), &b) && meet(&of("a"), &b, &[]));
+    }
+
+    #[test]
+    fn an_originator_that_the_variable_refuses_is_never_asked() {
+        let of = |code: &str, types: &[&str], originator: &str, table: Option<&str>| {
+            serves(code, types, |definition| {
+                definition.serves.originators = vec![originator.into()];
+                let declared = VariableDefinition {
+                    alphabet: Some("a-z".into()),
+                    reference: table.map(str::to_owned),
+                    ..VariableDefinition::default()
+                };
+                definition.variables.insert("ORIGINATOR".into(), declared);
+            })
+        };
+        let b = serves("b", &["U"], |_| ());
+        assert!(meet(&of("a", &["T"], "abc", None), &b, &[]));
+        assert!(!meet(&of("a", &["T"], "123", None), &b, &[]));
+        // Its row may come to have another code.
+        assert!(meet(&of("a", &["T"], "123", Some("organizations")), &b, &[]));
+    }
 }

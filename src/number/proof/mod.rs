@@ -25,6 +25,7 @@ mod language;
 mod meeting;
 mod memory;
 mod moments;
+mod offers;
 mod product;
 mod reading;
 mod refined;

@@ -35,6 +35,8 @@ pub(super) struct Asked<'s> {
     pub(super) before: BTreeMap<String, String>,
     /// Whether it names rows by their ids, as far as the choice of a series looks at them.
     pub(super) by_id: bool,
+    /// Whether it leaves the project to the memberships of its originator.
+    pub(super) derives: bool,
     /// The document's civil time.
     pub(super) at: DateTime,
     /// One value per serial.
@@ -168,7 +170,8 @@ impl<'s> Asked<'s> {
     pub(super) fn first(series: &'s Series, grids: &'s [Grid], at: DateTime) -> Self {
         let values = series.serials.iter().map(|serial| serial.start).collect();
         let (known, before) = Default::default();
-        Asked { series, known, before, by_id: false, at, values, snowflake: None, grids }
+        let (by_id, derives, snowflake) = (false, false, None);
+        Asked { series, known, before, by_id, derives, at, values, snowflake, grids }
     }
 
     /// Whether the choice of a series looks at a value: then the request may name it by its id.
@@ -181,7 +184,11 @@ impl<'s> Asked<'s> {
     pub(super) fn takes(&mut self, name: &str, listed: &str, tabled: bool) -> bool {
         match self.known.get(name) {
             None => {
-                self.known.insert(name.to_owned(), listed.to_owned());
+                let other = self.other_code(name, listed).filter(|_| tabled);
+                if other.is_some() {
+                    self.before.insert(name.to_owned(), listed.to_owned());
+                }
+                self.known.insert(name.to_owned(), other.unwrap_or_else(|| listed.to_owned()));
             }
             Some(shown) if shown == listed => {}
             Some(_) if tabled => {
@@ -190,6 +197,29 @@ impl<'s> Asked<'s> {
             Some(_) => return false,
         }
         true
+    }
+
+    /// Takes a value, or another code of its row, where none is known yet.
+    fn is_of(&mut self, name: &str, value: &str) {
+        if !self.known.contains_key(name) {
+            let other = self.other_code(name, value);
+            self.known.insert(name.to_owned(), other.unwrap_or_else(|| value.to_owned()));
+        }
+    }
+
+    /// A code for the row of one that its variable does not take: one that the row has or had, or
+    /// a new one.
+    fn other_code(&self, name: &str, code: &str) -> Option<String> {
+        let series = self.series;
+        let index = series.variables.iter().position(|variable| variable.name == name)?;
+        let variable = &series.variables[index];
+        let table = variable.reference.as_deref()?;
+        variable.rule.check(name, code).err()?;
+        let row = |code: &str| series.reference.by_code(table, code).map(|row| row.id.as_str());
+        let own = series.reference.codes_of(table, code).into_iter().rev();
+        let made_up = values(series, Dimension::Variable(index)).into_iter().rev();
+        let mut others = own.chain(made_up.filter(|value| value != ABSENT && row(value).is_none()));
+        others.find(|value| variable.rule.check(name, value).is_ok())
     }
 
     /// Sees that types and projects are rows that the series lists, as far as it lists any; `turn`
@@ -237,11 +267,12 @@ impl<'s> Asked<'s> {
         };
         let references = &self.series.definition.references;
         let type_id = id("type", references.type_code.as_deref());
-        let project_id = id("project", references.project.as_deref());
+        let is_named = !self.derives;
+        let project_id = id("project", references.project.as_deref()).filter(|_| is_named);
         Some(Inputs {
             type_code: of("type").filter(|_| type_id.is_none()).unwrap_or_default(),
             type_id,
-            project: of("project").filter(|_| project_id.is_none()),
+            project: of("project").filter(|_| is_named && project_id.is_none()),
             project_id,
             date: Some(date),
             phase: of(PHASE),
@@ -257,7 +288,8 @@ impl<'s> Asked<'s> {
         let shown = serials.filter(|(index, _)| self.shows_serial(*index));
         let values = shown.map(|(index, serial)| (serial.name.clone(), self.values[index]));
         let (values, snowflake) = (values.collect(), self.snowflake);
-        Box::new(CollidingRequest { series, inputs, values, snowflake })
+        let project_of_member = self.known.get("project").filter(|_| self.derives).cloned();
+        Box::new(CollidingRequest { series, inputs, project_of_member, values, snowflake })
     }
 
     /// Whether the number shows a serial: all but the one that counts ids.
@@ -288,8 +320,8 @@ pub(super) fn settle(a: &mut Asked<'_>, b: &mut Asked<'_>) {
                 both.or(for_a.first()).cloned().unwrap_or_default()
             }
         };
-        a.known.entry(name.to_owned()).or_insert_with(|| value.clone());
-        b.known.entry(name.to_owned()).or_insert(value);
+        a.is_of(name, &value);
+        b.is_of(name, &value);
     }
     let none = BTreeMap::new();
     complete(a, &none);

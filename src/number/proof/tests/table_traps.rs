@@ -132,16 +132,18 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
     };
     let two = [of("a", &["T"], false), of("b", &["U"], false)];
     assert_eq!(proved(&two, &types(&[("1", &["T"]), ("2", &["U", "V"])])), Ok(()));
-    let error = refusal(&two, &Arc::default());
-    assert!(error.contains("the codes T, U: import these first"), "{error}");
     // Should `U` become the row of `T`, both series serve it equally well, and none does.
     assert_eq!(proved(&two, &types(&[("1", &["T"])])), Ok(()));
+    assert_eq!(proved(&two, &Arc::default()), Ok(()));
 
     // Whoever wrote `U` meant the row that is `T` now, and the project decides.
     let mut projects = two.clone();
     projects[0].serves.projects = strings(&["P"]);
     let error = refusal(&projects, &types(&[("1", &["U", "T"])]));
     assert!(error.contains("within type_id=1; series a and b"), "{error}");
+    // A row that was `T` becomes `U`, and the other way about.
+    let error = refusal(&projects, &Arc::default());
+    assert!(error.contains("would both get"), "{error}");
 
     // A rule wins over the default for its own row, and for no other.
     let beside = [of("a", &["T"], false), of("b", &["U"], true)];
@@ -152,6 +154,30 @@ fn two_types_of_a_table_are_two_once_both_have_rows() {
     let mut narrow = beside;
     narrow[0].serves.projects = strings(&["P"]);
     refusal(&narrow, &types(&[("1", &["T"]), ("2", &["U"])]));
+}
+
+#[test]
+fn two_types_of_a_table_that_are_shown_alike_are_one() {
+    let of = |code: &str, type_code: &str, template: &str| {
+        tabled(code, |definition| {
+            definition.serves.types = strings(&[type_code]);
+            definition.template = template.into();
+        })
+    };
+    let known = types(&[("1", &["T"]), ("2", &["U"])]);
+    let two = [of("a", "T", "{CORR_TYPE}-{SEQ:3}"), of("b", "U", "{CORR_TYPE}-{SEQ:3}")];
+    assert_eq!(proved(&two, &known), Ok(()));
+    assert_eq!(proved(&two, &Arc::default()), Ok(()), "a type that both name is a tie");
+    // `UX`, and `U` before its X.
+    let shifted = [two[0].clone(), of("b", "U", "{CORR_TYPE}X-{SEQ:3}")];
+    let error = refusal(&shifted, &known);
+    assert!(error.contains("is renamed from"), "{error}");
+    // Who names T as well takes it in one project alone.
+    let mut both = two;
+    both[1].serves =
+        Serves { types: strings(&["T", "U"]), projects: strings(&["P"]), ..both[1].serves.clone() };
+    let error = refusal(&both, &known);
+    assert!(error.contains("would both get"), "{error}");
 }
 
 #[test]
@@ -174,7 +200,8 @@ fn a_project_that_follows_from_memberships_is_not_what_a_rule_without_them_reads
     let any = of("a", &[], true);
     assert_eq!(proved(&[any.clone(), of("b", &["P"], true)], &data), Ok(()));
     // Without a project the rule for P does not fit, and the other series finds P by itself.
-    refusal(&[any, of("b", &["P"], false)], &data);
+    let error = refusal(&[any, of("b", &["P"], false)], &data);
+    assert!(error.contains("project \"P\" by membership alone"), "{error}");
 }
 
 #[test]

@@ -52,7 +52,8 @@ impl Told {
     }
 
     /// The tables as a request finds them: they have what it names.
-    fn world(&mut self, series: &Series, inputs: &Inputs) -> Arc<ReferenceData> {
+    fn world(&mut self, series: &Series, request: &CollidingRequest) -> Arc<ReferenceData> {
+        let CollidingRequest { inputs, project_of_member, .. } = request;
         let SeriesDefinition { references, variables, .. } = series.definition();
         let named = |list: &BTreeMap<String, String>, name: &str| list.get(name).cloned();
         let originator = ["ORIGINATOR", "ORG_CODE"].iter().find_map(|name| {
@@ -61,8 +62,9 @@ impl Told {
             Some((table, named(&inputs.context, name), id))
         });
         let project = references.project.clone();
+        let code_of_project = inputs.project.as_ref().or(project_of_member.as_ref()).cloned();
         let project =
-            project.map(|table| (table, inputs.project.clone(), inputs.project_id.clone()));
+            project.map(|table| (table, code_of_project.clone(), inputs.project_id.clone()));
         let type_code = references.type_code.clone().filter(|_| inputs.type_id.is_none());
         let type_code = type_code.map(|table| (table, Some(inputs.type_code.clone()), None));
         for (table, code, _) in [&originator, &project, &type_code].into_iter().flatten() {
@@ -129,7 +131,7 @@ pub(super) fn collides(ambiguity: &Ambiguity, series: &[&Series], served: bool) 
         }
         let at = series.iter().position(|series| series.definition().code == request.series);
         let at = at.expect("one of the series");
-        let world = told.world(series[at], &request.inputs);
+        let world = told.world(series[at], request);
         let all: Vec<Series> = series.iter().map(|series| bound(series, &world)).collect();
         assert!(!served || choose(&all, &request.inputs) == Ok(at), "{ambiguity}");
         let draft = all[at].draft(&request.inputs, Timestamp::UNIX_EPOCH);
