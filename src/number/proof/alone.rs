@@ -1,5 +1,7 @@
 //! The numbers of one series among themselves.
 
+use jiff::civil::DateTime;
+
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
 use super::super::{Reset, Series};
@@ -23,26 +25,6 @@ pub(super) fn alone(series: &Series, grids: &[Grid]) -> Result<(), Ambiguity> {
     if !has_id && (0..series.serials.len()).all(|serial| told_by.is_open(serial)) {
         unshown(series, grids, &told_by.hidden)?;
     }
-    let marks: Vec<u8> = series.parts.iter().map(|part| told_by.mark(shows(part))).collect();
-    // One id of a table may be shown by two codes, before and after it was renamed.
-    let in_scope = |part| {
-        matches!(shows(part), Shows::Dimension(d)
-            if series.scope.contains(&d) && series.table_of(d).is_none())
-    };
-    let same = series.parts.iter().enumerate();
-    let same: Vec<_> = same.map(|(index, part)| in_scope(part).then_some(index)).collect();
-    let types = &series.definition.serves.types;
-    let comparison = Comparison {
-        series: [series, series],
-        types: [types, types],
-        places: &(0..series.parts.len()).map(Some).collect::<Vec<_>>(),
-        marks: [&marks, &marks],
-        marked: if has_id { 0 } else { told_by.marks(|serial| told_by.is_open(serial)) },
-        wanted: if has_id { 1 } else { told_by.marks(|_| true) },
-        same: &same,
-        grids: [grids, grids],
-        counted: &told_by.counted(),
-    };
     let mut turn = 0;
     let found = |walk: &Walk| {
         let mut first = Asked::read(series, grids, &walk.text, &walk.first)?;
@@ -50,9 +32,18 @@ pub(super) fn alone(series: &Series, grids: &[Grid]) -> Result<(), Ambiguity> {
         turn += 1;
         first.takes_listed(turn);
         second.takes_listed(turn / 2);
+        second.at = told_by.apart(&first, second.at);
         told(first, second, || misreading(series, walk), |_| true)
     };
-    comparison.decide(|| false, found)
+    told_by.compared(grids, |comparison| comparison.decide(|| false, found))
+}
+
+/// Whether the search by lengths, asked first and alone, finds that no two numbers collide.
+#[cfg(test)]
+pub(super) fn never_by_lengths(series: &Series) -> bool {
+    let grids = super::grid::grids(series, &[]);
+    let mut chance = super::product::Chance::new();
+    Alone::of(series).compared(&grids, |comparison| comparison.never_by_lengths(&mut chance))
 }
 
 /// What tells two numbers of a series apart: each of its serials, or in their place the id that it
@@ -78,9 +69,46 @@ impl<'s> Alone<'s> {
         }
     }
 
+    /// Looks at two runs of the series.
+    fn compared<T>(&self, grids: &[Grid], look: impl FnOnce(&Comparison<'_>) -> T) -> T {
+        let Alone { series, .. } = *self;
+        let has_id = self.id.is_some();
+        let marks: Vec<u8> = series.parts.iter().map(|part| self.mark(shows(part))).collect();
+        // One id of a table may be shown by two codes, before and after it was renamed.
+        let in_scope = |part| {
+            matches!(shows(part), Shows::Dimension(d)
+                if series.scope.contains(&d) && series.table_of(d).is_none())
+        };
+        let same = series.parts.iter().enumerate();
+        let same: Vec<_> = same.map(|(index, part)| in_scope(part).then_some(index)).collect();
+        let types = &series.definition.serves.types;
+        look(&Comparison {
+            series: [series, series],
+            types: [types, types],
+            places: &(0..series.parts.len()).map(Some).collect::<Vec<_>>(),
+            marks: [&marks, &marks],
+            marked: if has_id { 0 } else { self.marks(|serial| self.is_open(serial)) },
+            wanted: if has_id { 1 } else { self.marks(|_| true) },
+            same: &same,
+            grids: [grids, grids],
+            counted: &self.counted(),
+        })
+    }
+
     /// Whether what the number shows leaves open which counter a serial is taken from.
     fn is_open(&self, serial: usize) -> bool {
         self.hidden[serial].is_some() || self.keys[serial].is_none()
+    }
+
+    /// A moment like `at` in other periods than a request, of the serials whose counters differ by
+    /// that alone; `at` itself where there is none.
+    fn apart(&self, asked: &Asked<'_>, at: DateTime) -> DateTime {
+        let serials = (0..self.series.serials.len())
+            .filter(|serial| self.hidden[*serial].is_none() && self.keys[*serial].is_none());
+        let serials: Vec<usize> = serials.collect();
+        let period = |serial: usize, at| moments::period(self.series, serial, at);
+        let differs = |at| serials.iter().all(|s| period(*s, at) != period(*s, asked.at));
+        moments::other(self.series, at, differs).filter(|_| !serials.is_empty()).unwrap_or(at)
     }
 
     /// A mark for each serial of which something holds.

@@ -6,6 +6,7 @@ use super::ambiguity::Limit;
 use super::automaton::{Automaton, Sets, automaton};
 use super::grid::Grid;
 use super::language::{Reach, language};
+use super::lengths::{Compared, Found};
 use super::memory::Counted;
 use super::product::{Chance, EVERYTHING, FURTHER, Product, Runs, Search, Walk};
 use super::refined::{Detail, Refined, Refining};
@@ -58,7 +59,13 @@ impl Comparison<'_> {
         let runs = self.runs(&everything);
         let product = match runs.search(&mut sets, FURTHER) {
             Search::Never => return Ok(()),
-            Search::TooLarge => return Err(self.unproven(Limit::States)),
+            Search::TooLarge => {
+                return match self.by_lengths(&runs, &sets, &mut chance, &mut found) {
+                    Found::Never => Ok(()),
+                    Found::Told(ambiguity) => Err(ambiguity),
+                    Found::Nothing => Err(self.unproven(Limit::States)),
+                };
+            }
             Search::Perhaps(_) if harmless() => return Ok(()),
             Search::Perhaps(product) => product,
         };
@@ -84,6 +91,11 @@ impl Comparison<'_> {
         let mut sets = Sets::default();
         let everything = self.automata(Reach::Everything, &mut sets);
         let runs = self.runs(&everything);
+        match self.by_lengths(&runs, &sets, chance, &mut found) {
+            Found::Never => return Ok(()),
+            Found::Told(ambiguity) => return Err(ambiguity),
+            Found::Nothing => {}
+        }
         let product = match runs.search(&mut sets, EVERYTHING) {
             Search::Never => return Ok(()),
             Search::TooLarge => return Err(self.unproven(Limit::States)),
@@ -109,6 +121,26 @@ impl Comparison<'_> {
             }
         }
         Err(self.unproven(Limit::Examples))
+    }
+
+    fn by_lengths(
+        &self,
+        runs: &Runs<'_>,
+        sets: &Sets,
+        chance: &mut Chance,
+        found: &mut dyn FnMut(&Walk) -> Option<Ambiguity>,
+    ) -> Found {
+        let Comparison { series, types, grids, counted, .. } = *self;
+        Compared { runs, series, types, grids, counted }.by_lengths(sets, chance, found)
+    }
+
+    /// Whether the search by lengths alone finds that there are no such two numbers.
+    #[cfg(test)]
+    pub(super) fn never_by_lengths(&self, chance: &mut Chance) -> bool {
+        let mut sets = Sets::default();
+        let everything = self.automata(Reach::Everything, &mut sets);
+        let runs = self.runs(&everything);
+        matches!(self.by_lengths(&runs, &sets, chance, &mut |_| None), Found::Never)
     }
 
     fn automata(&self, reach: Reach, sets: &mut Sets) -> [Automaton; 2] {

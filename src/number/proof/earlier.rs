@@ -5,6 +5,8 @@
 //! taken twice. So a common text is harmless where both versions read it alike, and it tells the
 //! counter and the value of one of these serials.
 
+use jiff::civil::DateTime;
+
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
 use super::super::template::Part;
@@ -79,6 +81,7 @@ pub(super) fn beside_earlier(
         turn += 1;
         first.takes_listed(turn);
         second.takes_listed(turn / 2);
+        second.at = pair.apart(&serials, &first, second.at);
         let ambiguity = told(first, second, || remedy(version), |_| true)?;
         lowered += usize::from(lowers(&ambiguity));
         if lowers(&ambiguity) && lowered < LOWERED_MAX {
@@ -140,6 +143,8 @@ struct Serial {
     at: Option<[usize; 2]>,
     /// Whether what is read alike tells counter and value.
     is_told: bool,
+    /// Whether it does but for the period.
+    is_told_but_when: bool,
     /// The fields of the date that tell its period in each version.
     keys: [Vec<DateField>; 2],
 }
@@ -203,7 +208,8 @@ impl<'s> Versions<'s> {
         let [earlier, next] = self.both;
         let has_id = |series: &Series| series.parts.iter().any(|part| shows(part) == Shows::Id);
         if has_id(earlier) && has_id(next) {
-            return vec![Serial { at: None, is_told: true, keys: [Vec::new(), Vec::new()] }];
+            let keys = [Vec::new(), Vec::new()];
+            return vec![Serial { at: None, is_told: true, is_told_but_when: false, keys }];
         }
         let counts_alike = |one: usize, other: usize| {
             let of = |series: &'s Series, at: usize| {
@@ -240,7 +246,22 @@ impl<'s> Versions<'s> {
         let keys = [0, 1].map(|side| moments::keys(self.both[side], at[side]));
         let period = keys.iter().all(Option::is_some) && years;
         let keys = keys.map(Option::unwrap_or_default);
-        Serial { at: Some(at), is_told: dimensions && phase && period, keys }
+        let is_told_but_when = dimensions && phase && !period;
+        Serial { at: Some(at), is_told: dimensions && phase && period, is_told_but_when, keys }
+    }
+
+    /// A moment like `at` in other periods than a request of the earlier version, of the serials
+    /// whose counters differ by that alone; `at` itself where there is none.
+    fn apart(&self, serials: &[Serial], asked: &Asked<'_>, at: DateTime) -> DateTime {
+        let open = serials.iter().filter(|serial| serial.is_told_but_when);
+        let open: Vec<[usize; 2]> = open.filter_map(|serial| serial.at).collect();
+        let [earlier, next] = self.both;
+        let differs = |at| {
+            open.iter().all(|[one, other]| {
+                moments::period(earlier, *one, asked.at) != moments::period(next, *other, at)
+            })
+        };
+        moments::other(next, at, differs).filter(|_| !open.is_empty()).unwrap_or(at)
     }
 
     /// The parts that tell a serial and its counter in both versions; `None` where not all is told.

@@ -73,25 +73,8 @@ impl<'a> Comparing<'a> {
         counted: &'a [Counted],
         exact: &'a BTreeSet<char>,
     ) -> Self {
-        let mut names: Vec<&str> = Vec::new();
-        let parts_of = |side: usize, name: &str| -> Vec<usize> {
-            let shown = series[side].parts.iter().enumerate();
-            shown
-                .filter(|(_, part)| named(series[side], shows(part)) == Some(name))
-                .map(|(index, _)| index)
-                .collect()
-        };
-        for side in series {
-            names.extend(side.parts.iter().filter_map(|part| named(side, shows(part))));
-        }
-        names.sort_unstable();
-        names.dedup();
-        let named = names.into_iter().map(|name| {
-            let parts = [0, 1].map(|side| parts_of(side, name));
-            let same = |part: &usize| runs.same.get(*part).copied().flatten().is_some();
-            let shared = parts[0].iter().any(same);
-            Named { parts, shared }
-        });
+        let named = named_parts(runs, series).into_iter();
+        let named = named.map(|(parts, shared)| Named { parts, shared });
         let matters =
             |named: &Named| named.shared || named.parts.iter().any(|parts| parts.len() > 1);
         Comparing { runs, series, counted, named: named.filter(matters).collect(), exact }
@@ -259,6 +242,31 @@ impl<'a> Comparing<'a> {
             }
         }
     }
+}
+
+/// The values that requests name: by which parts of the two runs each is shown, and whether it is
+/// the same in both runs.
+pub(super) fn named_parts(runs: &Runs<'_>, series: [&Series; 2]) -> Vec<([Vec<usize>; 2], bool)> {
+    let mut names: Vec<&str> = Vec::new();
+    let parts_of = |side: usize, name: &str| -> Vec<usize> {
+        let shown = series[side].parts.iter().enumerate();
+        shown
+            .filter(|(_, part)| named(series[side], shows(part)) == Some(name))
+            .map(|(index, _)| index)
+            .collect()
+    };
+    for side in series {
+        names.extend(side.parts.iter().filter_map(|part| named(side, shows(part))));
+    }
+    names.sort_unstable();
+    names.dedup();
+    let named = names.into_iter().map(|name| {
+        let parts = [0, 1].map(|side| parts_of(side, name));
+        let same = |part: &usize| runs.same.get(*part).copied().flatten().is_some();
+        let shared = parts[0].iter().any(same);
+        (parts, shared)
+    });
+    named.collect()
 }
 
 /// The name of a value that a request names.

@@ -19,9 +19,12 @@ mod charset;
 mod classes;
 mod collision;
 mod comparison;
+mod days;
 mod earlier;
 mod grid;
+mod judging;
 mod language;
+mod lengths;
 mod meeting;
 mod memory;
 mod moments;
@@ -31,8 +34,10 @@ mod reading;
 mod refined;
 mod saving;
 mod scope;
+mod shapes;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod witness;
 mod world;
 

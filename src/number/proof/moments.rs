@@ -60,7 +60,7 @@ pub(super) fn shown(field: DateField) -> Vec<String> {
 }
 
 /// The period of a serial's counter at a moment.
-fn period(series: &Series, serial: usize, at: DateTime) -> Option<String> {
+pub(super) fn period(series: &Series, serial: usize, at: DateTime) -> Option<String> {
     series.counters[serial].reset.period(at, series.fiscal).map(|(_, value)| value)
 }
 
@@ -114,6 +114,26 @@ pub(super) fn apart(
     None
 }
 
+/// Days ahead within which another period is looked for, and years.
+const DAYS_AHEAD: i64 = 370;
+const YEARS_AHEAD: i32 = 28;
+
+/// A moment that shows what `at` shows and is a wanted one; near it, if there is one.
+pub(super) fn other(
+    series: &Series,
+    at: DateTime,
+    is_wanted: impl Fn(DateTime) -> bool,
+) -> Option<DateTime> {
+    let times = STEPS_S.iter().map(|seconds| SignedDuration::from_secs(*seconds));
+    let days = (1..=DAYS_AHEAD).map(|days| SignedDuration::from_hours(24 * days));
+    let near = times.chain(days).filter_map(|further| at.checked_add(further).ok());
+    let years = (1..=YEARS_AHEAD).filter_map(|years| at.checked_add(years.years()).ok());
+    let shown = fields(series);
+    let shows_same =
+        |other: &DateTime| shown.iter().all(|field| field.value(*other) == field.value(at));
+    near.chain(years).find(|other| shows_same(other) && is_wanted(*other))
+}
+
 /// Most moments that show the same and are kept to be compared with.
 const LIKE_MAX: usize = 16;
 
@@ -122,8 +142,14 @@ pub(super) fn names_year(field: DateField) -> bool {
     year_of(field, 1).is_some()
 }
 
+/// What a field that tells a year shows near the present.
+pub(super) fn near(field: DateField) -> Option<i64> {
+    let of_first = year_of(field, 1)?;
+    Some(i64::from(FIRST_DAY.year()) - of_first + 1)
+}
+
 /// The year that a field tells of, or one beside it.
-fn year_of(field: DateField, value: i64) -> Option<i64> {
+pub(super) fn year_of(field: DateField, value: i64) -> Option<i64> {
     let fiscal = field.fiscal_year(value).map(|(_, year)| year.into());
     let week = (field == DateField::WeekYear).then_some(value);
     field.common_year(value).or(fiscal).or(week)

@@ -94,7 +94,8 @@ fn one_day_that_is_read_as_another_is_found() {
 }
 
 #[test]
-fn what_is_beyond_the_search_is_refused_as_unproven() {
+fn years_that_go_together_at_places_that_shift_are_found() {
+    // One year alone reads the same where it is shifted by a digit: 1111.
     let years = compile(|definition| {
         definition.template = "{DATE:Q}{SEQ:1:X}{FY}1{SEQ:1:Y}{YEAR}".into();
         definition.fiscal_year_start = Some(4);
@@ -104,21 +105,39 @@ fn what_is_beyond_the_search_is_refused_as_unproven() {
         };
         definition.serials = vec![serial("X", Reset::Day), serial("Y", Reset::None)];
     });
-    let error = prove(&years, &[], &[]).expect_err("not proved");
+    let error = prove(&years, &[], &[]).expect_err("1111 is a year").to_string();
+    assert!(error.contains("date 1111-"), "{error}");
+}
+
+#[test]
+fn texts_of_any_length_that_are_shown_twice_are_proved_by_their_lengths() {
+    let twice = |template: &str| {
+        compile(|definition| {
+            definition.template = template.into();
+            definition.variables.insert("A".into(), variable("", 64));
+            definition.serials[0].counter = strings(&["A"]);
+        })
+    };
+    for template in ["{A}{SEQ:1}{A}", "{A}{SEQ:2}{A}{DATE:MM}", "{SEQ:1}{A}{DATE:Q}{A}{A}"] {
+        assert_eq!(prove(&twice(template), &[], &[]), Ok(()), "{template}");
+    }
+    // A serial of one digit or of three moves the other ones.
+    assert!(collides(&twice("{A}{SEQ}{A}")));
+}
+
+#[test]
+fn what_is_beyond_the_searches_is_refused_as_unproven() {
+    // Three texts of any length, each twice: the serial is at one place, whatever their lengths,
+    // but these are too many to go through.
+    let many = compile(|definition| {
+        definition.template = "{A}{B}{C}{SEQ:1}{A}{B}{C}".into();
+        for name in ["A", "B", "C"] {
+            definition.variables.insert(name.into(), variable("", 64));
+        }
+    });
+    let error = prove(&many, &[], &[]).expect_err("not proved");
     let Ambiguity::Unproven { limit, .. } = &error else { panic!("{error}") };
     assert_eq!(*limit, Limit::States);
     let says = "series test cannot be proved to be free of collisions: more than";
     assert!(error.to_string().starts_with(says), "{error}");
-}
-
-#[test]
-fn what_is_beyond_the_second_search_is_refused_as_unproven() {
-    // Values of two lengths make texts of two lengths; there are too many to look at each.
-    let twice = compile(|definition| {
-        definition.template = "{A}{SEQ:1}{A}".into();
-        definition.variables.insert("A".into(), variable("", 64));
-        definition.serials[0].counter = strings(&["A"]);
-    });
-    let error = prove(&twice, &[], &[]).expect_err("not proved");
-    assert!(matches!(error, Ambiguity::Unproven { limit: Limit::States, .. }), "{error}");
 }

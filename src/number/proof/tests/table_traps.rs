@@ -251,3 +251,26 @@ fn the_series_on_the_seed_data_are_proved_beside_those_that_ship() {
     let saved = prove_saved(&all, &seed, |_| true, &[]);
     assert_eq!(saved, Ok(Vec::new()), "none needs to be accepted");
 }
+
+#[test]
+fn a_pair_that_would_need_the_code_0_is_refused_without_one() {
+    // `A` is 200 and 0, since the second of its digits and the serial say so; no table has the
+    // code 0, which stands for none in counters.
+    let needs = tabled("a", |definition| {
+        definition.template = "{CORR_TYPE}{SEQ:2}{A}{A}".into();
+        definition.serves.types = strings(&["T"]);
+        let declared = VariableDefinition {
+            required: true,
+            excluded: Some("1".into()),
+            width_max: Some(3),
+            reference: Some("organizations".into()),
+            ..VariableDefinition::default()
+        };
+        definition.variables.insert("A".into(), declared);
+        definition.unique_within = strings(&["project", "type"]);
+        definition.serials[0].counter = strings(&["type", "A"]);
+        definition.serials[0].max = Some(12);
+    });
+    let error = refusal(from_ref(&needs), &data(Vec::new()));
+    assert!(error.contains("two readings"), "{error}");
+}
