@@ -1,6 +1,8 @@
 //! The proof against traps, against every series that ships, and against brute force.
 
 mod brute_force;
+mod guards;
+mod guards_between;
 mod rare;
 mod snowflakes;
 mod table_traps;
