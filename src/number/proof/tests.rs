@@ -3,6 +3,11 @@
 mod brute_force;
 mod guards;
 mod guards_between;
+mod guards_days;
+mod guards_rules;
+mod guards_search;
+mod guards_versions;
+mod guards_written;
 mod rare;
 mod snowflakes;
 mod table_traps;

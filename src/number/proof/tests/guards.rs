@@ -97,3 +97,41 @@ fn letters_are_as_many_as_their_values_need() {
         Ok(())
     );
 }
+
+#[test]
+fn what_a_counter_counts_by_is_hidden_as_soon_as_it_may_differ() {
+    let of = |dimension: &str, edit: &dyn Fn(&mut SeriesDefinition)| {
+        compile(|definition| {
+            definition.serials[0].counter = strings(&[dimension]);
+            edit(definition);
+        })
+    };
+    let a = |declared: &VariableDefinition| {
+        of("A", &|definition| {
+            definition.variables.insert("A".into(), declared.clone());
+        })
+    };
+    let one = VariableDefinition {
+        required: true,
+        alphabet: Some("a".into()),
+        width: Some(1),
+        ..VariableDefinition::default()
+    };
+    assert_eq!(prove(&a(&one), &[], &[]), Ok(()), "one value alone");
+    // Absent, of two widths, of two characters.
+    let absent = a(&VariableDefinition { required: false, ..one.clone() });
+    assert!(prove(&absent, &[], &[]).is_err());
+    let longer = VariableDefinition { width: None, width_max: Some(2), ..one.clone() };
+    assert_collides(&a(&longer), &[]);
+    assert_collides(&a(&VariableDefinition { alphabet: Some("ab".into()), ..one }), &[]);
+    // Projects: any, two, and two codes that have no row yet.
+    for codes in [&[][..], &["P", "Q"]] {
+        assert_collides(&of("project", &|series| series.serves.projects = strings(codes)), &[]);
+    }
+    let tabled = of("project", &|definition| {
+        definition.serves.projects = strings(&["P", "Q"]);
+        definition.references.project = Some("projects".into());
+    });
+    assert_collides(&tabled, &[]);
+    assert_collides(&of("type", &|series| series.serves.types = strings(&["T", "U"])), &[]);
+}

@@ -127,3 +127,42 @@ fn more_combinations_than_are_looked_at_are_no_proof() {
     let all = of("c", 40, &["X", "Y"]);
     assert_eq!(prove(&of("a", 20, &["X"]), &[&of("b", 20, &["Y"]), &all], &[]), Ok(()));
 }
+
+#[test]
+fn a_value_that_begins_elsewhere_need_not_end_together() {
+    // `1`, `22`, `2` and `12`, `22`: one scope, and a value that is read a place further.
+    let of = |code: &str, template: &str| {
+        of(code, template, |definition| {
+            for (name, width) in [("A", 2), ("M", 1), ("N", 2)] {
+                let fixed = VariableDefinition { width: Some(width), width_max: None, ..digits(2) };
+                definition.variables.insert(name.into(), fixed);
+            }
+            definition.unique_within = strings(&["A"]);
+        })
+    };
+    assert_meet(&of("a", "1{A}{M}-{SEQ:1}"), &of("b", "{N}{A}-{SEQ:1}"));
+}
+
+#[test]
+fn a_scope_that_is_absent_or_is_not_in_the_alphabet_is_met_by_its_text() {
+    let of = |code: &str, required: bool, alphabet: &str| {
+        of(code, "{SEQ:3}", |definition| {
+            let a = VariableDefinition {
+                required,
+                alphabet: Some(alphabet.into()),
+                ..VariableDefinition::default()
+            };
+            definition.variables.insert("A".into(), a);
+            definition.unique_within = strings(&["A"]);
+        })
+    };
+    for (a, b) in [
+        (of("a", false, "a-z"), of("b", true, "0")),
+        (of("a", false, "a-c"), of("b", false, "x-z")),
+        (of("a", false, "a-c"), of("b", false, "c-e")),
+    ] {
+        assert!(prove(&a, &[&b], &[]).is_err() && prove(&b, &[&a], &[]).is_err());
+    }
+    let apart = [of("a", true, "a-c"), of("b", false, "x-z")];
+    assert_eq!(prove(&apart[0], &[&apart[1]], &[]), Ok(()));
+}
