@@ -152,16 +152,16 @@ fn one_that_knows_no_originators_by_ids_takes_none_that_is_sent_by_one() {
     // The series knows the originator by two names, one of which is of a table. Row 1 is `Y` now.
     let row = reference("organizations", "1", "Y", true);
     let row = ReferenceRow { former_codes: vec!["X".into()], ..row };
-    let originators = |definition: &mut SeriesDefinition, names: &[&str]| {
+    let originators = |definition: &mut SeriesDefinition, names: &[(&str, bool)]| {
         definition.serves.originators = strings(&["X"]);
-        for name in names {
-            let table = (*name == "ORG_CODE").then(|| "organizations".to_owned());
+        for (name, is_of_table) in names {
+            let table = is_of_table.then(|| "organizations".to_owned());
             let declared = VariableDefinition { reference: table, ..VariableDefinition::default() };
             definition.variables.insert((*name).into(), declared);
         }
     };
     let (mut a, mut c) = (of("a", None, &[]), apart(of("c", None, &[])));
-    originators(&mut a, &["ORIGINATOR", "ORG_CODE"]);
-    originators(&mut c, &["ORIGINATOR"]);
+    originators(&mut a, &[("ORIGINATOR", true), ("ORG_CODE", false)]);
+    originators(&mut c, &[("ORIGINATOR", false)]);
     assert_meet(&[row], [a, for_type("U", of("b", None, &[])), c]);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::super::super::{Ambiguity, Inputs, Limit, Series, Style, VariableDefinition, prove};
 use super::super::automaton::{Sets, automaton};
+use super::super::between::between;
 use super::super::comparison::Comparison;
 use super::super::grid::Grid;
 use super::super::language::{Reach, language};
@@ -34,6 +35,16 @@ fn assert_too_much(refused: &Result<(), Ambiguity>) {
 
 /// Shows a value so often that there are more pairs than are looked at.
 const MANY: &str = "{A}{SEQ:1}{A}{A}{A}{A}{A}";
+
+#[test]
+fn more_pairs_than_are_looked_at_are_no_proof() {
+    // Before any text is found that both can show.
+    let (x, y) =
+        (long("x", "{A}{B}{C}{A}{B}{C}{SEQ:1}X", 1), long("y", "{A}{B}{C}{A}{B}{C}{SEQ:1}Y", 1));
+    assert_too_much(&between(&x, &y, &[&x, &y], &[]));
+    // Where all texts are wanted: their lengths tell these apart.
+    assert_too_much(&prove(&long("a", MANY, 1), &[], &[]));
+}
 
 #[test]
 fn more_texts_than_are_looked_at_are_no_proof_with_signs_and_without() {
