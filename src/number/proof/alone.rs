@@ -253,3 +253,79 @@ fn misreading(series: &Series, walk: &Walk) -> String {
         name(*a.max(b)),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{serial, series};
+    use super::super::super::{SeriesDefinition, VariableDefinition};
+    use super::*;
+
+    /// The parts of the template below.
+    const A: usize = 0;
+    const PHASE_SHOWN: usize = 2;
+    const YEAR: usize = 4;
+    const MONTH: usize = 5;
+    const SEQ: usize = 7;
+
+    fn of(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        series(|definition| {
+            definition.template = "{A}-{PHASE}-{DATE:yyyyMM}-{SEQ:3}".into();
+            for name in ["A", "B"] {
+                definition.variables.insert(name.into(), VariableDefinition::default());
+            }
+            definition.serials[0].counter = vec!["A".into()];
+            definition.serials[0].reset = Reset::Month;
+            edit(definition);
+        })
+    }
+
+    /// The parts that are compared for each serial that is.
+    fn compared(series: &Series) -> Vec<Vec<usize>> {
+        let counted = Alone::of(series).counted().into_iter();
+        counted.map(|one| one.parts.iter().map(|[first, _]| *first).collect()).collect()
+    }
+
+    #[test]
+    fn a_number_is_the_same_by_its_value_and_all_that_its_counter_counts_by() {
+        assert_eq!(compared(&of(|_| ())), [[SEQ, A, YEAR, MONTH]]);
+        let phases = of(|definition| definition.serials[0].reset = Reset::Phase);
+        assert_eq!(compared(&phases), [[SEQ, A, PHASE_SHOWN]]);
+        let scoped = of(|definition| definition.unique_within = vec!["A".into()]);
+        assert_eq!(compared(&scoped), [[SEQ, YEAR, MONTH]], "the scope tells A");
+    }
+
+    #[test]
+    fn a_serial_whose_counter_is_not_shown_is_never_the_same() {
+        let hidden = |definition: &mut SeriesDefinition| {
+            definition.serials[0].counter = vec!["A".into(), "B".into()];
+        };
+        assert_eq!(compared(&of(hidden)), Vec::<Vec<usize>>::new());
+        for reset in [Reset::Day, Reset::Week, Reset::Hour] {
+            let by_time = of(|definition| definition.serials[0].reset = reset);
+            assert!(Alone::of(&by_time).is_open(0) && compared(&by_time).is_empty(), "{reset:?}");
+        }
+        let two = of(|definition| {
+            hidden(definition);
+            definition.template.push_str("{SEQ:2:LOT}");
+            definition.serials.push(serial("LOT"));
+        });
+        assert_eq!(compared(&two), [[SEQ + 1]], "the other one is told");
+    }
+
+    #[test]
+    fn a_part_is_marked_for_each_serial_that_it_tells_of() {
+        let marks = |series: &Series| -> Vec<u8> {
+            let told = Alone::of(series);
+            series.parts.iter().map(|part| told.mark(shows(part))).collect()
+        };
+        assert_eq!(marks(&of(|_| ())), [1, 0, 0, 0, 1, 1, 0, 1]);
+        let two = of(|definition| {
+            definition.template.push_str("{SEQ:2:LOT}");
+            definition.serials.push(serial("LOT"));
+            definition.serials[1].reset = Reset::Phase;
+        });
+        assert_eq!(marks(&two), [1, 0, 2, 0, 1, 1, 0, 1, 2]);
+        let ids = of(|definition| definition.template.push_str("{SNOWFLAKE}"));
+        assert_eq!(marks(&ids), [0, 0, 0, 0, 0, 0, 0, 0, 1], "no two share one");
+    }
+}

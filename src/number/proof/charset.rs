@@ -130,5 +130,13 @@ mod tests {
         assert!(control.common(&control).is_empty());
         let blank = set(Some((' ', ' ')), &[]);
         assert!(blank.without_blank().common(&blank).is_empty());
+        assert!(set(Some((' ', '!')), &[]).without_blank().has('!'));
+    }
+
+    #[test]
+    fn a_character_behind_many_that_no_number_holds_is_found() {
+        // Behind a blank that no number holds and 33 signs that are none.
+        let late = set(Some(('\u{7f}', '\u{a1}')), &[]);
+        assert_eq!(late.common(&late), ['\u{a1}']);
     }
 }

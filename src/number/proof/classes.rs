@@ -80,4 +80,15 @@ mod tests {
         assert!(found.iter().any(|character| !may_begin(*character)));
         assert!(!found.contains(&'x'));
     }
+
+    #[test]
+    fn a_class_is_found_wherever_its_characters_are() {
+        // Before the second bound, and a sign that is to stand for itself behind many of its class.
+        let (mut found, _) = representatives(&[set(&[('m', 'p')]), set(&[('n', 'n')])], "", 1);
+        found.sort_unstable();
+        assert_eq!(found, ['m', 'n']);
+        let (found, exact) = representatives(&[CharSet::without(None, &[])], "Y", 1);
+        assert!(found.contains(&'Y') && exact.contains(&'Y'), "{found:?}");
+        assert!(found.len() > exact.len(), "the others stand for many");
+    }
 }

@@ -322,3 +322,135 @@ impl<'s> Versions<'s> {
         series.parts.iter().map(|part| bits(serials, |serial| tells(part, serial))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::series;
+    use super::super::super::{SeriesDefinition, VariableDefinition};
+    use super::*;
+
+    /// The parts of the template below.
+    const A: usize = 0;
+    const PHASE: usize = 2;
+    const FISCAL: usize = 4;
+    const SEQ: usize = 6;
+
+    fn of(edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
+        series(|definition| {
+            definition.template = "{A}-{PHASE}-{FY}-{SEQ:3}".into();
+            for name in ["A", "B"] {
+                definition.variables.insert(name.into(), VariableDefinition::default());
+            }
+            definition.fiscal_year_start = Some(4);
+            definition.serials[0].counter = vec!["A".into()];
+            definition.serials[0].reset = Reset::FiscalYear;
+            edit(definition);
+        })
+    }
+
+    fn pair<'s>(earlier: &'s Series, next: &'s Series) -> Versions<'s> {
+        Versions { both: [earlier, next], one_scope: same_scope(earlier, next) }
+    }
+
+    /// Of each serial that goes on, whether counter and value are told.
+    fn told(earlier: &Series, next: &Series) -> Vec<bool> {
+        pair(earlier, next).serials().iter().map(|serial| serial.is_told).collect()
+    }
+
+    /// The parts that are compared for the one serial.
+    fn compared(earlier: &Series, next: &Series) -> Option<Vec<[usize; 2]>> {
+        let pair = pair(earlier, next);
+        pair.counted(&pair.serials()[0]).map(|counted| counted.parts)
+    }
+
+    #[test]
+    fn a_serial_goes_on_where_all_of_its_counters_key_is_the_same() {
+        let base = of(|_| ());
+        assert_eq!(told(&base, &base), [true]);
+        let edits: [&dyn Fn(&mut SeriesDefinition); 6] = [
+            &|definition| {
+                definition.template = definition.template.replace("{SEQ:3}", "{SEQ:3:LOT}");
+                definition.serials[0].name = "LOT".into();
+            },
+            &|definition| definition.serials[0].counter.clear(),
+            &|definition| definition.serials[0].counter[0] = "B".into(),
+            &|definition| definition.serials[0].counter.push("B".into()),
+            &|definition| definition.serials[0].reset = Reset::Year,
+            &|definition| {
+                let a = definition.variables.get_mut("A").expect("declared");
+                a.reference = Some("table".into());
+            },
+        ];
+        for (index, edit) in edits.into_iter().enumerate() {
+            let other = of(edit);
+            assert!(told(&base, &other).is_empty() && told(&other, &base).is_empty(), "{index}");
+        }
+    }
+
+    #[test]
+    fn a_counter_is_told_where_both_versions_show_all_that_it_counts_by() {
+        let without = |part: &str| {
+            of(|definition| definition.template = definition.template.replace(part, "X"))
+        };
+        let (base, early) = (of(|_| ()), of(|definition| definition.fiscal_year_start = Some(1)));
+        for other in [&without("{A}"), &without("{FY}"), &early] {
+            assert_eq!((told(&base, other), told(other, &base)), (vec![false], vec![false]));
+            assert_eq!(compared(&base, other), None, "nothing tells that two are one");
+        }
+        assert_eq!(told(&base, &without("{PHASE}")), [true]);
+        let phases = |series: Series| {
+            let mut definition = series.definition().clone();
+            definition.serials[0].reset = Reset::Phase;
+            Series::compile(definition).expect("compiles")
+        };
+        assert_eq!(told(&phases(of(|_| ())), &phases(without("{PHASE}"))), [false]);
+        assert_eq!(told(&phases(without("{PHASE}")), &phases(of(|_| ()))), [false]);
+        // A type that is not shown is one and the same, or it is not.
+        let types = |codes: &[&str]| {
+            of(|definition| {
+                definition.serves.types = codes.iter().map(ToString::to_string).collect();
+                definition.serials[0].counter = vec!["type".into()];
+            })
+        };
+        for (before, after, expected) in [
+            (&["T"][..], &["T"][..], true),
+            (&["T"], &["U"], false),
+            (&["T"], &["T", "U"], false),
+            (&["T", "U"], &["T"], false),
+            (&["T", "U"], &["T", "U"], false),
+        ] {
+            assert_eq!(told(&types(before), &types(after)), [expected], "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_the_same_by_its_value_and_all_that_its_counter_counts_by() {
+        let base = of(|_| ());
+        let turned = of(|definition| definition.template = "{SEQ:3}-{FY}-{A}".into());
+        assert_eq!(compared(&base, &base), Some(vec![[SEQ, SEQ], [A, A], [FISCAL, FISCAL]]));
+        assert_eq!(compared(&base, &turned), Some(vec![[SEQ, 0], [A, 4], [FISCAL, 2]]));
+        let by_phase = |definition: &mut SeriesDefinition| {
+            definition.serials[0].reset = Reset::Phase;
+        };
+        let phases = of(by_phase);
+        assert_eq!(compared(&phases, &phases), Some(vec![[SEQ, SEQ], [A, A], [PHASE, PHASE]]));
+        let scoped = of(|definition| definition.unique_within = vec!["A".into()]);
+        assert_eq!(compared(&scoped, &scoped), Some(vec![[SEQ, SEQ], [FISCAL, FISCAL]]));
+        // Of two scopes neither tells.
+        let all = Some(vec![[SEQ, SEQ], [A, A], [FISCAL, FISCAL]]);
+        assert_eq!((compared(&scoped, &base), compared(&base, &scoped)), (all.clone(), all));
+    }
+
+    #[test]
+    fn a_part_is_marked_for_each_serial_that_it_tells_of() {
+        let marks = |series: &Series| {
+            let pair = pair(series, series);
+            [0, 1].map(|side| pair.marks(side, &pair.serials()))
+        };
+        assert_eq!(marks(&of(|_| ())), [[1, 0, 0, 0, 1, 0, 1], [1, 0, 0, 0, 1, 0, 1]]);
+        let phases = of(|definition| definition.serials[0].reset = Reset::Phase);
+        assert_eq!(marks(&phases), [[1, 0, 1, 0, 0, 0, 1], [1, 0, 1, 0, 0, 0, 1]]);
+        let ids = of(|definition| definition.template = "{A}{SNOWFLAKE}-{SEQ:3}".into());
+        assert_eq!(marks(&ids), [[0, 1, 0, 0], [0, 1, 0, 0]], "no two share one");
+    }
+}

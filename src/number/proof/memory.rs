@@ -392,6 +392,24 @@ mod tests {
                 assert_eq!(goes_on, is_possible, "{begun}");
             }
         });
+        // The same where the other run has ended it already.
+        with_two(&[Some(FIRST_A), None, Some(SECOND_A), None], &[], |begin, comparing| {
+            for (begun, is_possible) in [("a", true), ("ab", true), ("b", false), ("abc", false)] {
+                let mut two = Two { comparing, memory: begin() };
+                let goes_on = two.come_to([FIRST_A, FIRST_A], [begun, "ab"], [false, true]);
+                assert_eq!(goes_on, is_possible, "{begun}");
+            }
+        });
+    }
+
+    #[test]
+    fn what_stands_between_two_places_of_a_value_is_not_it() {
+        with_two(&[], &[], |begin, comparing| {
+            let mut two = Two { comparing, memory: begin() };
+            assert!(two.read([FIRST_A, FIRST_A], ["ab", "ab"]));
+            assert!(two.read([SEQ, SEQ], ["7", "8"]));
+            assert!(two.read([SECOND_A, SECOND_A], ["ab", "ab"]));
+        });
     }
 
     #[test]
@@ -406,6 +424,44 @@ mod tests {
             assert!(comparing.take(&mut memory, [(FIRST_A, 1), (FIRST_A, 1)], [true, true]));
             let mut two = Two { comparing, memory };
             assert!(two.read([SEQ, SEQ], ["1", "1"]));
+        });
+    }
+
+    #[test]
+    fn two_numbers_are_one_only_by_their_whole_value_and_their_whole_counter() {
+        let counted = [Counted { parts: vec![[SEQ, SEQ], [FIRST_A, FIRST_A]] }];
+        with_two(&[], &counted, |begin, comparing| {
+            for (of_a, values, is_one) in [
+                (["ab", "ab"], ["7", "7"], true),
+                (["ab", "ab"], ["7", "8"], false),
+                (["ab", "ab"], ["7", "77"], false),
+                (["ab", "ac"], ["7", "7"], false),
+                (["ab", "cb"], ["7", "7"], false),
+                (["ab", "a"], ["7", "7"], false),
+                (["ab", "abc"], ["7", "7"], false),
+                // A sign that stands for others may be another one in the other run.
+                (["a-", "a-"], ["7", "7"], false),
+            ] {
+                let mut two = Two { comparing, memory: begin() };
+                assert!(two.read([FIRST_A, FIRST_A], of_a), "the value is not read yet");
+                assert_eq!(two.read([SEQ, SEQ], values), !is_one, "{of_a:?} {values:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_value_that_goes_on_where_the_other_ends_is_another() {
+        let together = [Some(FIRST_A), None, Some(SECOND_A), Some(SEQ)];
+        let counted = [Counted { parts: vec![[SEQ, SEQ]] }];
+        with_two(&together, &counted, |begin, comparing| {
+            for (ends, is_possible) in
+                [([true, true], false), ([true, false], true), ([false, true], true)]
+            {
+                let mut two = Two { comparing, memory: begin() };
+                assert_eq!(two.come_to([SEQ, SEQ], ["1", "1"], ends), is_possible, "{ends:?}");
+            }
+            let mut two = Two { comparing, memory: begin() };
+            assert!(two.read([SEQ, SEQ], ["1", "11"]), "begun elsewhere, it is another");
         });
     }
 }

@@ -260,7 +260,106 @@ fn is_field(part: &Part) -> bool {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::testing::series;
     use super::*;
+
+    /// A series of a template whose serial begins at its step.
+    fn of(template: &str, step: u64, style: Style) -> Series {
+        series(|definition| {
+            definition.template = template.into();
+            definition.fiscal_year_start = Some(4);
+            definition.serials[0].style = style;
+            (definition.serials[0].start, definition.serials[0].step) = (step, step);
+        })
+    }
+
+    /// Whether a number may show these texts of its parts.
+    fn reads(reader: &Reader<'_>, texts: &[&str]) -> bool {
+        let mut reading = reader.begin();
+        texts.iter().enumerate().all(|(part, text)| {
+            let last = text.chars().count() - 1;
+            let is_read = text.chars().enumerate().all(|(offset, character)| {
+                let how = How { ends: offset == last, keep: None, dated: true };
+                reader.read(&mut reading, (part, offset), character, how)
+            });
+            reading.open.clear();
+            is_read
+        })
+    }
+
+    fn grids_of(series: &Series) -> Vec<Grid> {
+        series.serials.iter().map(|s| Grid { least: s.start, step: s.step }).collect()
+    }
+
+    #[test]
+    fn what_decides_is_told_character_by_character() {
+        for (template, step, style, expected) in [
+            ("{SEQ:3}", 2, Style::Digits, (true, false)),
+            ("{SEQ:3}", 2, Style::Letters, (false, true)),
+            ("{SEQ:3}{DATE:yyyyMMdd}", 2, Style::Letters, (true, true)),
+            ("{SEQ:3}{DATE:yyyyMMdd}", 1, Style::Letters, (true, true)),
+            ("{SEQ:3}{CHECK:luhn}", 1, Style::Digits, (true, false)),
+            ("{SEQ:3}{CHECK:mod97-10}", 1, Style::Digits, (true, true)),
+            ("{SEQ:3}{CHECK:mod37-36}", 2, Style::Letters, (true, true)),
+        ] {
+            let series = of(template, step, style);
+            let reader = Reader::of(&series, &grids_of(&series), Detail::SIGNS);
+            let needed = reader.tells();
+            assert!(needed.0 >= expected.0 && needed.1 >= expected.1, "{template}: {needed:?}");
+        }
+    }
+
+    #[test]
+    fn a_day_of_any_year_is_read_and_none_that_no_calendar_has() {
+        let series = of("{DATE:yyyyMMdd}{SEQ:3}", 1, Style::Digits);
+        let reader = Reader::of(&series, &grids_of(&series), Detail::SIGNS);
+        // One reader judges them all: what it knows of one is not what it knows of another.
+        for (texts, is_day) in [
+            (["2025", "02", "29"], false),
+            (["2024", "02", "29"], true),
+            (["1900", "02", "29"], false),
+            (["2000", "02", "29"], true),
+            (["2023", "02", "29"], false),
+            (["0004", "02", "29"], true),
+            (["9999", "12", "31"], true),
+            (["2025", "04", "31"], false),
+            (["2025", "05", "31"], true),
+            (["2025", "04", "30"], true),
+        ] {
+            assert_eq!(reads(&reader, &texts), is_day, "{texts:?}");
+        }
+        let eras = of("{DATE:yyyy}{YEAR:B.E.}{DATE:DDD}{SEQ:3}", 1, Style::Digits);
+        let reader = Reader::of(&eras, &grids_of(&eras), Detail::SIGNS);
+        for (texts, is_day) in [
+            (["1900", "2443", "365"], true),
+            (["1900", "2443", "366"], false),
+            (["1896", "2439", "366"], true),
+            (["1896", "2440", "001"], false),
+        ] {
+            assert_eq!(reads(&reader, &texts), is_day, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn each_serial_is_judged_by_itself() {
+        let two = series(|definition| {
+            definition.template = "{SEQ:2}{SEQ:2:Y}".into();
+            (definition.serials[0].start, definition.serials[0].step) = (3, 7);
+            let mut other = definition.serials[0].clone();
+            other.name = "Y".into();
+            definition.serials.push(other);
+        });
+        let reader = Reader::of(&two, &grids_of(&two), Detail::SIGNS);
+        for (texts, is_number) in [
+            (["03", "10"], true),
+            (["10", "03"], true),
+            (["94", "94"], true),
+            (["03", "11"], false),
+            (["04", "10"], false),
+        ] {
+            assert_eq!(reads(&reader, &texts), is_number, "{texts:?}");
+        }
+    }
 
     proptest! {
         /// Goal: exactly the values of a grid are read. Method: every value up to a limit, written
