@@ -61,7 +61,6 @@ pub(super) fn beside_earlier(
     let same: Vec<Option<usize>> = places.iter().enumerate().map(scoped).collect();
     let marks = [0, 1].map(|side| pair.marks(side, &serials));
     let grids = [earlier, next].map(|series| grids(series, versions));
-    let counted: Vec<Counted> = serials.iter().filter_map(|serial| pair.counted(serial)).collect();
     let comparison = Comparison {
         series: pair.both,
         types: [&types, &next_types],
@@ -71,7 +70,7 @@ pub(super) fn beside_earlier(
         wanted: bits(&serials, |_| true),
         same: &same,
         grids: [&grids[0], &grids[1]],
-        counted: &counted,
+        counted: &serials.iter().filter_map(|serial| pair.counted(serial)).collect::<Vec<_>>(),
     };
     // Pairs where the next value is lower take a request that was checked before the change.
     let (mut lower, mut lowered, mut turn) = (None, 0, 0);
