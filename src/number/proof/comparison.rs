@@ -15,6 +15,7 @@ use super::refined::{Detail, Refined, Refining};
 pub(super) const WALKS_MAX: usize = 400;
 
 /// What is compared: one series with itself, or two.
+#[derive(Clone, Copy)]
 pub(super) struct Comparison<'a> {
     /// The series of the first run and of the second.
     pub(super) series: [&'a Series; 2],

@@ -302,7 +302,7 @@ fn what_is_proved_has_no_collision_and_what_is_refused_has_one() {
 #[test]
 fn what_collides_is_never_proved_by_lengths() {
     let (proved, left) = (Cell::new(0), Cell::new(0));
-    let run = runner(CASES).run(&plan(), |mut plan| {
+    let run = runner(CASES / 4).run(&plan(), |mut plan| {
         // Texts of any length have more lengths than are quickly gone through.
         plan.parts.retain(|part| *part != "{PHASE}");
         plan.projects = if plan.projects.is_empty() { &["1", "11"] } else { plan.projects };
@@ -316,7 +316,7 @@ fn what_collides_is_never_proved_by_lengths() {
     });
     run.unwrap_or_else(|failure| panic!("{failure}"));
     println!("{} proved by lengths, {} left", proved.get(), left.get());
-    assert!(proved.get() > 10 && left.get() > 10);
+    assert!(proved.get() > 2 && left.get() > 2);
 }
 
 #[test]

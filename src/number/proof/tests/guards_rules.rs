@@ -92,7 +92,10 @@ fn a_project_is_one_for_both_only_by_one_table() {
     let by_id = scoped(of("a", Some("projects"), &["P"]));
     let by_code = scoped(for_type("U", of("b", None, &["P"])));
     let none = apart(for_type("V", of("c", None, &[])));
-    assert_meet(&rows, [by_id, by_code, none]);
+    assert_meet(&rows, [by_id.clone(), by_code, none.clone()]);
+    // A code without a row may become that of row 1.
+    let other_code = scoped(for_type("U", of("b", None, &["Q"])));
+    assert_meet(&rows, [by_id, other_code, none]);
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn a_project_that_memberships_give_is_the_same_only_where_both_look_at_the_same(
     assert_eq!(beside(by_default, member("b", &["P"], &|_| ())), [false, false]);
     let edits: [&dyn Fn(&mut SeriesDefinition); 2] =
         [&|definition| definition.references.membership = false, &|definition| {
-            originator(definition, &|o| o.reference = Some("others".into()))
+            originator(definition, &|o| o.reference = Some("others".into()));
         }];
     for (index, edit) in edits.into_iter().enumerate() {
         assert_eq!(beside(any.clone(), member("b", &["P"], edit)), [false, false], "{index}");

@@ -14,15 +14,15 @@ use super::super::product::{EVERYTHING, Runs, Search};
 use super::guards::{assert_collides, shifted};
 use super::traps::{compile, strings, variable};
 
-/// A series of a template that counts by a variable `A` of any text.
-fn long(code: &str, template: &str, step: u64) -> Series {
+/// A series of a template with three variables of any text, which counts by some of them.
+fn long(code: &str, template: &str, step: u64, counter: &[&str]) -> Series {
     shifted(template, |definition| {
         for name in ["A", "B", "C"] {
             definition.variables.insert(name.into(), variable("", 64));
         }
         definition.code = code.into();
         definition.serves.types = strings(&[code]);
-        definition.serials[0].counter = strings(&["A"]);
+        definition.serials[0].counter = strings(counter);
         definition.serials[0].step = step;
     })
 }
@@ -33,23 +33,22 @@ fn assert_too_much(refused: &Result<(), Ambiguity>) {
     assert!(is_told, "{refused:?}");
 }
 
-/// Shows a value so often that there are more pairs than are looked at.
-const MANY: &str = "{A}{SEQ:1}{A}{A}{A}{A}{A}";
-
 #[test]
 fn more_pairs_than_are_looked_at_are_no_proof() {
     // Before any text is found that both can show.
-    let (x, y) =
-        (long("x", "{A}{B}{C}{A}{B}{C}{SEQ:1}X", 1), long("y", "{A}{B}{C}{A}{B}{C}{SEQ:1}Y", 1));
+    let [x, y] = ["X", "Y"].map(|end| {
+        let template = format!("{{A}}{{B}}{{C}}{{A}}{{B}}{{C}}{{SEQ:1}}{end}");
+        long(&end.to_lowercase(), &template, 1, &["A"])
+    });
     assert_too_much(&between(&x, &y, &[&x, &y], &[]));
-    // Where all texts are wanted: their lengths tell these apart.
-    assert_too_much(&prove(&long("a", MANY, 1), &[], &[]));
 }
 
 #[test]
 fn more_texts_than_are_looked_at_are_no_proof_with_signs_and_without() {
     for step in [1, 2] {
-        assert_too_much(&prove(&long("a", "{A}{SEQ:1}{A}", step), &[], &[]));
+        // The serial is in the middle of each: no two texts are read in two ways.
+        let many = long("a", "{A}{B}{C}{SEQ:1}{A}{B}{C}", step, &[]);
+        assert_too_much(&prove(&many, &[], &[]));
     }
 }
 
@@ -84,7 +83,9 @@ fn stepped(code: &str, template: &str, (start, step): (u64, u64), style: Style) 
         definition.template = template.into();
         definition.serials[0].style = style;
         (definition.serials[0].start, definition.serials[0].step) = (start, step);
-        definition.serials[0].max = (step > 200 && template.ends_with("5}")).then_some(97_000);
+        // The next value that both steps reach is 97,074.
+        let ends = [211, 223].contains(&step) && !template.contains("CHECK");
+        definition.serials[0].max = ends.then_some(97_000);
     })
 }
 
@@ -108,7 +109,7 @@ fn one_text_alone_among_thousands_is_found() {
         (digits, "{SEQ:4}{CHECK:luhn}", (1_010, 11), "{SEQ:5}", (10_656, 449)),
         (digits, "{SEQ:4}{CHECK:damm}", (1_003, 11), "{SEQ:5}", (10_669, 223)),
         (digits, "{SEQ:4}{CHECK:mod37-36}", (1_003, 11), "{SEQ:5}", (10_526, 223)),
-        (digits, "{SEQ:4}{CHECK:mod97-10}", (1_003, 7), "{SEQ:6}", (100_500, 1_009)),
+        (digits, "{SEQ:4}{CHECK:mod97-10}", (1_003, 7), "{SEQ:6}", (100_513, 1_009)),
     ] {
         let (one, two) = (stepped("a", a, of_a, style), stepped("b", b, of_b, style));
         let common = texts(&one).intersection(&texts(&two)).count();
@@ -121,7 +122,7 @@ fn one_text_alone_among_thousands_is_found() {
 #[test]
 fn a_value_is_the_same_only_where_each_of_its_signs_is() {
     // The search by itself, without examples: nothing is told of what it leaves.
-    for (style, signs) in [(Style::Digits, "0-9"), (Style::Letters, "A-Z")] {
+    for (style, signs) in [(Style::Digits, "1-8"), (Style::Letters, "A-Z")] {
         let series = shifted("{M}{SEQ:1}{N}", |definition| {
             definition.serials[0].style = style;
             for name in ["M", "N"] {
@@ -154,7 +155,8 @@ fn a_value_is_the_same_only_where_each_of_its_signs_is() {
 
 #[test]
 fn all_pairs_are_wanted_or_it_is_too_much() {
-    let series = long("a", MANY, 1);
+    // One value so often that there are more pairs than are looked at.
+    let series = long("a", "{A}{SEQ:1}{A}{A}{A}{A}{A}", 1, &["A"]);
     let mut sets = Sets::default();
     let parts = series.parts.iter().map(|part| language(&series, part, &[], Reach::Everything));
     let automaton = automaton(&parts.collect::<Vec<_>>(), &mut sets);

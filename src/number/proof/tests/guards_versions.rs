@@ -146,7 +146,11 @@ fn counters_of_versions_before_go_on_in_both() {
         definition: series.definition().clone(),
     };
     let of_tens = version(2, &tens);
-    assert_eq!(beside_earlier(&tens, 2, &next, &[of_tens.clone()]), Ok(()), "they end in 0");
+    assert_eq!(
+        beside_earlier(&tens, 2, &next, std::slice::from_ref(&of_tens)),
+        Ok(()),
+        "they end in 0"
+    );
     let all = [version(1, &fives), of_tens];
     assert!(beside_earlier(&tens, 2, &next, &all).is_err(), "15 was the third of a counter");
 }
@@ -198,6 +202,14 @@ fn each_earlier_version_is_looked_at_whatever_it_differs_in() {
     for (index, edit) in edits.into_iter().enumerate() {
         assert!(!saved(&next, &[&dated(edit)]), "{index}");
     }
+    let wide = |width: usize| {
+        shifted("{N}{SEQ}", |definition| {
+            let fixed = VariableDefinition { width: Some(width), width_max: None, ..digits(2) };
+            definition.variables.insert("N".into(), fixed);
+            definition.serials[0].counter = strings(&["N"]);
+        })
+    };
+    assert!(!saved(&wide(1), &[&wide(2)]), "1 and 23, 12 and 3");
     let prefixed = |prefix: &str| {
         shifted("{PREFIX}{N}-{SEQ:1}", |definition| {
             definition.prefix = Some(prefix.into());

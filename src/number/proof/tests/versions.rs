@@ -11,7 +11,7 @@ use super::brute_force::{Plan, Shown, Taken, are_apart, numbers, plan, runner};
 use super::tally::{Bounds, Tally};
 
 /// Random pairs of versions.
-const CASES: u32 = 80;
+const CASES: u32 = 200;
 
 /// A series that counts by what it shows, and what becomes of it: the same counters, the parts in
 /// another order, and some of the rest changed.
