@@ -6,8 +6,9 @@
 //! the definition; for the second, two runs of the series over one text are searched in full. The
 //! search follows a little more than can happen and never less: where it finds nothing, there is
 //! nothing. Where it finds something, two requests are made of it and rendered. Where none of
-//! them collide, a second search remembers what was read. A series is refused with such a pair, or
-//! because neither proof nor pair was found within the bounds.
+//! them collide, all lengths of the parts are gone through, and after that a second search
+//! remembers what was read. A series is refused with such a pair, or because neither proof nor pair
+//! was found within the bounds.
 //!
 //! Never says that a series is sound because a search ended early.
 
