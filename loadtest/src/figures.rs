@@ -50,6 +50,13 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
+/// The mean of some figures; no number of none.
+#[expect(clippy::cast_precision_loss, reason = "some hundred figures")]
+pub(crate) fn mean(figures: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = figures.len() as f64;
+    figures.sum::<f64>() / count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

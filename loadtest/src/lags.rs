@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Connection;
+use crate::figures::mean;
 use crate::report::{Reach, Row};
 use crate::stage::metric;
 
@@ -46,8 +47,7 @@ impl Lags {
         if third == 0 {
             return 0.0;
         }
-        #[expect(clippy::cast_precision_loss, reason = "some hundred looks")]
-        let mean = |lags: &[f64]| lags.iter().sum::<f64>() / lags.len() as f64;
+        let mean = |lags: &[f64]| mean(lags.iter().copied());
         let rise = mean(&self.0[self.0.len() - third..]) - mean(&self.0[..third]);
         // Two thirds of the time lie between the middles of the first third and of the last.
         rise / (length.as_secs_f64() * 2.0 / 3.0)

@@ -10,6 +10,7 @@ use crate::node::NodeId;
 
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;
+
 /// Records journaled at once, at most: after a ledger went back, each may have a counter that is
 /// looked for by its name, and nobody closes an epoch of the partition meanwhile.
 const ROWS_MAX: usize = 500;

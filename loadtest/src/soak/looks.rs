@@ -8,6 +8,7 @@ use numerator::config::DurationText;
 use tokio::time::{Instant, interval};
 
 use crate::client::Connection;
+use crate::figures::mean;
 use crate::lags::Lags;
 use crate::report::{Reach, Row, figure};
 use crate::stage::{Served, Stage, resident_mb};
@@ -99,7 +100,8 @@ impl Looks {
         let mut rows = Vec::from(self.lags.rows("all along", self.length));
         let third = self.looks.len() / 3;
         let (before, end) = self.looks[self.looks.len() - 2 * third..].split_at(third);
-        let (before_mb, end_mb) = (service_mb(before), service_mb(end));
+        let [before_mb, end_mb] =
+            [before, end].map(|looks| mean(looks.iter().map(|look| look.service_mb)));
         let row = Row::new("memory of the service, the last third", end_mb, "MiB");
         rows.push(if self.length / 3 >= KEPT {
             row.per(end_mb / before_mb, "the third before").reach(Reach::AtMost(GROWTH_MAX))
@@ -124,12 +126,6 @@ impl Looks {
         );
         rows
     }
-}
-
-/// What the service takes at the mean of some looks, in MiB.
-#[expect(clippy::cast_precision_loss, reason = "some looks")]
-fn service_mb(looks: &[Look]) -> f64 {
-    looks.iter().map(|look| look.service_mb).sum::<f64>() / looks.len() as f64
 }
 
 /// Most memory of a record among so many, with its part of all else: the fewer there are, the fewer

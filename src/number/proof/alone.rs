@@ -106,9 +106,12 @@ impl<'s> Alone<'s> {
         let serials = (0..self.series.serials.len())
             .filter(|serial| self.hidden[*serial].is_none() && self.keys[*serial].is_none());
         let serials: Vec<usize> = serials.collect();
+        if serials.is_empty() {
+            return at;
+        }
         let period = |serial: usize, at| moments::period(self.series, serial, at);
         let differs = |at| serials.iter().all(|s| period(*s, at) != period(*s, asked.at));
-        moments::other(self.series, at, differs).filter(|_| !serials.is_empty()).unwrap_or(at)
+        moments::other(self.series, at, differs).unwrap_or(at)
     }
 
     /// A mark for each serial of which something holds.

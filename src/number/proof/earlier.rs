@@ -254,13 +254,16 @@ impl<'s> Versions<'s> {
     fn apart(&self, serials: &[Serial], asked: &Asked<'_>, at: DateTime) -> DateTime {
         let open = serials.iter().filter(|serial| serial.is_told_but_when);
         let open: Vec<[usize; 2]> = open.filter_map(|serial| serial.at).collect();
+        if open.is_empty() {
+            return at;
+        }
         let [earlier, next] = self.both;
         let differs = |at| {
             open.iter().all(|[one, other]| {
                 moments::period(earlier, *one, asked.at) != moments::period(next, *other, at)
             })
         };
-        moments::other(next, at, differs).filter(|_| !open.is_empty()).unwrap_or(at)
+        moments::other(next, at, differs).unwrap_or(at)
     }
 
     /// The parts that tell a serial and its counter in both versions; `None` where not all is told.

@@ -11,7 +11,7 @@ use super::automaton::Sets;
 use super::days::Calendar;
 use super::grid::Grid;
 use super::language::{Shows, shows};
-use super::memory::{Counted, named_parts};
+use super::memory::{Counted, Named, named_values};
 use super::product::{Chance, Runs, Walk};
 use super::shapes::{Alphabet, Shape};
 use super::texts::Texts;
@@ -133,14 +133,14 @@ impl Compared<'_> {
     fn values(&self) -> ([Vec<Option<usize>>; 2], usize) {
         let mut values = self.series.map(|series| vec![None; series.parts.len()]);
         let mut count = 0;
-        for (parts, is_shared) in named_parts(self.runs, self.series) {
+        for Named { parts, shared } in named_values(self.runs, self.series) {
             for side in [0, 1] {
                 for part in &parts[side] {
                     values[side][*part] = Some(count);
                 }
-                count += usize::from(!is_shared);
+                count += usize::from(!shared);
             }
-            count += usize::from(is_shared);
+            count += usize::from(shared);
         }
         // A field of the date is the same wherever it is shown.
         for side in [0, 1] {

@@ -20,11 +20,11 @@ pub(super) struct Counted {
     pub(super) parts: Vec<[usize; 2]>,
 }
 
-/// A value that a request names, by the parts that show it.
-struct Named {
-    parts: [Vec<usize>; 2],
+/// A value that a request names, by the parts of the two runs that show it.
+pub(super) struct Named {
+    pub(super) parts: [Vec<usize>; 2],
     /// Whether it is the same in both runs.
-    shared: bool,
+    pub(super) shared: bool,
 }
 
 /// What is compared between two runs.
@@ -73,11 +73,9 @@ impl<'a> Comparing<'a> {
         counted: &'a [Counted],
         exact: &'a BTreeSet<char>,
     ) -> Self {
-        let named = named_parts(runs, series).into_iter();
-        let named = named.map(|(parts, shared)| Named { parts, shared });
-        let matters =
-            |named: &Named| named.shared || named.parts.iter().any(|parts| parts.len() > 1);
-        Comparing { runs, series, counted, named: named.filter(matters).collect(), exact }
+        let mut named = named_values(runs, series);
+        named.retain(|named| named.shared || named.parts.iter().any(|parts| parts.len() > 1));
+        Comparing { runs, series, counted, named, exact }
     }
 
     /// Before the first character.
@@ -244,9 +242,8 @@ impl<'a> Comparing<'a> {
     }
 }
 
-/// The values that requests name: by which parts of the two runs each is shown, and whether it is
-/// the same in both runs.
-pub(super) fn named_parts(runs: &Runs<'_>, series: [&Series; 2]) -> Vec<([Vec<usize>; 2], bool)> {
+/// The values that requests name, as far as the two runs show them.
+pub(super) fn named_values(runs: &Runs<'_>, series: [&Series; 2]) -> Vec<Named> {
     let mut names: Vec<&str> = Vec::new();
     let parts_of = |side: usize, name: &str| -> Vec<usize> {
         let shown = series[side].parts.iter().enumerate();
@@ -264,7 +261,7 @@ pub(super) fn named_parts(runs: &Runs<'_>, series: [&Series; 2]) -> Vec<([Vec<us
         let parts = [0, 1].map(|side| parts_of(side, name));
         let same = |part: &usize| runs.same.get(*part).copied().flatten().is_some();
         let shared = parts[0].iter().any(same);
-        (parts, shared)
+        Named { parts, shared }
     });
     named.collect()
 }
