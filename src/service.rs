@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    LaneView, Membership, Peers, Sights,
+    LaneView, Membership, Peers, Sights, Testimony,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -107,7 +107,8 @@ impl Service {
         let bounds = &settings.allocator;
         let partitions = deployment.partitions_total();
         let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
-        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock))
+        let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
+        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock), testimony)
             .await
             .context("joining as a node")?;
         let context = Arc::new(Context {

@@ -110,6 +110,26 @@ impl Postgres {
         assert!(child.wait().unwrap().success(), "{query}");
     }
 
+    /// Backs up a schema as `pg_dump` does.
+    pub fn dump(&self, schema: &str) {
+        let mut dump = Command::new(installed("pg_dump"));
+        dump.args(["-n", schema, "-h", "127.0.0.1", "-U", "postgres", "-p"]);
+        run(dump.args([&self.port.to_string(), "-f"]).arg(self.dumped(schema)).arg("postgres"));
+    }
+
+    /// Puts the last dump of a schema in its place, on this running server.
+    pub fn put_back(&self, schema: &str) {
+        self.sql(&format!("drop schema {schema} cascade"));
+        let mut psql = Command::new(installed("psql"));
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
+        psql.args(["-p", &self.port.to_string(), "-o", "/dev/null", "-f"]);
+        run(psql.arg(self.dumped(schema)).arg("postgres"));
+    }
+
+    fn dumped(&self, schema: &str) -> PathBuf {
+        self.folder.path().join(format!("{schema}.sql"))
+    }
+
     /// What it wrote to its log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 use super::Context;
+use super::testimony::{Said, Testimony};
 use crate::clock::SharedClock;
 use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
 use crate::node::{NodeId, host};
@@ -23,6 +24,8 @@ pub type News = Arc<Vec<Partition>>;
 
 /// Why the ledger is known to have gone back.
 const FORGOTTEN: &str = "it has forgotten what it confirmed";
+const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten what it confirmed \
+                        to an earlier process of this machine";
 
 /// The identity of this process and its view of the ledger.
 pub struct Membership {
@@ -37,18 +40,42 @@ pub struct Membership {
     ledger_answers: AtomicBool,
     /// Why the ledger must be held, until it is.
     went_back: Mutex<Option<String>>,
+    /// Where the next process of this machine learns what was confirmed to this one.
+    testimony: Testimony,
 }
 
 impl Membership {
-    /// Registers a new node.
+    /// Registers a new node. A ledger that has forgotten what it confirmed to an earlier process
+    /// of this machine is held first: it was put back while nothing ran.
     ///
     /// # Errors
-    /// When the ledger cannot take the registration.
-    pub async fn join(ledger: SharedLedger, clock: SharedClock) -> Result<Arc<Self>, LedgerError> {
+    /// When the ledger cannot take the registration, or the witness cannot be read.
+    pub async fn join(
+        ledger: SharedLedger,
+        clock: SharedClock,
+        testimony: Testimony,
+    ) -> Result<Arc<Self>, LedgerError> {
         let label = label();
-        let node = register(&ledger, &clock, &label).await?;
+        let unreadable = |error: std::io::Error| {
+            let remedy = "where the ledger was not put back, delete it";
+            LedgerError::Refused(format!("the witness of the ledger: {error}; {remedy}"))
+        };
+        if let Some(said) = testimony.read().map_err(unreadable)?
+            && !ledger.remembers(&said.confirmed).await?
+        {
+            tracing::error!(?said, "THE LEDGER WENT BACK while nothing ran");
+            ledger.hold_all(&said.seen(), PUT_BACK).await?;
+        }
+        let node = match register(&ledger, &clock, &label).await {
+            // Held by another process since this one opened it.
+            Err(LedgerError::WentBack(_)) => {
+                ledger.hold_all(&[], FORGOTTEN).await?;
+                register(&ledger, &clock, &label).await?
+            }
+            registered => registered?,
+        };
         let partitions = ledger.partitions().await?;
-        Ok(Arc::new(Membership {
+        let membership = Membership {
             ledger,
             clock,
             label,
@@ -57,7 +84,18 @@ impl Membership {
             seen: Mutex::default(),
             ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
-        }))
+            testimony,
+        };
+        membership.testify();
+        Ok(Arc::new(membership))
+    }
+
+    /// Leaves word of what was confirmed, for the next process of this machine.
+    fn testify(&self) {
+        let epochs = self.news.borrow().iter().map(|row| row.epoch).collect();
+        if let Some(confirmed) = self.ledger.confirmed(self.node()) {
+            self.testimony.write(&Said { confirmed, epochs });
+        }
     }
 
     /// The current identity.
@@ -147,7 +185,10 @@ impl Membership {
         let beat = self.ledger.heartbeat(node, sight).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
-            Ok(partitions) => self.publish(context, partitions),
+            Ok(partitions) => {
+                self.publish(context, partitions);
+                self.testify();
+            }
             Err(LedgerError::NodeGone(_)) => {
                 if let Err(error) = self.replace(node).await {
                     tracing::warn!(%error, "cannot register anew");

@@ -36,6 +36,7 @@ mod settling;
 mod sights;
 mod snowflakes;
 mod status;
+mod testimony;
 mod ticket;
 mod trimming;
 
@@ -53,6 +54,7 @@ pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 pub use snowflakes::SnowflakeSettings;
 pub use status::LaneView;
+pub use testimony::Testimony;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};

@@ -44,10 +44,11 @@ pub enum LedgerError {
     /// The node has left or was adopted.
     #[error("node {0} is not registered (any more)")]
     NodeGone(crate::node::NodeId),
-    /// The ledger has forgotten what it confirmed to this node before: it went back (F9). Nothing
-    /// written; not worth a retry under this identity.
-    #[error("the ledger went back: it has forgotten what it confirmed to node {0}")]
-    WentBack(crate::node::NodeId),
+    /// The ledger has forgotten what it confirmed before, or is another incarnation than the one
+    /// that was agreed on: it went back (F9, F25). Nothing written; not worth a retry under this
+    /// identity.
+    #[error("the ledger went back: {0}")]
+    WentBack(String),
     /// The ledger was set up with other settings.
     #[error("{setting} is {here} here but {there} in the ledger; use the ledger's value")]
     SettingsDiffer {
@@ -156,6 +157,9 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
     }
 }
 
+/// PostgreSQL: the ledger lives another life than the one agreed on (migration 22).
+const NO_SUCH_INCARNATION: &str = "NU001";
+
 /// SQLite: what the transaction has read is no longer the newest.
 const BUSY_SNAPSHOT: u32 = 517;
 
@@ -174,6 +178,7 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     if code.len() == 5 {
         return match code {
             "40001" | "40P01" => conflict(),
+            NO_SUCH_INCARNATION => LedgerError::WentBack(message.to_owned()),
             // A statement that takes too long has waited for locks, one after the other.
             "55P03" | "57014" => lock_timeout(),
             // Connection lost, server out of resources or stopping, session ended by its time-out,

@@ -12,6 +12,7 @@ mod documents;
 mod error;
 mod grid;
 mod imports;
+mod incarnation;
 mod line;
 mod patience;
 mod postgres;
@@ -28,6 +29,7 @@ pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
 pub use imports::Imports;
+pub use incarnation::Confirmed;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
@@ -188,6 +190,13 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
     /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
+
+    /// What was confirmed to a node that registered through this handle.
+    fn confirmed(&self, node: NodeId) -> Option<Confirmed>;
+
+    /// Whether the ledger still has what it once confirmed to a node of whichever process. One
+    /// that was held since has told its users, and has nothing to answer for.
+    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError>;
 
     /// Whether the ledger knows any counter of a partition.
     async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError>;

@@ -1,11 +1,14 @@
 //! What the ledger has confirmed to the nodes of this process: how often they beat, how many
-//! batches they journaled. A ledger that shows less has gone back (F9).
+//! batches they journaled, and the incarnation in which they registered. A ledger that shows less,
+//! or another incarnation, has gone back (F9, F25).
 //!
 //! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use super::LedgerError;
+use super::incarnation::{Confirmed, Incarnation};
 use crate::node::NodeId;
 
 /// What is known of one node.
@@ -24,27 +27,74 @@ impl Marks {
     }
 }
 
+/// What one identity of this process was confirmed.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    marks: Marks,
+    /// What it registered in: it acts in no other.
+    incarnation: Incarnation,
+}
+
 /// The marks of every node that registered through this handle: one per identity that the process
 /// took, few in its life.
 #[derive(Debug, Default)]
-pub(super) struct Witness(Mutex<HashMap<NodeId, Marks>>);
+pub(super) struct Witness {
+    nodes: Mutex<HashMap<NodeId, Known>>,
+    /// What this handle agreed on last: for whoever acts as no node of its own.
+    agreed: Mutex<Option<Incarnation>>,
+}
 
 impl Witness {
     /// What was confirmed to a node; `None` where it did not register through this handle. Read it
     /// before the statement that it is compared with: what is confirmed meanwhile does not count.
     pub(super) fn of(&self, node: NodeId) -> Option<Marks> {
-        self.marks().get(&node).copied()
+        self.nodes().get(&node).map(|known| known.marks)
     }
 
-    /// Notes what the ledger has confirmed to a node.
+    /// The same for a witness outside of the ledger.
+    pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        let Known { marks, incarnation } = *self.nodes().get(&node)?;
+        let Marks { beat, batches } = marks;
+        let Incarnation { number, nonce } = incarnation;
+        Some(Confirmed { node, beat, batches, incarnation: number, nonce })
+    }
+
+    /// Notes that a node was registered, and in which incarnation.
+    pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
+        let new = Known { marks: Marks::default(), incarnation };
+        self.nodes().entry(node).or_insert(new);
+    }
+
+    /// Notes what the ledger has confirmed to a node that registered through this handle.
     pub(super) fn confirm(&self, node: NodeId, confirmed: Marks) {
-        let mut marks = self.marks();
-        let known = marks.entry(node).or_default();
-        known.beat = known.beat.max(confirmed.beat);
-        known.batches = known.batches.max(confirmed.batches);
+        let mut nodes = self.nodes();
+        let Some(Known { marks, .. }) = nodes.get_mut(&node) else { return };
+        marks.beat = marks.beat.max(confirmed.beat);
+        marks.batches = marks.batches.max(confirmed.batches);
     }
 
-    fn marks(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Marks>> {
-        self.0.lock().expect("no holder of this lock panics")
+    /// Notes what was agreed on: identities of before act no more.
+    pub(super) fn agree(&self, incarnation: Incarnation) {
+        *self.agreed.lock().expect("no holder of this lock panics") = Some(incarnation);
+    }
+
+    /// What was agreed on last.
+    pub(super) fn agreed(&self) -> Option<Incarnation> {
+        *self.agreed.lock().expect("no holder of this lock panics")
+    }
+
+    /// The incarnation that must be in force for a transaction of a node; without a node of this
+    /// handle what was agreed on last.
+    ///
+    /// # Errors
+    /// `WentBack` where nothing was agreed on.
+    pub(super) fn required(&self, node: Option<NodeId>) -> Result<Incarnation, LedgerError> {
+        let of_node = node.and_then(|node| self.nodes().get(&node).map(|known| known.incarnation));
+        let nothing = || LedgerError::WentBack("nothing was agreed on".into());
+        of_node.or_else(|| self.agreed()).ok_or_else(nothing)
+    }
+
+    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Known>> {
+        self.nodes.lock().expect("no holder of this lock panics")
     }
 }

@@ -8,6 +8,7 @@ mod audits;
 mod documents;
 mod import_meetings;
 mod imports;
+mod incarnations;
 mod journal;
 mod lookups;
 mod moves;
@@ -109,6 +110,13 @@ ledger_contract! {
         a_lease_that_is_returned_ends_where_it_was_used
         a_lease_that_the_ledger_has_forgotten_is_not_extended
         a_ledger_that_went_back_leases_nothing_that_it_may_have_leased
+    }
+    incarnations {
+        nobody_takes_from_a_ledger_that_another_process_holds
+        a_copy_put_in_place_stops_a_node_that_lost_nothing
+        a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened
+        whoever_comes_late_holds_nothing_again
+        of_two_branches_of_a_ledger_neither_is_taken_for_the_other
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -24,6 +24,7 @@ mod operations;
 mod pages;
 mod policies;
 mod prometheus;
+mod promotions;
 mod redis_client;
 mod redis_faults;
 mod reference_data;

@@ -29,7 +29,9 @@ impl World {
         let (deployment_id, prefix) = (Uuid::nil(), "nbr".to_owned());
         let wanted = Deployment { deployment_id, partitions: 1, prefix };
         ledger.deployment(&wanted).await.expect("set up");
-        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&shared)).await;
+        let testimony = Testimony::within(self.folder.path(), Uuid::nil());
+        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&shared), testimony);
+        let membership = membership.await;
         let membership = membership.expect("joins");
         let settings = SnowflakeSettings::default();
         let retry_delay = Duration::from_millis(500);

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod engine;
+mod life;
 mod open;
 
 /// A select that locks the rows it returns until the transaction ends.
@@ -60,22 +61,6 @@ impl Store {
     fn connections(&self) -> Connections {
         let pool = &self.writer;
         Connections::of_pool(pool.size(), pool.num_idle(), pool.options().get_max_connections())
-    }
-
-    async fn begin(&self) -> Result<Transaction, LedgerError> {
-        Ok(self.writer.begin().await?)
-    }
-
-    /// Begins a transaction that waits shorter for each lock than the session would.
-    async fn begin_impatient(&self, lock_wait: Duration) -> Result<Transaction, LedgerError> {
-        let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
-        // One round trip: a message of the simple protocol may hold all three. The statements are
-        // the same for one counter as for many; planning them anew would cost more than they do.
-        let begin = format!(
-            "begin; set local lock_timeout = {lock_wait_ms}; \
-             set local plan_cache_mode = force_generic_plan"
-        );
-        Ok(self.writer.begin_with(sqlx::AssertSqlSafe(begin)).await?)
     }
 }
 

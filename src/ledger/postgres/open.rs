@@ -9,6 +9,7 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
 use super::Engine;
+use super::statements::agree;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
@@ -58,6 +59,7 @@ pub(in crate::ledger) async fn open(
     let engine = Engine::new(options, settings, clock);
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
     MIGRATIONS.run(&engine.store().writer).await.map_err(LedgerError::from)?;
+    agree(&engine.store()).await?;
     Ok(Arc::new(engine))
 }
 

@@ -6,6 +6,8 @@
 //! while another process writes.
 
 mod bulk;
+mod life;
+mod mark;
 mod open;
 
 /// A select whose rows stay as they are: the transaction is the only writer.
@@ -27,7 +29,6 @@ macro_rules! for_share {
 mod statements;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::clock::SharedClock;
 use crate::ledger::patience::Patience;
@@ -35,12 +36,13 @@ use crate::ledger::witness::Witness;
 use crate::ledger::{Connections, LedgerError};
 use crate::metrics::LedgerMeter;
 
+use life::Transaction;
+use mark::Mark;
 pub(super) use open::open;
 
 type Db = sqlx::Sqlite;
 type Conn = sqlx::SqliteConnection;
 type Row = sqlx::sqlite::SqliteRow;
-type Transaction = sqlx::Transaction<'static, Db>;
 
 const ENGINE: &str = "sqlite";
 
@@ -50,13 +52,15 @@ const FOR_UPDATE: &str = "";
 /// The ledger in one SQLite file.
 struct Engine(Arc<Store>);
 
-/// Its connections.
+/// Its connections, and what lies beside the file.
+#[derive(Clone)]
 struct Store {
     writer: sqlx::SqlitePool,
     reader: sqlx::SqlitePool,
     clock: SharedClock,
-    witness: Witness,
-    meter: LedgerMeter,
+    witness: Arc<Witness>,
+    meter: Arc<LedgerMeter>,
+    mark: Arc<Mark>,
 }
 
 impl Engine {
@@ -85,15 +89,6 @@ impl Store {
             idle: writer.idle + reader.idle,
             max: writer.max + reader.max,
         }
-    }
-
-    async fn begin(&self) -> Result<Transaction, LedgerError> {
-        Ok(self.writer.begin_with("begin immediate").await?)
-    }
-
-    /// There is one lock for all, and whoever writes holds it: its wait is the connection's own.
-    async fn begin_impatient(&self, _lock_wait: Duration) -> Result<Transaction, LedgerError> {
-        self.begin().await
     }
 }
 

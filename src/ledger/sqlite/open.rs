@@ -9,7 +9,8 @@ use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::{Engine, Store};
+use super::statements::agree;
+use super::{Engine, Mark, Store};
 use crate::clock::SharedClock;
 use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
@@ -41,6 +42,8 @@ pub(in crate::ledger) async fn open(
     // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
     // on this engine: both happen under a lock of their own. It ends with the file handle.
     let lock = lock_beside(path.to_path_buf()).await?;
+    let mark = Mark::beside(path);
+    must_not_be_gone(path, &mark)?;
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
         .max_lifetime(None)
@@ -60,14 +63,28 @@ pub(in crate::ledger) async fn open(
         )
         .await?;
     MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
-    drop(lock);
     let reader = SqlitePoolOptions::new()
         .max_connections(settings.connections_max.max(1))
         .test_before_acquire(false)
         .acquire_timeout(acquire_timeout)
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    let (witness, meter) = (Witness::default(), LedgerMeter::new());
-    Ok(Arc::new(Engine(Arc::new(Store { writer, reader, clock, witness, meter }))))
+    let (witness, meter) = (Arc::new(Witness::default()), Arc::new(LedgerMeter::new()));
+    let store = Store { writer, reader, clock, witness, meter, mark: Arc::new(mark) };
+    agree(&store).await?;
+    drop(lock);
+    Ok(Arc::new(Engine(Arc::new(store))))
+}
+
+/// Refuses to begin anew where a ledger was: every number of it would come again (F25).
+fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
+    if path.exists() || !mark.path().exists() {
+        return Ok(());
+    }
+    let (ledger, mark) = (path.display(), mark.path().display());
+    Err(LedgerError::Refused(format!(
+        "database.url: {ledger} is gone, and {mark} says that it has issued numbers, which a new \
+         one would issue again; put the ledger back, or delete {mark} to begin anew"
+    )))
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

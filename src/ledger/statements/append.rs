@@ -40,7 +40,7 @@ async fn attempt(
     entries: &[&Entry],
     care: Care,
 ) -> Result<Appended, LedgerError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     let appended = journal(&mut tx, node, entries, store.clock.now_us(), care).await?;
     // Last, so that the node's heartbeat does not wait for the rows.
@@ -179,7 +179,7 @@ async fn record_collision(
 /// See [`crate::ledger::Ledger::reject`].
 pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
     let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_unfenced().await?;
     // Its ids may be of before the ledger went back: they are others' by now (F9).
     let present = restored::present_counters(&mut tx, entry).await?;
     let mut ids: Vec<i64> = present.iter().copied().flatten().collect();

@@ -36,8 +36,11 @@ pub(super) async fn replays(
     store: &Store,
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    answers(&mut conn, questions).await
+    // What a ledger that went back does not know may have been issued all the same.
+    let mut tx = store.begin_reading().await?;
+    let found = answers(&mut tx, questions).await?;
+    tx.commit().await?;
+    Ok(found)
 }
 
 /// Answers questions, two statements however many there are (F1).

@@ -11,6 +11,7 @@ mod chronology;
 mod counters;
 mod entries;
 mod gaps;
+mod incarnation;
 mod keys;
 mod lookup;
 mod nodes;
@@ -35,20 +36,22 @@ use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk,
+    bulk, life,
 };
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter,
-    JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner, Partition, PartitionState,
-    Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span,
-    TakeOrder, Taken, Totals, Wanted,
+    Confirmed, Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter,
+    JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner, Partition,
+    PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
+    Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
 use crate::number::TakenRange;
 use series::Saving;
+
+pub(super) use incarnation::agree;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -220,6 +223,14 @@ impl Ledger for Engine {
 
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
         call!(self, store => restored::hold_all(&store, seen, cause))
+    }
+
+    fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        self.store().witness.confirmed(node)
+    }
+
+    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
+        call!(self, store => nodes::remembers(&store, confirmed))
     }
 
     async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {

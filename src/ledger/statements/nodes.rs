@@ -6,12 +6,15 @@ use sqlx::Row as _;
 
 use super::{Conn, Store, bytes, commit, partitions};
 use crate::ledger::columns::{from_json, read_node, to_json, unsigned_small};
+use crate::ledger::incarnation::Incarnation;
 use crate::ledger::witness::Marks;
-use crate::ledger::{LedgerError, NewNode, Node, Partition, Sight};
+use crate::ledger::{Confirmed, LedgerError, NewNode, Node, Partition, Sight};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::register_node`].
 pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), LedgerError> {
+    let agreed = store.witness.required(None)?;
+    let mut tx = store.begin().await?;
     // An identity is never drawn twice: a row that is there is this call's own, repeated.
     sqlx::query(
         "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
@@ -21,10 +24,10 @@ pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), Ledger
     .bind(&node.label)
     .bind(&node.version)
     .bind(node.started_at_us)
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
-    store.witness.confirm(node.node_id, Marks::default());
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
+    store.witness.register(node.node_id, agreed);
     Ok(())
 }
 
@@ -37,8 +40,25 @@ pub(super) async fn must_be_remembered(
     let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
     match marks(conn, node).await? {
         Some(marks) if marks.reach(confirmed) => Ok(()),
-        _ => Err(LedgerError::WentBack(node)),
+        _ => {
+            let what = format!("it has forgotten what it confirmed to node {node}");
+            Err(LedgerError::WentBack(what))
+        }
     }
+}
+
+/// See [`crate::ledger::Ledger::remembers`].
+pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bool, LedgerError> {
+    let Confirmed { node, beat, batches, incarnation: number, nonce } = *confirmed;
+    let mut tx = store.begin_reading().await?;
+    let agreed = store.witness.required(None)?;
+    if agreed.number > number {
+        return Ok(true);
+    }
+    let marks = marks(&mut tx, node).await?;
+    tx.commit().await?;
+    let reaches = marks.is_some_and(|marks| marks.reach(Marks { beat, batches }));
+    Ok(agreed == Incarnation { number, nonce } && reaches)
 }
 
 async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
@@ -76,7 +96,7 @@ pub(super) async fn heartbeat(
     let Marks { beat, batches } = confirmed.unwrap_or_default();
     // What a statement returns by itself may not be committed yet: SQLite gives the row first, and
     // a full disk then takes it back. Only what was committed is confirmed.
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     // A ledger that went back must not catch up beat by beat with what it has forgotten.
     let beaten: Option<i64> = sqlx::query_scalar(
         "update node set beat = beat + 1, sight = $2 \
@@ -103,7 +123,7 @@ pub(super) async fn heartbeat(
 /// See [`crate::ledger::Ledger::leave`].
 pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError> {
     let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     sqlx::query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
         .bind(bytes(&node))
         .bind(now_us)
@@ -167,6 +187,7 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
 
 /// See [`crate::ledger::Ledger::retire_node`].
 pub(super) async fn retire(store: &Store, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
+    let mut tx = store.begin().await?;
     let retired = sqlx::query(
         "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
          where node_id = $1 and beat = $2",
@@ -174,8 +195,8 @@ pub(super) async fn retire(store: &Store, node: NodeId, beat: i64) -> Result<boo
     .bind(bytes(&node))
     .bind(beat)
     .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
     Ok(retired.rows_affected() == 1)
 }

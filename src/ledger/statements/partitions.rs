@@ -77,7 +77,7 @@ pub(super) async fn closing(
 /// See [`crate::ledger::Ledger::participate`].
 pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     let open: Option<i32> = sqlx::query_scalar(for_update!(
         "select partition_id from partition \
          where partition_id = $1 and epoch = $2 and state = 'open'"

@@ -75,7 +75,7 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
 
 /// See [`crate::ledger::Ledger::record_event`].
 pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), LedgerError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_unfenced().await?;
     insert_event(&mut tx, event).await?;
     commit(tx).await
 }

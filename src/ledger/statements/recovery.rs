@@ -25,7 +25,7 @@ pub(super) async fn bump(
         return Ok(None);
     }
     let (partition, epoch) = columns(at)?;
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     let next: Option<i64> = sqlx::query_scalar(
         "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause = $5, \
          changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 returning epoch",
@@ -49,7 +49,10 @@ pub(super) async fn acknowledge(
     acknowledging: &[NodeId],
 ) -> Result<Acknowledged, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let mut tx = store.begin().await?;
+    let mut tx = match acknowledging.first() {
+        Some(node) => store.begin_as(*node).await?,
+        None => store.begin().await?,
+    };
     if lock_recovering(&mut tx, at).await?.is_none() {
         return Ok(Acknowledged::TooLate);
     }
@@ -97,7 +100,7 @@ pub(super) async fn claim_open(
     };
     let (partition, epoch) = columns(at)?;
     let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     let Some(before) = lock_recovering(&mut tx, at).await? else { return Ok(Claim::Elsewhere) };
     // What the ledger owned was journaled in the transaction that took it (F4).
@@ -170,6 +173,7 @@ async fn joined(conn: &mut Conn, at: At) -> Result<Vec<NodeId>, LedgerError> {
 /// See [`crate::ledger::Ledger::opened`].
 pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
     let (partition, epoch) = columns(at)?;
+    let mut tx = store.begin_as(node).await?;
     // The author stays in the row, so that a repeat after a lost answer is told the same.
     let done = sqlx::query(
         "update partition set state = 'open', changed_at_us = $4 \
@@ -180,9 +184,9 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
     .bind(epoch)
     .bind(bytes(&node))
     .bind(store.clock.now_us())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -193,6 +197,7 @@ pub(super) async fn want(
     wanted: Wanted,
 ) -> Result<u64, LedgerError> {
     let one = partition.map(|partition| small(partition, "partition")).transpose()?;
+    let mut tx = store.begin().await?;
     let changed = sqlx::query(
         "update partition \
          set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end \
@@ -201,9 +206,9 @@ pub(super) async fn want(
     )
     .bind(one)
     .bind(wanted.word())
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
     Ok(changed.rows_affected())
 }
 
@@ -214,6 +219,7 @@ pub(super) async fn lend(
     [from, to]: [Option<Uuid>; 2],
 ) -> Result<bool, LedgerError> {
     let id = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
+    let mut tx = store.begin().await?;
     let changed = sqlx::query(
         "update partition set lent_to = $3 \
          where partition_id = $1 and lent_to is not distinct from $2",
@@ -221,9 +227,9 @@ pub(super) async fn lend(
     .bind(small(partition, "partition")?)
     .bind(id(from))
     .bind(id(to))
-    .execute(&store.writer)
-    .await
-    .map_err(LedgerError::at_commit)?;
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
     Ok(changed.rows_affected() == 1)
 }
 

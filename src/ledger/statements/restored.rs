@@ -11,9 +11,11 @@ use sqlx::{QueryBuilder, Row as _};
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::{
-    Conn, Db, Store, allow_long_search, append, bulk, commit, partitions, seed, snowflakes,
+    Conn, Db, Store, allow_long_search, append, bulk, commit, incarnation, partitions, seed,
+    snowflakes,
 };
 use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
+use crate::ledger::incarnation::Incarnation;
 use crate::ledger::{
     Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
     Seed,
@@ -26,23 +28,44 @@ const ANY_VERSION: u32 = u32::MAX;
 
 /// See [`crate::ledger::Ledger::hold`].
 pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_unfenced().await?;
+    let shown = incarnation::locked(store, &mut tx).await?;
     let rows = lock_all(&mut tx).await?;
-    let is_behind = |row: &Row| row.partition == seen.partition && row.epoch < seen.epoch;
-    if !rows.iter().any(is_behind) {
+    if !rows.iter().any(|row| row.is_behind(&[seen])) {
         return Ok(false);
     }
     put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+    let next = incarnation::renew(store, &mut tx, shown).await?;
     commit(tx).await?;
+    store.witness.agree(next);
     Ok(true)
 }
 
 /// See [`crate::ledger::Ledger::hold_all`].
 pub(super) async fn hold_all(store: &Store, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-    let mut tx = store.begin().await?;
-    let rows = lock_all(&mut tx).await?;
-    let held = put_on_hold(&mut tx, &rows, seen, cause, store.clock.now_us()).await?;
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin_unfenced().await?;
+    let shown = incarnation::locked(store, &mut tx).await?;
+    let mut rows = lock_all(&mut tx).await?;
+    let is_open = |row: &&Row| row.state != PartitionState::Held;
+    let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
+    // Somebody has held it since this process looked, and it may be released by now: whoever comes
+    // late only adds what it has seen.
+    let mine = store.witness.agreed();
+    let is_later = |found: &Incarnation| mine.is_some_and(|mine| found.number > mine.number);
+    let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
+    if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
+        rows.retain(|row| row.state == PartitionState::Held);
+        put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+        commit(tx).await?;
+        store.witness.agree(later);
+        return Ok(0);
+    }
+    let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+    // Every other process must stop, and tell what it remembers, before it writes here again.
+    let next = incarnation::renew(store, &mut tx, shown).await?;
     commit(tx).await?;
+    store.witness.agree(next);
     Ok(held)
 }
 
@@ -52,6 +75,13 @@ struct Row {
     epoch: u64,
     state: PartitionState,
     seen_epoch: u64,
+}
+
+impl Row {
+    /// Whether a higher epoch of it was seen.
+    fn is_behind(&self, seen: &[At]) -> bool {
+        seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
+    }
 }
 
 /// Locks all partitions in their order: who holds one holds all, and two may do so at once.
@@ -117,7 +147,7 @@ pub(super) async fn journal_again(
     entries: &[Entry],
 ) -> Result<Appended, LedgerError> {
     let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_unfenced().await?;
     let found = found_by_name(&mut tx, node, entries.to_vec(), now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
     let appended = append::journal(&mut tx, node, &found, now_us, Care::Judged).await?;

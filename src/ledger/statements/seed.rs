@@ -20,7 +20,7 @@ pub(super) async fn seed(
     let mut order: Vec<usize> = (0..seeds.len()).collect();
     order.sort_by_key(|index| name(&seeds[*index]));
     let mut outcomes = vec![None; seeds.len()];
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_as(node).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     for index in order {
         let seed = &seeds[index];

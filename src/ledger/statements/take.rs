@@ -65,7 +65,7 @@ async fn attempt(
     care: Care,
 ) -> Result<Option<Taken>, LedgerError> {
     let Toucher { at, node, now_us, .. } = *toucher;
-    let mut tx = store.begin_impatient(lock_wait).await?;
+    let mut tx = store.begin_impatient(node, lock_wait).await?;
     if care == Care::Judged {
         // A number taken from a ledger that went back may have been issued before.
         nodes::must_be_remembered(store, &mut tx, node).await?;

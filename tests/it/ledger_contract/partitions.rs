@@ -147,14 +147,16 @@ pub(super) async fn the_last_epoch_closed_at_the_ceiling_is_remembered(world: Wo
 }
 
 pub(super) async fn a_held_partition_is_not_bumped(world: World) {
-    let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
+    let ledger = &world.ledger;
     assert!(!ledger.hold(open, "nothing above the ledger was seen").await.unwrap());
     let seen = At { epoch: open.epoch + 1, ..open };
     assert!(ledger.hold(seen, "the ledger went back").await.unwrap());
     let partition = world.partition().await;
     assert_eq!((partition.state, partition.epoch), (PartitionState::Held, open.epoch));
     assert_eq!(partition.cause, "the ledger went back");
+    let world = world.anew().await;
+    let ledger = &world.ledger;
     for from in [PartitionState::Open, PartitionState::Held] {
         assert_eq!(ledger.bump(open, from, world.node, "c").await.unwrap(), None);
     }

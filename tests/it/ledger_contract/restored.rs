@@ -118,6 +118,8 @@ pub(super) async fn a_release_goes_on_above_all_that_was_seen(world: World) {
     let row = world.partition().await;
     assert_eq!((row.epoch, row.state, row.owner), (9, PartitionState::Open, Owner::None));
 
+    let world = world.anew().await;
+    let (ledger, node) = (&world.ledger, world.node);
     let next = world.redis_epoch(Closing::Exact).await;
     assert_eq!(next, at(10));
     let (_, value, _) = world.seed(next, &seed("k")).await;
@@ -196,10 +198,11 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
 pub(super) async fn a_counter_is_lifted_where_its_series_lives_now(world: World) {
     // The copy is from before its policy was changed, and redis counted it.
     let (series_id, home) = saved_with(&world, "gapless").await;
-    let (ledger, node) = (&world.ledger, world.node);
     let (then, key) = (world.redis_epoch(Closing::Exact).await.partition, "k".to_owned());
     assert_ne!(home, then);
-    ledger.hold_all(&[], "c").await.unwrap();
+    world.ledger.hold_all(&[], "c").await.unwrap();
+    let world = world.anew().await;
+    let (ledger, node) = (&world.ledger, world.node);
     let lift = |value| [Lift { series_id, serial: "SEQ".into(), key: key.clone(), value }];
     for lifted in [1, 0] {
         assert_eq!(ledger.lift(then, node, &lift(20)).await.unwrap(), lifted);

@@ -1,0 +1,112 @@
+//! The witness beside a process's data: what the ledger last confirmed to a process of this
+//! machine, for the next one that starts (F25). A ledger that shows less was put back meanwhile.
+//!
+//! One small file for each deployment, replaced at each heartbeat by whichever process beats; not
+//! synced: it must outlive processes, not the machine. Never the reason that a number is issued.
+
+use std::fs;
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ledger::{At, Confirmed};
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Said {
+    /// What the ledger confirmed.
+    pub(super) confirmed: Confirmed,
+    /// The epochs that it showed, by partition.
+    pub(super) epochs: Vec<u64>,
+}
+
+impl Said {
+    /// The epochs as whoever holds a ledger names them.
+    pub(super) fn seen(&self) -> Vec<At> {
+        let at = |(partition, epoch): (u32, &u64)| At { partition, epoch: *epoch };
+        (0..).zip(&self.epochs).map(at).collect()
+    }
+}
+
+/// Where the witness of a deployment is written.
+#[derive(Debug)]
+pub struct Testimony {
+    path: PathBuf,
+    /// Whether the last write failed: told once, not at each heartbeat.
+    is_failing: Mutex<bool>,
+}
+
+impl Testimony {
+    /// The witness of a deployment in a folder.
+    #[must_use]
+    pub fn within(folder: &Path, deployment: Uuid) -> Self {
+        let path = folder.join(format!("witness-{}.json", deployment.simple()));
+        Testimony { path, is_failing: Mutex::default() }
+    }
+
+    /// What a process said here last; `None` where none did.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub(super) fn read(&self) -> Result<Option<Said>> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let named = |error| Error::other(format!("{}: {error}", self.path.display()));
+        serde_json::from_slice(&text).map(Some).map_err(named)
+    }
+
+    /// Says what is known now. A folder that takes no file leaves the ledger without this witness:
+    /// that is told, and nothing else suffers.
+    pub(super) fn write(&self, said: &Said) {
+        let failed = self.replace(said).err();
+        let mut is_failing = self.is_failing.lock().expect("no holder of this lock panics");
+        if let (Some(error), false) = (&failed, *is_failing) {
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "no witness of the ledger is kept; see data.dir");
+        }
+        *is_failing = failed.is_some();
+    }
+
+    fn replace(&self, said: &Said) -> Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // Whole or not at all; each process writes a file of its own first.
+        let new = self.path.with_extension(format!("{}.new", std::process::id()));
+        fs::write(&new, serde_json::to_vec(said)?)?;
+        fs::rename(&new, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::NodeId;
+
+    fn said(beat: i64) -> Said {
+        let (node, nonce) = (NodeId(Uuid::nil()), Uuid::nil());
+        let confirmed = Confirmed { node, beat, batches: 2, incarnation: 3, nonce };
+        Said { confirmed, epochs: vec![0, 7] }
+    }
+
+    #[test]
+    fn the_last_word_stays_and_a_damaged_one_is_no_word_at_all() {
+        let folder = tempfile::tempdir().expect("folder");
+        let testimony = Testimony::within(&folder.path().join("data"), Uuid::nil());
+        assert_eq!(testimony.read().expect("read"), None);
+        testimony.write(&said(1));
+        testimony.write(&said(2));
+        assert_eq!(testimony.read().expect("read"), Some(said(2)));
+        assert_eq!(said(2).seen()[1], At { partition: 1, epoch: 7 });
+        assert_eq!(fs::read_dir(folder.path().join("data")).expect("folder").count(), 1);
+        fs::write(&testimony.path, "{").expect("damaged");
+        let error = testimony.read().expect_err("damaged").to_string();
+        assert!(error.contains("witness-"), "{error}");
+    }
+}

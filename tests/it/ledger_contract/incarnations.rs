@@ -1,0 +1,123 @@
+//! A ledger is of one incarnation: who agreed on another writes nothing in it and learns nothing
+//! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
+
+use numerator::ledger::{At, Closing, LedgerError, Owner, PartitionState, Question, Released};
+use numerator::node::NodeId;
+
+use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, redis, seed};
+
+fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
+    matches!(result, Err(LedgerError::WentBack(_)))
+}
+
+impl World {
+    /// The same process under another identity.
+    pub(super) async fn anew(self) -> World {
+        let world = World { node: NodeId::random(), ..self };
+        world.join(world.node).await;
+        world
+    }
+
+    /// What a copy looks like that was put in the ledger's place: PostgreSQL writes each row anew,
+    /// a file is of an earlier generation.
+    async fn put_back(&self) {
+        if self.ledger.engine() == "sqlite" {
+            self.sql("update incarnation set generation = generation - 1").await;
+        } else {
+            self.sql("update incarnation set number = number").await;
+        }
+    }
+
+    /// Every call by which a node takes, joins, closes, journals or asks.
+    async fn assert_stopped(&self, open: At, counter_id: i64) {
+        let (ledger, node) = (&self.ledger, self.node);
+        assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
+        assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
+        assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
+        assert!(went_back(&ledger.participate(open, node).await));
+        assert!(went_back(&ledger.heartbeat(node, None).await));
+        assert!(went_back(&ledger.bump(open, PartitionState::Open, node, "c").await));
+        assert!(went_back(&ledger.acknowledge(open, &[node]).await));
+        assert!(went_back(&ledger.claim_open(open, node, true, &redis()).await));
+        assert!(went_back(&ledger.opened(open, node).await));
+        assert!(went_back(&ledger.leave(node).await));
+    }
+
+    async fn ask(&self, document: &str) -> Result<usize, LedgerError> {
+        let question = Question { document_id: Some(document.into()), ..order(document).question };
+        let found = self.ledger.replays(&[question]).await?;
+        Ok(found.iter().filter(|found| found.by_document.is_some()).count())
+    }
+}
+
+pub(super) async fn nobody_takes_from_a_ledger_that_another_process_holds(world: World) {
+    let open = world.database_epoch().await;
+    let entry = world.take(open, order("before")).await;
+    assert_eq!(world.ask("before").await.unwrap(), 1);
+    world.another().await.hold_all(&[], "another process says so").await.unwrap();
+    // Its own marks are all there: it has lost nothing.
+    world.assert_stopped(open, entry.taken[0].counter_id).await;
+    assert!(went_back(&world.ask("before").await), "what it does not know may be out");
+    assert!(went_back(&world.ledger.raise(open, &[]).await));
+}
+
+pub(super) async fn a_copy_put_in_place_stops_a_node_that_lost_nothing(world: World) {
+    let open = world.database_epoch().await;
+    let entry = world.take(open, order("before")).await;
+    let counter_id = entry.taken[0].counter_id;
+    world.put_back().await;
+    world.assert_stopped(open, counter_id).await;
+    assert!(went_back(&world.ask("before").await));
+    // What was handed out is journaled whatever the ledger has become.
+    world.ledger.journal_again(world.node, &[entry]).await.unwrap();
+    assert_eq!(world.ledger.hold_all(&[], "c").await.unwrap(), 5);
+    world.assert_stopped(open, counter_id).await;
+    let world = world.anew().await;
+    world.ledger.heartbeat(world.node, None).await.unwrap();
+}
+
+pub(super) async fn a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened(
+    world: World,
+) {
+    let open = world.database_epoch().await;
+    world.take(open, order("before")).await;
+    world.put_back().await;
+    let rows = world.another().await.partitions().await.unwrap();
+    assert!(rows.iter().all(|row| row.state == PartitionState::Held), "{rows:?}");
+    let again = world.another().await;
+    assert_eq!(again.hold_all(&[], "c").await.unwrap(), 0, "it is held once");
+}
+
+pub(super) async fn whoever_comes_late_holds_nothing_again(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let other = world.another().await;
+    assert_eq!(other.hold_all(&[open], "c").await.unwrap(), 5);
+    for row in other.partitions().await.unwrap() {
+        let to = At { partition: row.partition, epoch: row.epoch + 2 };
+        assert_eq!(other.release(to, 0).await.unwrap(), Released::Released);
+    }
+    assert!(went_back(&world.ledger.heartbeat(world.node, None).await), "it slept");
+    assert_eq!(world.ledger.hold_all(&[open], "late").await.unwrap(), 0);
+    let row = world.partition().await;
+    assert_eq!((row.state, row.owner), (PartitionState::Open, Owner::None));
+    // Who has seen a higher epoch than the released one does know more.
+    let seen = At { partition: PARTITION, epoch: row.epoch + 1 };
+    let later = world.another().await;
+    assert_eq!(later.hold_all(&[seen], "more").await.unwrap(), 5);
+}
+
+pub(super) async fn of_two_branches_of_a_ledger_neither_is_taken_for_the_other(world: World) {
+    let open = world.database_epoch().await;
+    let (one, other) = (world.another().await, world.another().await);
+    one.hold_all(&[], "c").await.unwrap();
+    let world = World { ledger: one, ..world }.anew().await;
+    // The other branch drew the same number, and a nonce of its own.
+    if world.ledger.engine() == "sqlite" {
+        world.sql("update incarnation set nonce = randomblob(16)").await;
+    } else {
+        world.sql("update incarnation set nonce = decode(repeat('ab', 16), 'hex')").await;
+    }
+    assert!(went_back(&world.ledger.take(open, world.node, &[order("d")], LOCK_WAIT).await));
+    assert_eq!(world.ledger.hold_all(&[at(9)], "c").await.unwrap(), 0, "all are held");
+    assert!(went_back(&other.raise(open, &[]).await));
+}
