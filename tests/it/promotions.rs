@@ -8,7 +8,7 @@ use harness::redis::Redis;
 use harness::service::Service;
 
 use crate::deployment::Deployment;
-use crate::restored::{assert_clean, assert_held};
+use crate::restored::{assert_clean, assert_held, copy_ledger, put_in_place};
 
 /// The URL of a schema behind a proxy, which leads to the primary of the day.
 fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
@@ -65,8 +65,9 @@ async fn the_standby_is_promoted(redis: Option<&Redis>, options: &[&str]) {
     assert_eq!(seen.len(), all, "{seen:?}");
     assert!(one.terminate() && other.terminate());
     assert_clean(&deployment);
-    let rows = standby.sql("select count(*) from promoted.journal");
-    assert_eq!(rows, all.to_string());
+    let journaled = standby.sql("select number from promoted.journal");
+    let journaled: Vec<&str> = journaled.lines().collect();
+    assert!(seen.iter().all(|number| journaled.contains(&&**number)), "{seen:?} {journaled:?}");
 }
 
 #[tokio::test]
@@ -127,9 +128,9 @@ async fn an_older_file_put_back_while_nothing_ran_is_held_before_the_first_numbe
     let next = || deployment.ok(&["next", "LOAD"]);
     let (file, copy) = (deployment.path("numerator.db"), deployment.path("copy.db"));
     assert_eq!((next(), next()), ("L-00000001\n".into(), "L-00000002\n".into()));
-    std::fs::copy(&file, &copy).unwrap();
+    copy_ledger(&deployment, &copy).await;
     assert_eq!(next(), "L-00000003\n");
-    std::fs::rename(&copy, &file).unwrap();
+    put_in_place(&copy, &file);
     let refused = deployment.run(&["next", "LOAD"]);
     let says = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");

@@ -1,5 +1,6 @@
 //! A ledger that went back (F9): noticed, held, released by an operator, and never a number twice.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -205,17 +206,27 @@ async fn put_back_while_nothing_runs(deployment: &Deployment) -> load::Seen {
     let (file, copy) = (deployment.path("numerator.db"), deployment.path("copy.db"));
     let service = deployment.serve();
     let mut seen = load::documents(&service.url, 4, 100).await;
+    copy_ledger(deployment, &copy).await;
+    seen.numbers.extend(load::documents(&service.url, 4, 400).await.numbers);
+    assert!(service.terminate());
+    put_in_place(&copy, &file);
+    seen
+}
+
+/// Backs up an embedded ledger.
+pub(crate) async fn copy_ledger(deployment: &Deployment, copy: &Path) {
     let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
     let copied = format!("vacuum into '{}'", copy.display());
     sqlx::query(sqlx::AssertSqlSafe(copied)).execute(&pool).await.unwrap();
     pool.close().await;
-    seen.numbers.extend(load::documents(&service.url, 4, 400).await.numbers);
-    assert!(service.terminate());
+}
+
+/// Puts a copy in the place of an embedded ledger that nobody has open.
+pub(crate) fn put_in_place(copy: &Path, file: &Path) {
     for end in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", file.display()));
     }
     std::fs::rename(copy, file).unwrap();
-    seen
 }
 
 async fn a_hundred_more(deployment: &Deployment) -> load::Seen {

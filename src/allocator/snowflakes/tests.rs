@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::*;
+use crate::allocator::Testimony;
 use crate::clock::ManualClock;
 use crate::ledger::{Deployment, LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
