@@ -59,6 +59,8 @@ for i, request in ipairs(requests) do
       }
       if request.document then records[request.document], noted[request.document] = earlier, true end
     end
+  elseif outcome[1] == 'ask' then
+    outcome = cold(counters, request.takes, epoch) or outcome
   elseif outcome[1] == 'replayed' then
     -- A replay is a hand-out: it stands in this node's outbox too (F2).
     entry[#entry + 1] = decimal(i)
