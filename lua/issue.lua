@@ -61,8 +61,9 @@ for i, request in ipairs(requests) do
     end
   elseif outcome[1] == 'ask' then
     outcome = cold(counters, request.takes, epoch) or outcome
-  elseif outcome[1] == 'replayed' then
-    -- A replay is a hand-out: it stands in this node's outbox too (F2).
+  elseif outcome[1] == 'replayed' or outcome[1] == 'numbered' then
+    -- A replay is a hand-out, and so is a refusal that shows the number: it stands in this node's
+    -- outbox too (F2, F30).
     entry[#entry + 1] = decimal(i)
     entry[#entry + 1] = table.concat(outcome, ' ')
   end

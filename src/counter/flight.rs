@@ -81,7 +81,8 @@ pub enum IssueOutcome {
         /// Its record.
         record: String,
     },
-    /// The document has a number for another payload. Nothing taken.
+    /// The document has a number for another payload. Nothing taken; the number that is shown
+    /// stands in this flight's outbox entry (F30).
     DocumentNumbered {
         /// Its values.
         taken: Vec<TakenRange>,

@@ -384,10 +384,11 @@ fn read_allocation(line: &str, records: &[&str]) -> Option<(Vec<TakenRange>, Str
     Some((parse_taken(values)?, (*record).to_owned()))
 }
 
-/// Reads `replayed <values> <record>`; an older version wrote `taken` ones likewise.
+/// Reads `replayed <values> <record>`, or `numbered` ones; an older version wrote `taken` ones
+/// likewise.
 fn read_whole(text: &str) -> Option<(Vec<TakenRange>, String)> {
     let mut fields = text.splitn(3, ' ');
-    let is_known = matches!(fields.next()?, "taken" | "replayed");
+    let is_known = matches!(fields.next()?, "taken" | "replayed" | "numbered");
     let taken = parse_taken(fields.next()?)?;
     let record = fields.next()?;
     is_known.then(|| (taken, record.to_owned()))
