@@ -37,14 +37,20 @@ static ISSUE: LazyLock<Script> = script!(
     "take",
     "cold",
     "bucket",
+    "place",
     "unpacked",
     "written",
+    "witness",
+    "viewed",
+    "expected",
+    "complete",
     "recall",
     "allocated",
     "repeated",
     "landed",
     "kept",
     "forget",
+    "attest",
     "remember"
 );
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");

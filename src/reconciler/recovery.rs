@@ -206,6 +206,7 @@ async fn open(
         closed_epoch: if lost_data { 0 } else { at.epoch - 1 },
         now_ms: None,
         pristine,
+        window_ms: context.settings.idempotency_window_ms(),
     };
     let (newer, cause) = match redis.open(&context.keys, &opening).await? {
         OpenOutcome::Opened => return Ok(Recovered::Opened),
