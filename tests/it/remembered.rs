@@ -58,6 +58,17 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     assert_eq!(status, 201, "{body}");
 }
 
+/// Redis knows that the number was taken, and nobody can say which one it is.
+#[tokio::test]
+async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_ledger_is_away() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
+    let (service, _) = journaled(&redis, &deployment).await;
+    postgres.kill();
+    let (status, body) = load::take(&reqwest::Client::new(), &service.url, "d1").await;
+    assert_eq!((status, &body["number_taken"]), (500, &"maybe".into()), "{body}");
+}
+
 /// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a second
 /// process with another window, beside the first and once that has left.
 #[tokio::test]
