@@ -26,20 +26,14 @@ local function key(place) return KEYS[place] end
 local requests, wrong = boarded(cjson.decode(ARGV[12]), ARGV[13], key)
 if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
-local refusal, flown, held, since_ms = guard(
+local refusal, flown, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
 if flown then return {'issued', echo, landed(outbox_key, flight, #requests), '0'} end
 
-since_ms = integer(since_ms)
-local oldest_ms = now_ms - tonumber(window_ms)
-local view = {
-  records = {}, buckets = {}, list_key = list_key,
-  outboxes = string.sub(outbox_key, 1, #outbox_key - #node),
-  epoch = epoch, oldest_ms = oldest_ms, complete = since_ms and since_ms <= oldest_ms,
-  texts = ARGV[14],
-}
+local view = viewed(owner_key, list_key, epoch, now_ms, window_ms)
+view.outboxes, view.texts = string.sub(outbox_key, 1, #outbox_key - #node), ARGV[14]
 
 -- Everything is judged against working copies; nothing is written before the last request is.
 local counters, records, noted = {}, view.records, {}
@@ -59,8 +53,11 @@ for i, request in ipairs(requests) do
       }
       if request.document then records[request.document], noted[request.document] = earlier, true end
     end
-  elseif outcome[1] == 'replayed' then
-    -- A replay is a hand-out: it stands in this node's outbox too (F2).
+  elseif outcome[1] == 'ask' then
+    outcome = cold(counters, request.takes, epoch) or outcome
+  elseif outcome[1] == 'replayed' or outcome[1] == 'numbered' then
+    -- A replay is a hand-out, and so is a refusal that shows the number: it stands in this node's
+    -- outbox too (F2, F30).
     entry[#entry + 1] = decimal(i)
     entry[#entry + 1] = table.concat(outcome, ' ')
   end
@@ -90,6 +87,12 @@ for key, copy in pairs(counters) do
 end
 local count = decimal(held + (#entry > 2 and 1 or 0))
 redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
+if not view.is_of_window then
+  -- What was kept for another window, or by an older program, may have gone before this one ends.
+  redis.call(
+    'HSET', owner_key, 'window_ms', window_ms, 'continuous_since_ms', decimal(now_ms)
+  )
+end
 local whole = ARGV[11] == 'whole'
 local shed = remember(owner_key, view, noted, now_ms, window_ms, records_max, whole)
 return {'issued', echo, outcomes, decimal(shed)}

@@ -3,11 +3,13 @@
 -- ARGV[1] echo                  ARGV[2] epoch to open       ARGV[3] incarnation
 -- ARGV[4] deployment            ARGV[5] epoch just closed   ARGV[6] '' or now, ms
 -- ARGV[7] "1": no number was ever issued in this partition
+-- ARGV[8] idempotency window, ms
 -- Returns {"opened", echo} | {"newer", echo, epoch} | {"foreign", echo, deployment}
 --   | {"unfit", echo, reason}
 local owner_key = KEYS[1]
 local echo, epoch, incarnation = ARGV[1], ARGV[2], ARGV[3]
 local deployment, closed, pristine = ARGV[4], ARGV[5], ARGV[7] == '1'
+local window_ms = ARGV[8]
 local now_ms = decimal(clock(ARGV[6]))
 
 local role, shown = server()
@@ -19,25 +21,29 @@ end
 if shown ~= incarnation then return {'unfit', echo, 'server shows ' .. shown} end
 
 local owner = redis.pcall(
-  'HMGET', owner_key, 'deployment', 'epoch', 'incarnation', 'continuous_since_ms'
+  'HMGET', owner_key, 'deployment', 'epoch', 'incarnation', 'continuous_since_ms', 'window_ms',
+  'witnessed'
 )
 if owner.err then owner = {} end
 if owner[1] and owner[1] ~= deployment then return {'foreign', echo, owner[1]} end
 local before = integer(owner[2])
 if before and before >= tonumber(epoch) then return {'newer', echo, owner[2]} end
 
--- Idempotency records are complete since then, if the same data set ran through the closed epoch.
-local since_ms = now_ms
+-- Idempotency records are complete since then, if the same data set ran through the closed epoch,
+-- and kept them for as long.
+local since_ms, witnessed = now_ms, ''
 if pristine then
   since_ms = '0'
-elseif owner[2] == closed and owner[3] == incarnation and integer(owner[4]) then
-  since_ms = owner[4]
+elseif owner[2] == closed and owner[3] == incarnation and owner[5] == window_ms
+  and integer(owner[4]) then
+  since_ms, witnessed = owner[4], owner[6] or ''
 end
 
 -- The old record goes with all of its nodes' fields, whatever its type is (F14).
 redis.call('DEL', owner_key)
 redis.call(
   'HSET', owner_key, 'epoch', epoch, 'incarnation', incarnation, 'deployment', deployment,
-  'opened_at_ms', now_ms, 'continuous_since_ms', since_ms
+  'opened_at_ms', now_ms, 'continuous_since_ms', since_ms, 'window_ms', window_ms,
+  'witnessed', witnessed
 )
 return {'opened', echo}

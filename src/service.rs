@@ -111,6 +111,13 @@ impl Service {
         let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock), testimony)
             .await
             .context("joining as a node")?;
+        let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
+        let may_change = mode == Mode::Serve;
+        if let Err(differs) = ledger.agree_window(node, window_ms, may_change).await {
+            // It has done nothing yet that anybody would have to adopt.
+            ledger.leave(node).await.context("leaving the ledger")?;
+            return Err(differs.into());
+        }
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
             sights: Sights::new(deployment.partitions),

@@ -1,13 +1,11 @@
 -- guard: whether a flight may land; reads only.
 -- Takes the echo, owner record and outbox keys, and the caller's epoch, incarnation, node, flight
 -- number, last confirmed flight number and digest of its bytes.
--- Returns refusal | nil, whether it landed before, entries in the outbox, since when records are
---   complete
+-- Returns refusal | nil, whether it landed before, entries in the outbox
 local function guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
-  local refusal, flown, flown_digest, count, since_ms =
-    owned(echo, owner_key, epoch, incarnation, node)
+  local refusal, flown, flown_digest, count = owned(echo, owner_key, epoch, incarnation, node)
   if refusal then return refusal end
 
   local last = integer(flown or '0')
@@ -23,5 +21,5 @@ local function guard(
   local held = redis.pcall('XLEN', outbox_key)
   if type(held) ~= 'number' then return {'miscounted', echo} end
   if flown and integer(count) ~= held then return {'miscounted', echo} end
-  return nil, last == tonumber(flight), held, since_ms
+  return nil, last == tonumber(flight), held
 end

@@ -15,7 +15,9 @@ local function landed(outbox_key, flight, count)
       end
     elseif name ~= 'records' then
       local word, values, record = string.match(text, '^(%a+) (%S+) (.*)$')
-      if word == 'replayed' then outcomes[tonumber(name)] = {word, values, record} end
+      if word == 'replayed' or word == 'numbered' then
+        outcomes[tonumber(name)] = {word, values, record}
+      end
     end
   end
   return outcomes

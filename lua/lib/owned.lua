@@ -1,11 +1,11 @@
 -- owned: whether a caller may act on a partition here and now.
 -- Takes the echo, the owner record's key, the caller's epoch, incarnation and node.
 -- Returns {"fenced", echo, epoch or "", reason} | {"barred", echo} | nil, the owner record's last
---   flight, its digest and count of entries for the node, and since when records are complete
+--   flight, its digest and count of entries for the node
 local function owned(echo, owner_key, epoch, incarnation, node)
   local owner = redis.pcall(
     'HMGET', owner_key, 'epoch', 'incarnation', 'b:' .. node,
-    'f:' .. node, 'd:' .. node, 'n:' .. node, 'continuous_since_ms'
+    'f:' .. node, 'd:' .. node, 'n:' .. node
   )
   if owner.err then return {'fenced', echo, '', 'owner record is not a hash'} end
   local here = owner[1] or ''
@@ -17,5 +17,5 @@ local function owned(echo, owner_key, epoch, incarnation, node)
   if here ~= epoch then return {'fenced', echo, here, 'epoch differs'} end
   if owner[2] ~= incarnation then return {'fenced', echo, here, 'incarnation differs'} end
   if owner[3] then return {'barred', echo} end
-  return nil, owner[4], owner[5], owner[6], owner[7]
+  return nil, owner[4], owner[5], owner[6]
 end

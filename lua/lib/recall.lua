@@ -6,12 +6,13 @@ local function recall(view, name, digest, asked)
   local found = view.records[name]
   if found == nil then
     local key = bucket(view.list_key, name)
-    view.buckets[name], found = key, written(key, name)
+    view.buckets[name] = key
+    found, view.marks[key] = written(key, name)
     -- The window ends for each record by itself; its bucket lasts as long as the newest in it.
     if found and found.at_ms and found.at_ms <= view.oldest_ms then found = false end
     view.records[name] = found
   end
-  if not found then return (asked or view.complete) and 'new' or 'ask' end
+  if not found then return (asked or complete(view, view.buckets[name])) and 'new' or 'ask' end
   if found.epoch ~= view.epoch then return asked and 'new' or 'ask' end
   return found.digest == digest and 'same' or 'other', found
 end

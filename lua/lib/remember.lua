@@ -23,14 +23,17 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
       text = text .. table.concat(allocated(view, found.values, found), ' ', 2)
     end
     local key = view.buckets[name]
+    local mark = view.marks[key] ~= view.mark and attest(owner_key, view, key, now_ms, window_ms)
     -- Whatever else stands there is no record.
     if type(redis.pcall('HSET', key, name, text)) == 'table' then
       redis.call('DEL', key)
       redis.call('HSET', key, name, text)
     end
-    -- Twice the window, so that it is put off once in a window and not with each record.
-    if redis.call('PTTL', key) < tonumber(window_ms) then
-      redis.call('PEXPIRE', key, 2 * window_ms)
+    if mark then redis.call('HSET', key, '', mark) end
+    -- Not before the period after this one is over: until then it is expected to be there. And put
+    -- off once in a window, not with each record.
+    if redis.call('PTTL', key) < 2 * window_ms then
+      redis.call('PEXPIRE', key, 3 * window_ms)
     end
     names[#names + 1] = name
   end
@@ -38,15 +41,15 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
 
   local newest = redis.pcall('LINDEX', list_key, -1)
   -- Whatever else stands there names nothing: its records go with their buckets, in which nobody
-  -- may write for two windows. Only a hand from outside leads here.
+  -- may write for three windows. Only a hand from outside leads here.
   if type(newest) == 'table' then redis.call('DEL', list_key) end
   local before = integer(type(newest) == 'string' and string.match(newest, '^%d+ (%d+) ')) or 0
   local last = before + #names
   local element = {decimal(before + 1), decimal(last), decimal(now_ms), table.concat(names)}
   redis.call('RPUSH', list_key, table.concat(element, ' '))
   -- Never before a bucket: what no list names would stay for as long as its bucket is written to.
-  if redis.call('PTTL', list_key) < 2 * window_ms then
-    redis.call('PEXPIRE', list_key, 3 * window_ms)
+  if redis.call('PTTL', list_key) < 3 * window_ms then
+    redis.call('PEXPIRE', list_key, 4 * window_ms)
   end
 
   -- Twice as many may go as came, so that it gets below a bound that was lowered, by and by.

@@ -5,12 +5,7 @@
 local function take(counters, takes, epoch)
   local values
   for i, wish in ipairs(takes) do
-    local copy = counters[wish.key]
-    if not copy then
-      local state, value, ceiling, id = counter(wish.key, epoch)
-      copy = {state = state, stored = value, value = value, ceiling = ceiling, id = id}
-      counters[wish.key] = copy
-    end
+    local copy = working(counters, wish.key, epoch)
     local refusal, last
     if copy.state ~= 'warm' then
       refusal = {copy.state, decimal(i - 1)}

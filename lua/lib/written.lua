@@ -1,8 +1,10 @@
--- written: one idempotency record as it stands in its bucket.
+-- written: one idempotency record as it stands in its bucket, and the bucket's mark, which stands
+-- beside its records under no name (lib/witness).
 -- Takes the bucket's key, the record's name.
--- Returns false where there is none, else what lib/unpacked reads
+-- Returns false where there is none, else what lib/unpacked reads; the mark's text | false
 local function written(bucket_key, name)
-  local text = redis.pcall('HGET', bucket_key, name)
+  local texts = redis.pcall('HMGET', bucket_key, name, '')
   -- A key of another type is not an answer, but neither is it missing.
-  return text and unpacked(type(text) == 'table' and '' or text)
+  if texts.err then return unpacked(''), false end
+  return texts[1] and unpacked(texts[1]), texts[2]
 end

@@ -16,6 +16,10 @@ use crate::ledger::{At, Deployment, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 
+/// Most that the clocks of two processes may differ for a retry to find its number all the same, and
+/// how much later than its window it may find it; with a shorter window, as much as that.
+const CLOCK_MARGIN_MAX: Duration = Duration::from_secs(60 * 60);
+
 /// The stores and bounds of one process.
 pub struct Context {
     /// The truth.
@@ -107,10 +111,13 @@ impl Context {
         Ok(held)
     }
 
-    /// So many idempotency windows ago, in microseconds of UTC.
+    /// Since when the journal is asked for earlier numbers: so many idempotency windows ago, and as
+    /// much longer as the clock of who issued them may have been behind this one (F29). In
+    /// microseconds of UTC.
     #[must_use]
     pub fn windows_ago_us(&self, windows: u32) -> i64 {
-        let windows = self.settings.idempotency_window.saturating_mul(windows);
+        let window = self.settings.idempotency_window;
+        let windows = window.saturating_mul(windows).saturating_add(window.min(CLOCK_MARGIN_MAX));
         self.clock.now_us().saturating_sub(i64::try_from(windows.as_micros()).unwrap_or(i64::MAX))
     }
 

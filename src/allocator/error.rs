@@ -167,7 +167,8 @@ impl AllocError {
     /// What a request is told that the ledger failed for good.
     pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
         match error {
-            LedgerError::Refused(reason) => {
+            // After a commit of unknown outcome the first try may have been taken for good.
+            LedgerError::Refused(reason) if taken == NumberTaken::No => {
                 AllocError::Field { field: "request", reason: reason.clone() }
             }
             LedgerError::Conflict(_) => AllocError::Conflict { taken },
@@ -184,5 +185,20 @@ impl AllocError {
             | AllocError::TimedOut { taken } => *taken,
             _ => NumberTaken::No,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A commit of unknown outcome, and then a ledger that refuses the row.
+    #[test]
+    fn a_refusal_after_a_lost_commit_says_that_a_number_may_have_been_taken() {
+        let refused = LedgerError::Refused("request: too large".into());
+        let maybe = AllocError::of_ledger(&refused, NumberTaken::Maybe);
+        assert_eq!((maybe.number_taken(), maybe.retry_useful()), (NumberTaken::Maybe, true));
+        let no = AllocError::of_ledger(&refused, NumberTaken::No);
+        assert_eq!((no.number_taken(), no.retry_useful()), (NumberTaken::No, false));
     }
 }

@@ -138,9 +138,8 @@ impl Lane {
         let requests: Vec<IssueRequest> =
             tickets.iter().map(|ticket| request(ticket, seat)).collect();
         let settings = &self.context.settings;
-        let window_ms = settings.idempotency_window.as_millis();
         let limits = RecordLimits {
-            window_ms: u64::try_from(window_ms).unwrap_or(u64::MAX),
+            window_ms: settings.idempotency_window_ms(),
             records_max: settings.idempotency_records_max,
             keep_whole: settings.idempotency_keep_whole,
         };

@@ -68,6 +68,14 @@ pub struct AllocatorSettings {
     pub time_limit: Duration,
 }
 
+impl AllocatorSettings {
+    /// `idempotency.window` in milliseconds.
+    #[must_use]
+    pub fn idempotency_window_ms(&self) -> u64 {
+        u64::try_from(self.idempotency_window.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// Further tries of a transaction of the database path, and the first of the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseRetries {

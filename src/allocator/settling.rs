@@ -44,7 +44,10 @@ impl Lane {
             Err(error) => {
                 tracing::warn!(%error, "the journal cannot be asked for earlier numbers");
                 for ticket in tickets {
-                    ticket.answer(Err(AllocError::of_ledger(&error, NumberTaken::No)));
+                    // Redis knows of a number that cannot be read now.
+                    let taken =
+                        if ticket.is_journaled { NumberTaken::Maybe } else { NumberTaken::No };
+                    ticket.answer(Err(AllocError::of_ledger(&error, taken)));
                 }
                 return;
             }

@@ -81,7 +81,8 @@ pub enum IssueOutcome {
         /// Its record.
         record: String,
     },
-    /// The document has a number for another payload. Nothing taken.
+    /// The document has a number for another payload. Nothing taken; the number that is shown
+    /// stands in this flight's outbox entry (F30).
     DocumentNumbered {
         /// Its values.
         taken: Vec<TakenRange>,
@@ -227,12 +228,10 @@ impl Flight {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));
         let Orders { baskets, marks } = orders(keys, guard, requests, &mut list);
-        // The expiry of a record must be a number that Redis and Lua can hold.
-        let window_ms = limits.window_ms.clamp(1, NUMBER_MAX / 4);
         let kept = if limits.keep_whole { "whole" } else { "place" };
         let mut rest: Vec<Vec<u8>> = vec![
             named(now_ms).into(),
-            window_ms.to_string().into(),
+            window_text(limits.window_ms).into(),
             limits.records_max.to_string().into(),
             kept.into(),
             json(&baskets).into(),
@@ -343,6 +342,12 @@ fn guarded_keys(keys: &Keys, guard: &Guard) -> KeyList {
 /// A ceiling that Lua holds exactly; a lower ceiling than the ledger's is always safe.
 fn bounded(ceiling: i64) -> i64 {
     ceiling.min(i64::try_from(NUMBER_MAX).unwrap_or(i64::MAX))
+}
+
+/// The idempotency window as the scripts read and compare it. What expires by it must be a number
+/// that Redis and Lua can hold.
+pub(super) fn window_text(window_ms: u64) -> String {
+    window_ms.clamp(1, NUMBER_MAX / 4).to_string()
 }
 
 /// A moment, or that it is the server's to say.

@@ -5,7 +5,9 @@
 use fred::types::Value;
 
 use super::call::{Call, Verb};
-use super::flight::{Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState, named};
+use super::flight::{
+    Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState, named, window_text,
+};
 use super::reply::{Parts, answer, garbled, landing, parse_taken, read_taken};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
@@ -28,6 +30,9 @@ pub struct Opening {
     pub now_ms: Option<i64>,
     /// Whether no number was ever issued in this partition: then no key can be older.
     pub pristine: bool,
+    /// The idempotency window, in milliseconds: records that were kept for another one are not
+    /// complete.
+    pub window_ms: u64,
 }
 
 /// What `open` met.
@@ -148,15 +153,15 @@ impl Redis {
     /// # Errors
     /// See [`CounterError`]; after `Unknown` the epoch is given up, never opened again.
     pub async fn open(&self, keys: &Keys, opening: &Opening) -> Result<OpenOutcome, CounterError> {
-        let Opening { partition, epoch, incarnation, deployment, closed_epoch, now_ms, pristine } =
-            opening;
+        let Opening { partition, epoch, incarnation, deployment, closed_epoch, .. } = opening;
         let args = vec![
             epoch.to_string(),
             incarnation.clone(),
             deployment.clone(),
             closed_epoch.to_string(),
-            named(*now_ms),
-            u8::from(*pristine).to_string(),
+            named(opening.now_ms),
+            u8::from(opening.pristine).to_string(),
+            window_text(opening.window_ms),
         ];
         let echo = format!("open {partition} {epoch}");
         let call = Call::new(Verb::Open, echo, vec![keys.owner(*partition)], args);
@@ -384,10 +389,11 @@ fn read_allocation(line: &str, records: &[&str]) -> Option<(Vec<TakenRange>, Str
     Some((parse_taken(values)?, (*record).to_owned()))
 }
 
-/// Reads `replayed <values> <record>`; an older version wrote `taken` ones likewise.
+/// Reads `replayed <values> <record>`, or `numbered` ones; an older version wrote `taken` ones
+/// likewise.
 fn read_whole(text: &str) -> Option<(Vec<TakenRange>, String)> {
     let mut fields = text.splitn(3, ' ');
-    let is_known = matches!(fields.next()?, "taken" | "replayed");
+    let is_known = matches!(fields.next()?, "taken" | "replayed" | "numbered");
     let taken = parse_taken(fields.next()?)?;
     let record = fields.next()?;
     is_known.then(|| (taken, record.to_owned()))

@@ -21,9 +21,9 @@ pub struct Plan {
     pub counters: Vec<ImportedCounter>,
     /// Earlier versions of their series that come along; of another ledger alone.
     pub earlier: Vec<ImportedVersion>,
-    /// Partitions of the counters in use that it goes above: the database must own them while it
-    /// is applied.
-    pub lifted_in: BTreeSet<u32>,
+    /// Partitions that the database must own while it is applied: those of the counters in use that
+    /// it goes above, and those that get documents.
+    pub handed_over: BTreeSet<u32>,
     /// Where the ledger stood that was read, if it was one.
     pub(super) stand: Option<Stand>,
 }

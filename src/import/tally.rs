@@ -130,14 +130,14 @@ impl Tally {
         mut report: Report,
     ) -> Result<Plan, ImportError> {
         let mut counters = Vec::with_capacity(self.counters.len());
-        let mut lifted_in = BTreeSet::new();
+        let mut handed_over = BTreeSet::new();
         report.counters_total = self.counters.len() as u64;
         for ((series, serial, key), counted) in self.counters {
             let there = import.ledger.counter(counted.series_id, &serial, &key).await?;
             let stands_at = there.as_ref().map(|there| u64::try_from(there.taken).unwrap_or(0));
             if let (Some(there), Some(at)) = (&there, stands_at) {
                 if counted.value(counted.highest) > at {
-                    lifted_in.insert(there.partition);
+                    handed_over.insert(there.partition);
                 }
                 if !counted.fits(at, &open(import.ledger, there).await?) {
                     report.add(Problem {
@@ -166,7 +166,7 @@ impl Tally {
                 family: counted.family,
             });
         }
-        Ok(Plan { report, counters, earlier: Vec::new(), lifted_in, stand: None })
+        Ok(Plan { report, counters, earlier: Vec::new(), handed_over, stand: None })
     }
 }
 

@@ -68,6 +68,10 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// or another prefix (F8).
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError>;
 
+    /// Has a registered node agree with all others on its idempotency window (F29). The first one
+    /// writes it; who differs is refused, unless it comes to `change` it and no other is there.
+    async fn agree_window(&self, node: NodeId, ms: u64, change: bool) -> Result<(), LedgerError>;
+
     /// Saves each definition as a new version of its series, creating the series where it is new; a
     /// definition equal to the version in force changes nothing. Whether a series is active stays
     /// as it is. All or nothing, checked against everything that is active afterwards. Each change

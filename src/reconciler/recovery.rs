@@ -106,7 +106,10 @@ pub async fn recover(
         Closed::Elsewhere => return Ok(Recovered::Elsewhere),
         Closed::Held => return Ok(Recovered::Held),
     };
-    let pristine = epoch == 1 && row.owner == Owner::None;
+    // Asked once the epoch is claimed: an import that brings documents commits before that, or sees
+    // that Redis owns the partition (F29).
+    let is_first = epoch == 1 && row.owner == Owner::None;
+    let pristine = is_first && !context.ledger.has_counters(partition).await?;
     if let (Owner::Redis { incarnation }, Some(redis)) = (&owner, &context.redis) {
         match open(context, redis, at, incarnation, pristine, plan.lost_data).await? {
             Recovered::Opened if context.ledger.opened(at, node).await? => {}
@@ -206,6 +209,7 @@ async fn open(
         closed_epoch: if lost_data { 0 } else { at.epoch - 1 },
         now_ms: None,
         pristine,
+        window_ms: context.settings.idempotency_window_ms(),
     };
     let (newer, cause) = match redis.open(&context.keys, &opening).await? {
         OpenOutcome::Opened => return Ok(Recovered::Opened),

@@ -1,6 +1,7 @@
 //! `import`: the report, all or nothing, beside running services, and what comes after.
 
 mod dates;
+mod documents;
 mod ledger;
 mod moved;
 mod numbers;

@@ -268,6 +268,7 @@ ledger_contract! {
         an_imported_counter_goes_on_above_what_was_imported
         what_did_not_come_along_is_a_gap
         numbers_come_after_their_counter
+        a_document_comes_to_no_partition_of_redis
         an_import_above_a_counter_of_redis_is_undone
         a_counter_of_a_closed_epoch_is_lifted
         an_import_that_stays_below_what_an_epoch_lost_lets_late_rows_explain_it

@@ -5,6 +5,7 @@
 mod bench;
 mod guard;
 mod issue;
+mod lost_records;
 mod open;
 mod outbox;
 mod records;

@@ -1,13 +1,14 @@
 //! What the machine does to a node: its wall clock jumps, its disk is full.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::load::Running;
+use harness::load::{Running, take};
+use harness::postgres::Postgres;
 use harness::redis::Redis;
 
-use crate::deployment::{Deployment, program};
+use crate::deployment::{Deployment, program, program_with};
 use crate::load::open;
 use crate::stage::Stage;
 
@@ -18,6 +19,41 @@ fn faketime() -> PathBuf {
     library.into_iter().find(|path| path.exists()).expect("install the Debian package faketime")
 }
 
+/// Variables of a program whose clock is off by what a file says.
+fn off_by(offset: &Path) -> [String; 4] {
+    [
+        format!("LD_PRELOAD={}", faketime().display()),
+        format!("FAKETIME_TIMESTAMP_FILE={}", offset.display()),
+        "FAKETIME_NO_CACHE=1".to_owned(),
+        // A real clock jumps on the wall only.
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+    ]
+}
+
+/// Goal: a retry finds its number although it comes to a process whose clock is ahead of that of
+/// the process that issued it by more than the window (F29).
+#[tokio::test]
+async fn a_retry_finds_its_number_where_another_clock_tells_that_its_window_is_over() {
+    let postgres = Postgres::start();
+    let url = postgres.url("ahead");
+    let folder = tempfile::tempdir().unwrap();
+    let offset = folder.path().join("offset");
+    std::fs::write(&offset, "+15m").unwrap();
+    let mut right = Deployment::new(&url, None);
+    let mut ahead = Deployment::of(program_with(&off_by(&offset)), &url, None);
+    for deployment in [&mut right, &mut ahead] {
+        deployment.extra = "[idempotency]\nwindow = \"10m\"\n".into();
+    }
+    right.apply_load_series();
+    let (one, other) = (right.serve(), ahead.serve());
+    let client = reqwest::Client::new();
+    let (status, first) = take(&client, &one.url, "d1").await;
+    assert_eq!(status, 201, "{first}");
+    let (status, again) = take(&client, &other.url, "d1").await;
+    let number = &first["document_number"];
+    assert_eq!((status, &again["document_number"]), (200, number), "{again}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_a_nodes_clock_jumps_by_an_hour_and_back_and_nobody_falls_silent() {
     let redis = Redis::start();
@@ -25,13 +61,7 @@ async fn faults_a_nodes_clock_jumps_by_an_hour_and_back_and_nobody_falls_silent(
     let offset = folder.path().join("offset");
     let jump = |to: &str| std::fs::write(&offset, to).unwrap();
     jump("+0");
-    let variables = [
-        format!("LD_PRELOAD={}", faketime().display()),
-        format!("FAKETIME_TIMESTAMP_FILE={}", offset.display()),
-        "FAKETIME_NO_CACHE=1".to_owned(),
-        // A real clock jumps on the wall only.
-        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-    ];
+    let variables = off_by(&offset);
     let stage = Stage::start_with_variables(&redis, &variables).await;
     for to in ["+1h", "-1h", "+0"] {
         jump(to);

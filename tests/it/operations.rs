@@ -4,6 +4,7 @@
 mod drains;
 mod fallbacks;
 mod gaps;
+mod late;
 mod looks;
 mod reconciles;
 mod watching;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use harness::load;
+use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
 
@@ -55,4 +56,50 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     // Others are not kept waiting.
     let (status, body) = load::take(&client, &service.url, "d2").await;
     assert_eq!(status, 201, "{body}");
+}
+
+/// Redis knows that the number was taken, and nobody can say which one it is.
+#[tokio::test]
+async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_ledger_is_away() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("away"), Some(&redis.url()));
+    let (service, _) = journaled(&redis, &deployment).await;
+    postgres.kill();
+    let (status, body) = load::take(&reqwest::Client::new(), &service.url, "d1").await;
+    assert_eq!((status, &body["number_taken"]), (500, &"maybe".into()), "{body}");
+}
+
+/// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a second
+/// process with another window, beside the first and once that has left.
+#[tokio::test]
+async fn a_process_with_another_window_is_refused_while_others_are_there_and_changes_it_alone() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let url = postgres.url("window");
+    let window = |window: &str| {
+        let mut deployment = Deployment::new(&url, Some(&redis.url()));
+        deployment.extra = format!("[idempotency]\nwindow = \"{window}\"\n");
+        deployment
+    };
+    let (day, week) = (window("1d"), window("7d"));
+    day.apply_load_series();
+    let service = day.serve();
+    let client = reqwest::Client::new();
+    let (status, body) = load::take(&client, &service.url, "d1").await;
+    assert_eq!(status, 201, "{body}");
+    let differs = "idempotency.window is 7d here but 1d in the ledger";
+    let mut refused = week.launch();
+    assert!(!refused.has_ended_well());
+    assert!(refused.log().contains(differs), "{}", refused.log());
+    let refused = week.run(&["next", "LOAD"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && told.contains(differs), "{told}");
+    // Whoever only looks needs no window.
+    week.ok(&["status"]);
+    assert!(service.terminate());
+    let refused = week.run(&["next", "LOAD"]);
+    assert_eq!(refused.status.code(), Some(1), "a command changes nothing");
+    let service = week.serve();
+    let (status, again) = load::take(&client, &service.url, "d1").await;
+    assert_eq!((status, &again["document_number"]), (200, &body["document_number"]), "{again}");
+    assert_eq!(day.run(&["next", "LOAD"]).status.code(), Some(1));
 }

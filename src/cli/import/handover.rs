@@ -1,5 +1,7 @@
-//! While an import lifts counters that Redis counts, the database owns their partitions: there a
-//! counter's row is all there is of it, and who locks it is alone with it.
+//! While an import lifts counters that Redis counts, or brings documents, the database owns their
+//! partitions: there a counter's row is all there is of it, and who locks it is alone with it; and
+//! the journal is all there is of a document. When Redis takes a partition back, what it remembers
+//! of documents begins anew (F29).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -65,7 +67,7 @@ impl Handover {
         }
         with_service(settings, async |service: &Service| {
             for Partition { partition, .. } in &self.lent {
-                let cause = "an import lifts counters";
+                let cause = "an import lifts counters or brings documents";
                 hand_over(&service.context, *partition, cause, PATIENCE).await.with_context(
                     || format!("the database cannot take over partition {partition}"),
                 )?;

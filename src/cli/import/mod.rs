@@ -106,7 +106,7 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     };
     let may_write = args.apply && plan.report.problems_total == 0;
     if may_write {
-        let handover = Handover::take(settings, &ledger, &plan.lifted_in).await;
+        let handover = Handover::take(settings, &ledger, &plan.handed_over).await;
         let handover = handover.context("nothing is imported")?;
         let applied = if args.from_table {
             import::apply_counters(&import, &plan).await

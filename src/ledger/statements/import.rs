@@ -20,13 +20,14 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
 use super::{
-    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, series,
+    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, partitions,
+    series,
 };
 use crate::ledger::columns::{self, hash64, signed, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,
-    IssuePath, LedgerError,
+    IssuePath, LedgerError, Owner,
 };
 use crate::node::NodeId;
 
@@ -105,6 +106,9 @@ async fn import(
         note_gaps(&mut tx, counter, target, now_us).await?;
     }
     chronology::catch_up(&mut tx, counters).await?;
+    for partition in &plan.with_documents {
+        must_not_be_of_redis(&mut tx, *partition).await?;
+    }
     commit(tx).await?;
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
@@ -115,6 +119,8 @@ struct Plan {
     homes: HashMap<i64, u32>,
     /// Counters by name.
     targets: HashMap<(i64, String, String), Target>,
+    /// Partitions that got documents.
+    with_documents: BTreeSet<u32>,
 }
 
 /// A counter of an import.
@@ -169,7 +175,7 @@ impl Plan {
             let base = signed(counter.start, "start")? - columns::step(counter.step)?;
             targets.insert(name_of(counter), Target::new(counter_id, base, None));
         }
-        Ok(Plan { homes, targets })
+        Ok(Plan { homes, targets, with_documents: BTreeSet::new() })
     }
 
     fn target(&self, counter: &ImportedCounter) -> Target {
@@ -190,6 +196,9 @@ impl Plan {
                 taken.counter_id = target.counter_id;
             }
             entry.at = At { partition: self.homes[&entry.record.series_id], epoch: 0 };
+            if entry.record.document_id.is_some() {
+                self.with_documents.insert(entry.at.partition);
+            }
             entry.path = IssuePath::Imported;
         }
         Ok(())
@@ -275,6 +284,23 @@ async fn write(
             let why = "the journal has it already; nothing is imported";
             Err(LedgerError::Refused(format!("number {}: {why}", chunk[index].number)))
         }
+    }
+}
+
+/// Keeps a partition that gets documents from having a new owner until the import is committed.
+/// While Redis owns it, a document that it does not know is new to it; what it knows begins anew
+/// when it takes the partition over (F29).
+///
+/// # Errors
+/// `Refused` where Redis owns it.
+async fn must_not_be_of_redis(conn: &mut Conn, partition: u32) -> Result<(), LedgerError> {
+    match partitions::share(conn, partition).await?.owner {
+        Owner::Redis { .. } => {
+            let why = "import again, so that the database takes the partition over first";
+            let text = format!("partition {partition} gets documents, and redis owns it: {why}");
+            Err(LedgerError::Refused(text))
+        }
+        Owner::Database | Owner::None => Ok(()),
     }
 }
 

@@ -118,6 +118,10 @@ impl Ledger for Engine {
         call!(self, store => setup::deployment(&store, wanted))
     }
 
+    async fn agree_window(&self, node: NodeId, ms: u64, change: bool) -> Result<(), LedgerError> {
+        call!(self, store => setup::agree_window(&store, node, ms, change))
+    }
+
     async fn apply_series(
         &self,
         changes: &[SeriesChange],

@@ -2,9 +2,56 @@
 
 use sqlx::Row as _;
 
-use super::{Store, commit};
-use crate::ledger::columns::{HASH, read_uuid, small, unsigned_small};
+use super::{Store, bytes, commit};
+use crate::ledger::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::ledger::{Deployment, LedgerError};
+use crate::node::NodeId;
+
+/// See [`crate::ledger::Ledger::agree_window`].
+pub(super) async fn agree_window(
+    store: &Store,
+    node: NodeId,
+    window_ms: u64,
+    may_change: bool,
+) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    // Whoever comes later sees this node, which is registered: of two that differ one is refused.
+    let there: Option<i64> =
+        sqlx::query_scalar(for_update!("select idempotency_window_ms from deployment"))
+            .fetch_one(&mut *tx)
+            .await?;
+    if there == Some(signed(window_ms, "window")?) {
+        return Ok(());
+    }
+    if let Some(there) = there {
+        let others: i64 = sqlx::query_scalar(
+            "select count(*) from node \
+             where left_at_us is null and adopted_at_us is null and node_id <> $1",
+        )
+        .bind(bytes(&node))
+        .fetch_one(&mut *tx)
+        .await?;
+        if others > 0 || !may_change {
+            let [here, there] =
+                [window_ms, unsigned(there, "deployment.idempotency_window_ms")?].map(spelled);
+            let setting = "idempotency.window";
+            return Err(LedgerError::SettingsDiffer { setting, here, there });
+        }
+    }
+    sqlx::query("update deployment set idempotency_window_ms = $1")
+        .bind(signed(window_ms, "window")?)
+        .execute(&mut *tx)
+        .await?;
+    commit(tx).await
+}
+
+/// A duration as settings spell it.
+fn spelled(ms: u64) -> String {
+    const UNITS: [(&str, u64); 4] =
+        [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+    let whole = UNITS.iter().find(|(_, unit_ms)| ms >= *unit_ms && ms.is_multiple_of(*unit_ms));
+    whole.map_or_else(|| format!("{ms}ms"), |(unit, unit_ms)| format!("{}{unit}", ms / unit_ms))
+}
 
 /// See [`crate::ledger::Ledger::deployment`].
 pub(super) async fn deployment(

@@ -41,6 +41,7 @@ pub(super) fn number(series: &SeriesVersion, key: &str, value: u64) -> Entry {
         record.version = series.version;
         record.mask = format!("{key}-{{0}}");
         record.counter_keys = vec![key.into()];
+        record.document_id = None;
     });
     entry.number = format!("{key}-{value}");
     entry
@@ -156,6 +157,25 @@ pub(super) async fn numbers_come_after_their_counter(world: World) {
         assert_eq!(imported.is_ok(), open, "{value}: {imported:?}");
     }
     assert_eq!(world.gaps(counter_id).await, gaps(&[(1, 3), (6, 8)]));
+    world.verify().await;
+}
+
+/// Redis would take a document that it does not know for a new one (F29).
+pub(super) async fn a_document_comes_to_no_partition_of_redis(world: World) {
+    let series = series(&world).await;
+    world.redis_epoch(Closing::Exact).await;
+    let numbered = with(number(&series, "a", 1), |record| record.document_id = Some("d1".into()));
+    let counters = [counter(&series, "a", 1)];
+    let chunks = || vec![Ok(vec![numbered.clone()])];
+    let refused = import(&world, &counters, chunks()).await.expect_err("redis owns it").to_string();
+    assert!(refused.contains("gets documents, and redis owns it"), "{refused}");
+    nothing_is_there(&world).await;
+    let now = at(world.partition().await.epoch);
+    let from = PartitionState::Open;
+    let next = world.ledger.bump(now, from, world.node, "test").await.unwrap().unwrap();
+    import(&world, &counters, chunks()).await.expect_err("the epoch is not closed");
+    world.claim(at(next), Closing::Exact, &Owner::Database).await;
+    assert_eq!(import(&world, &counters, chunks()).await.unwrap(), 1);
     world.verify().await;
 }
 

@@ -70,6 +70,7 @@ impl Bench {
             closed_epoch: EPOCH - 1,
             now_ms: Some(NOW_MS),
             pristine: true,
+            window_ms: WINDOW_MS,
         }
     }
 
@@ -164,7 +165,7 @@ impl Bench {
 
     /// Every bucket of idempotency records that there is.
     pub(super) fn bucket_keys(&self) -> Vec<String> {
-        let keys = self.server.cli(&["--raw", "keys", &format!("{}:*", self.records_key())]);
+        let keys = self.server.cli(&["--raw", "keys", &format!("{}:[0-9]*", self.records_key())]);
         keys.lines().map(str::to_owned).collect()
     }
 

@@ -1,8 +1,10 @@
 //! Taking numbers: ranges, ceilings, last values, damaged counters, several takes.
 
+use std::slice::from_ref;
+
 use numerator::counter::{CounterError, Flight, IssueOutcome, IssueRequest};
 
-use super::bench::{Bench, NUMBER_MAX, plain, range, take, taken};
+use super::bench::{Bench, NOW_MS, NUMBER_MAX, keyed, plain, range, take, taken};
 
 #[tokio::test]
 async fn numbers_of_one_flight_follow_each_other_in_its_order() {
@@ -225,4 +227,24 @@ async fn an_outbox_that_refuses_the_entry_leaves_the_counters_alone() {
     let result = bench.redis.issue(&flight).await;
     assert!(matches!(result, Err(CounterError::Broken(_))), "{result:?}");
     assert_eq!(bench.dump(), before);
+}
+
+/// Who is told to ask while a counter is cold would be told too early: a late transaction of the
+/// database's epoch may still take from it (F27).
+#[tokio::test]
+async fn a_question_waits_until_every_counter_of_the_request_is_warm() {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench.server.cli(&["hset", &bench.owner_key(), "continuous_since_ms", &NOW_MS.to_string()]);
+    let takes = vec![take("c", 1, 1), take("cold", 1, 1)];
+    let request = IssueRequest { takes, ..keyed("doc", Some("key"), "d1") };
+    let cold = IssueOutcome::Cold { take: 1 };
+    assert_eq!(bench.issue(from_ref(&request)).await, [cold.clone()]);
+    // Also where a record of an older epoch is what raises the question.
+    bench.next_epoch(true, NOW_MS).await;
+    bench.seed("c", 0, 100).await;
+    assert_eq!(bench.issue(from_ref(&request)).await, [cold]);
+    bench.seed("cold", 0, 100).await;
+    bench.server.cli(&["hset", &bench.owner_key(), "continuous_since_ms", &NOW_MS.to_string()]);
+    assert_eq!(bench.issue(&[request]).await, [IssueOutcome::Ask]);
 }

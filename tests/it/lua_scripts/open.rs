@@ -22,7 +22,7 @@ async fn an_opened_epoch_has_a_fresh_owner_record() {
         format!("{}\n{}\n{DEPLOYMENT}\n{}", EPOCH + 1, bench.guard.incarnation, NOW_MS + 5);
     assert_eq!(bench.server.cli(&command), expected);
     // The nodes' fields of the epoch before are gone with it.
-    assert_eq!(bench.server.cli(&["hlen", &owner]), "5");
+    assert_eq!(bench.server.cli(&["hlen", &owner]), "7");
 }
 
 #[tokio::test]

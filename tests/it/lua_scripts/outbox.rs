@@ -1,8 +1,8 @@
 //! The outbox: trimmed by its node, and barred, read and dropped by an adopter.
 
-use numerator::counter::{Barred, Guard, Landing, OutboxEntry, OutboxPage, Trimmed};
+use numerator::counter::{Barred, Guard, IssueOutcome, Landing, OutboxEntry, OutboxPage, Trimmed};
 
-use super::bench::{Bench, EPOCH, NOW_MS, keyed, plain, range, taken};
+use super::bench::{Bench, EPOCH, NOW_MS, PARTITION, issued, keyed, plain, range, taken};
 
 /// Three flights with entries (2, 3, 4) behind a seed (1).
 async fn with_entries() -> Bench {
@@ -206,4 +206,23 @@ async fn a_dropped_outbox_goes_when_it_is_empty() {
     assert_eq!(completeness(&page(&bench, &adopter, 0, 9).await), (0, true));
     let again = bench.redis.drop_outbox(&bench.keys, &adopter, dead, 4).await.unwrap();
     assert_eq!(again, Trimmed::Removed(0));
+}
+
+/// The 409 shows a number that another node may have taken and may never hand out (F30).
+#[tokio::test]
+async fn a_number_that_a_refusal_shows_stands_in_the_outbox_of_who_shows_it() {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    let mut other = bench.other_node();
+    other.flight = 1;
+    let flight = bench.flight(&other, &[keyed("doc", None, "d2")]);
+    let record = "record of doc d1".to_owned();
+    let shown = [IssueOutcome::DocumentNumbered { taken: vec![range(1, 1, 1)], record }];
+    assert_eq!(issued(bench.redis.issue(&flight).await), shown);
+    let outbox = bench.keys.outbox(PARTITION, other.node);
+    let entry = bench.server.cli(&["--raw", "xrange", &outbox, "-", "+"]);
+    assert_eq!(entry, "1-0\nepoch\n5\n1\nnumbered 70:1:1:1 record of doc d1");
+    // Flown again, it shows the same.
+    assert_eq!(issued(bench.redis.issue(&flight).await), shown);
 }

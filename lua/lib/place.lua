@@ -1,0 +1,6 @@
+-- place: the place of a bucket among all buckets, as lib/bucket ends its key.
+-- Takes the bucket's key.
+-- Returns a number from 0
+local function place(bucket_key)
+  return tonumber(string.match(bucket_key, '%d+$'))
+end

@@ -1,0 +1,149 @@
+//! Idempotency records that vanish alone, in a data set that is complete otherwise: a key that was
+//! deleted or evicted is a question to the journal, never a key that never was (F28).
+
+use numerator::counter::{IssueOutcome, IssueRequest};
+
+use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, taken};
+
+async fn seeded() -> Bench {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 0, 1_000).await;
+    bench
+}
+
+fn window_ms() -> i64 {
+    i64::try_from(WINDOW_MS).unwrap()
+}
+
+/// Deletes every bucket, as an eviction of what expires would, sooner or later.
+fn delete_buckets(bench: &Bench) {
+    for key in bench.bucket_keys() {
+        assert_eq!(bench.server.cli(&["del", &key]).trim(), "1");
+    }
+}
+
+#[tokio::test]
+async fn a_record_whose_bucket_vanished_is_asked_for_and_others_are_new() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", Some("key"), "d1")]).await;
+    delete_buckets(&bench);
+    let caller_only = IssueRequest { document_key: None, ..keyed("doc", Some("key"), "d1") };
+    let outcomes = bench.issue(&[keyed("doc", None, "d1"), caller_only]).await;
+    assert_eq!(outcomes, [IssueOutcome::Ask, IssueOutcome::Ask]);
+    // The others' buckets never were.
+    assert_eq!(bench.issue(&[keyed("other", None, "d1")]).await, [taken(2)]);
+}
+
+#[tokio::test]
+async fn a_bucket_that_comes_back_does_not_answer_for_the_records_that_it_lost() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    delete_buckets(&bench);
+    let asked = |document: &str, digest: &str| IssueRequest {
+        asked: true,
+        ..keyed(document, None, digest)
+    };
+    assert_eq!(bench.issue(&[asked("doc", "d2")]).await, [taken(2)]);
+    let [bucket] = &bench.bucket_keys()[..] else { panic!("one bucket is written to") };
+    // Takes the record that was written anew; what else was lost has left no trace here.
+    bench.server.cli(&[
+        "eval",
+        "for _, name in ipairs(redis.call('hkeys', KEYS[1])) do \
+         if #name == 12 then redis.call('hdel', KEYS[1], name) end end",
+        "1",
+        bucket,
+    ]);
+    assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [IssueOutcome::Ask]);
+    // One window later, what was lost is over.
+    let later = bench.issue_at(&[keyed("doc", None, "d1")], NOW_MS + window_ms()).await;
+    assert_eq!(later.outcomes, [taken(3)]);
+}
+
+#[tokio::test]
+async fn what_vanished_in_the_window_before_is_asked_for_until_it_is_over() {
+    let mut bench = seeded().await;
+    // The last moment of one window, by the clock, and the first of the next.
+    let next = NOW_MS / window_ms() * window_ms();
+    bench.issue_at(&[keyed("doc", None, "d1")], next - 1).await;
+    bench.issue_at(&[keyed("filler", None, "d1")], next).await;
+    delete_buckets(&bench);
+    let again = bench.issue_at(&[keyed("doc", None, "d1")], next + 1).await;
+    assert_eq!(again.outcomes, [IssueOutcome::Ask]);
+    let later = bench.issue_at(&[keyed("doc", None, "d1")], next + 2 * window_ms()).await;
+    assert_eq!(later.outcomes, [taken(3)]);
+}
+
+#[tokio::test]
+async fn when_nothing_tells_any_more_which_buckets_there_were_every_missing_one_is_asked_for() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    delete_buckets(&bench);
+    let witnesses = bench.server.cli(&["--raw", "keys", &format!("{}:w*", bench.records_key())]);
+    for key in witnesses.lines() {
+        bench.server.cli(&["del", key]);
+    }
+    let missing = [keyed("doc", None, "d1"), keyed("new", None, "d1")];
+    assert_eq!(bench.issue(&missing).await, [IssueOutcome::Ask, IssueOutcome::Ask]);
+    // Neither is it forgotten when others write, nor does that make anything else incomplete.
+    let asked = IssueRequest { asked: true, ..keyed("new", None, "d1") };
+    assert_eq!(bench.issue(&[asked]).await, [taken(2)]);
+    assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue(&[keyed("new", None, "d1")]).await, [replayed(2, "record of new d1")]);
+    let later = bench.issue_at(&[keyed("doc", None, "d1")], NOW_MS + window_ms()).await;
+    assert_eq!(later.outcomes, [taken(3)]);
+}
+
+/// Processes whose windows differ forget for each other: each of them would take what the other one
+/// removed for what never was.
+#[tokio::test]
+async fn under_another_window_every_missing_record_is_asked_for() {
+    let mut bench = seeded().await;
+    bench.issue(&[keyed("doc", None, "d1")]).await;
+    assert_eq!(bench.issue(&[keyed("new", None, "d1")]).await, [taken(2)]);
+    for window_ms in [2 * WINDOW_MS, WINDOW_MS] {
+        bench.limits.window_ms = window_ms;
+        let outcomes = bench.issue(&[keyed("third", None, "d1"), keyed("doc", None, "d1")]).await;
+        assert_eq!(outcomes, [IssueOutcome::Ask, replayed(1, "record of doc d1")]);
+    }
+    // One window after the last change nothing can be missing any more.
+    let later = bench.issue_at(&[keyed("third", None, "d1")], NOW_MS + window_ms()).await;
+    assert_eq!(later.outcomes, [taken(3)]);
+}
+
+/// An owner record that an older program wrote names no window, and its buckets have no marks.
+#[tokio::test]
+async fn what_an_older_program_kept_is_not_complete_until_a_window_is_over() {
+    let mut bench = seeded().await;
+    bench.server.cli(&["hdel", &bench.owner_key(), "window_ms", "witnessed"]);
+    let request = keyed("doc", None, "d1");
+    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    let asked = IssueRequest { asked: true, ..request.clone() };
+    assert_eq!(bench.issue(&[asked]).await, [taken(1)]);
+    assert_eq!(bench.issue(&[keyed("other", None, "d1")]).await, [IssueOutcome::Ask]);
+    let later = bench.issue_at(&[keyed("other", None, "d1")], NOW_MS + window_ms()).await;
+    assert_eq!(later.outcomes, [taken(2)]);
+}
+
+/// The next epoch on the same data set knows which buckets there were; one whose owner record did
+/// not say so has every record that it has witnessed itself.
+#[tokio::test]
+async fn a_bucket_that_vanishes_is_missed_in_later_epochs_too() {
+    let mut bench = seeded().await;
+    let request = keyed("doc", None, "d1");
+    bench.issue(&[request.clone()]).await;
+    bench.next_epoch(false, NOW_MS).await;
+    bench.seed("c", 1, 1_000).await;
+    delete_buckets(&bench);
+    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    let asked = |document: &str| IssueRequest { asked: true, ..keyed(document, None, "d1") };
+    assert_eq!(bench.issue(&[asked("doc")]).await, [taken(2)]);
+    // The owner record goes, and with it the names of the bitmaps; the bucket is written to again.
+    bench.server.cli(&["del", &bench.owner_key()]);
+    bench.next_epoch(false, NOW_MS + 1).await;
+    bench.seed("c", 2, 1_000).await;
+    let at_ms = NOW_MS + window_ms() / 2;
+    assert_eq!(bench.issue_at(&[asked("doc")], at_ms).await.outcomes, [taken(3)]);
+    delete_buckets(&bench);
+    let again = bench.issue_at(&[request], NOW_MS + 1 + window_ms()).await;
+    assert_eq!(again.outcomes, [IssueOutcome::Ask]);
+}
