@@ -4,15 +4,18 @@ use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
-use crate::ledger::{Entry, JournalRow, LedgerError, SeriesVersion, SharedLedger};
+use crate::ledger::{Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger};
 use crate::metrics::{Metrics, SeriesMeter};
 use crate::number::{
     Explanation, Inputs, Mask, Policy, ReferenceData, RuleError, Series, TemplateError, choose,
-    explain,
+    comes_before, explain,
 };
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;
+
+/// How often a catalog is read anew because something was changed while it was read.
+const READS_MAX: usize = 5;
 
 /// The series of the ledger, compiled; replaced as a whole when any of them changes.
 #[derive(Debug, Default)]
@@ -20,6 +23,8 @@ pub struct Catalog {
     active: Vec<Arc<ServedSeries>>,
     /// Those that serve no request: their numbers can still be read.
     inactive: Vec<Arc<ServedSeries>>,
+    /// As these served requests by last.
+    resting: Vec<Resting>,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -63,6 +68,13 @@ impl ServedSeries {
     }
 }
 
+/// A series that is deactivated, with its compiled form.
+#[derive(Debug)]
+struct Resting {
+    from: RestingSeries,
+    series: Series,
+}
+
 /// Why the catalog could not be loaded.
 #[derive(Debug, Error)]
 pub enum CatalogError {
@@ -87,10 +99,18 @@ impl Catalog {
     /// # Errors
     /// See [`CatalogError`].
     pub async fn load(ledger: &SharedLedger) -> Result<Self, CatalogError> {
-        // The stamp is read first: a change in between is seen again, never missed.
-        let stamp = CatalogStamp::read(ledger).await?;
-        let reference = Arc::new(ledger.reference_data().await?);
-        Self::of(ledger.series().await?, reference, stamp)
+        // What rests and what serves belong together: a series that was in neither of two answers
+        // would leave its requests to another one.
+        for _ in 0..READS_MAX {
+            let stamp = CatalogStamp::read(ledger).await?;
+            let reference = Arc::new(ledger.reference_data().await?);
+            let (series, resting) = (ledger.series().await?, ledger.resting_series().await?);
+            if CatalogStamp::read(ledger).await? == stamp {
+                return Self::of(series, resting, reference, stamp);
+            }
+        }
+        let why = "series are being changed all the time; try again";
+        Err(LedgerError::Conflict(why.into()).into())
     }
 
     /// The same series, as they read what was issued at any time: rows of tables that are not
@@ -100,17 +120,19 @@ impl Catalog {
     /// None for series that were compiled before.
     pub fn of_any_time(&self) -> Result<Self, CatalogError> {
         let reference = Arc::new(self.reference.all_active());
-        Self::of(self.all().map(|served| served.version.clone()), reference, self.stamp)
+        let resting = self.resting.iter().map(|resting| resting.from.clone());
+        Self::of(self.all().map(|served| served.version.clone()), resting, reference, self.stamp)
     }
 
     /// Compiles series.
     fn of(
         versions: impl IntoIterator<Item = SeriesVersion>,
+        resting: impl IntoIterator<Item = RestingSeries>,
         reference: Arc<ReferenceData>,
         stamp: CatalogStamp,
     ) -> Result<Self, CatalogError> {
         let (mut active, mut inactive) = (Vec::new(), Vec::new());
-        for version in versions {
+        let compile = |version: &SeriesVersion| {
             let compiled = Series::compile(version.definition.clone()).map_err(|error| {
                 CatalogError::Series {
                     code: version.definition.code.clone(),
@@ -118,11 +140,19 @@ impl Catalog {
                     error,
                 }
             })?;
-            let compiled = compiled.with_reference(Arc::clone(&reference));
+            Ok::<_, CatalogError>(compiled.with_reference(Arc::clone(&reference)))
+        };
+        let resting = resting.into_iter().map(|from| {
+            let series = compile(&from.last)?;
+            Ok::<_, CatalogError>(Resting { from, series })
+        });
+        let resting = resting.collect::<Result<Vec<_>, _>>()?;
+        for version in versions {
+            let compiled = compile(&version)?;
             let list = if version.active { &mut active } else { &mut inactive };
             list.push(Arc::new(ServedSeries::new(version, compiled)));
         }
-        Ok(Catalog { active, inactive, reference, stamp })
+        Ok(Catalog { active, inactive, resting, reference, stamp })
     }
 
     /// Has every series counted from 0 on.
@@ -167,15 +197,26 @@ impl Catalog {
         &self.reference
     }
 
-    /// The active series that serves a request (R2.9).
+    /// The active series that serves a request (R2.9). One that would be given it only because
+    /// another was deactivated since it was saved has not been proved for it, and does not.
     ///
     /// # Errors
     /// See [`RuleError`].
     pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
-        let active = self.active.iter().map(|served| &served.series);
-        match choose(active, inputs) {
-            Ok(index) => Ok(&self.active[index]),
-            Err(error) => Err(self.know_inactive(error, inputs)),
+        let active = || self.active.iter().map(|served| &served.series);
+        let chosen = match choose(active(), inputs) {
+            Ok(index) => &self.active[index],
+            Err(error) => return Err(self.know_inactive(error, inputs)),
+        };
+        let later = self.resting.iter().filter(|resting| {
+            let code = &resting.from.last.definition.code;
+            resting.from.since > chosen.version.stamp && *code != chosen.version.definition.code
+        });
+        let mut before =
+            later.filter(|resting| comes_before(&resting.series, &chosen.series, active(), inputs));
+        match before.next() {
+            None => Ok(chosen),
+            Some(resting) => Err(RuleError::waiting(&resting.series, &chosen.series, inputs)),
         }
     }
 

@@ -30,11 +30,12 @@ pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result
     let definitions = read_files(&args.files)?;
     number::check_rules(&definitions)?;
     let tables = tables_for(settings, &definitions).await;
-    let accepted =
-        number::prove_saved(&definitions, &tables, |_| true, &[]).map_err(|error| match error {
+    let accepted = number::prove_saved(&definitions, &tables, |_| true, &[], &[]).map_err(
+        |error| match error {
             ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
             other @ ProofError::Series { .. } => other.into(),
-        })?;
+        },
+    )?;
     print(definitions.iter().map(|definition| {
         let code = &definition.code;
         match accepted.iter().find(|accepted| accepted.code == *code) {

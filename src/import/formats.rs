@@ -5,6 +5,8 @@
 //! template for each project and type. What such a template shows is what the series counts by, so
 //! that no two of its counters write one text.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::ImportError;
@@ -29,6 +31,13 @@ const ZONE: &str = "Asia/Bangkok";
 
 /// Most characters of an organization's or discipline's code.
 const CODE_CHARS_MAX: usize = 20;
+
+/// Most characters of a unit in a rule, where a serial between systems would be as long otherwise.
+const UNIT_CHARS_MAX: usize = 10;
+
+/// Codes of organizations, of which one in a number may hold what separates its parts: that of the
+/// recipient, where it is shown.
+const ORGANIZATIONS: [&str; 3] = ["RECIPIENT", "ORIGINATOR", "ORG_CODE"];
 
 /// What the configurations of another system become.
 #[derive(Clone, Debug, Default)]
@@ -62,8 +71,9 @@ impl Formats {
         }
     }
 
-    /// Compares with the series that are there, active or not: those that are the same already are
-    /// left out, others of the same code are problems, since none is ever replaced.
+    /// Compares with the series that are there, active or not: those that give the same numbers
+    /// from the same counters already are left out, others of the same code are problems, since
+    /// none is ever replaced.
     pub fn beside(&mut self, there: &[SeriesVersion]) {
         let new = std::mem::take(&mut self.definitions).into_iter();
         for (definition, place) in new.zip(std::mem::take(&mut self.places)) {
@@ -73,7 +83,7 @@ impl Formats {
                     self.definitions.push(definition);
                     self.places.push(place);
                 }
-                Some(known) if known.definition == definition => {}
+                Some(known) if gives_the_same(&known.definition, &definition) => {}
                 Some(_) => {
                     let code = &definition.code;
                     let detail = format!(
@@ -121,6 +131,27 @@ pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, Imp
     Ok(formats)
 }
 
+/// Whether two definitions write the same text for the same request, from the same counters: they
+/// may be named otherwise, and take fewer or other values.
+fn gives_the_same(known: &SeriesDefinition, new: &SeriesDefinition) -> bool {
+    let names = |of: &SeriesDefinition| of.variables.keys().cloned().collect::<Vec<_>>();
+    let mut alike = SeriesDefinition {
+        name: known.name.clone(),
+        description: known.description.clone(),
+        variables: known.variables.clone(),
+        ..new.clone()
+    };
+    // A counter of several things is named by all of them, in whatever order they are listed here.
+    let orders = std::iter::zip(&mut alike.serials, &known.serials);
+    orders.for_each(|(one, other)| {
+        let sorted = |of: &[String]| of.iter().cloned().collect::<BTreeSet<_>>();
+        if sorted(&one.counter) == sorted(&other.counter) {
+            one.counter.clone_from(&other.counter);
+        }
+    });
+    names(known) == names(new) && alike == *known
+}
+
 /// A rule: an expression, or the address of a service that makes the numbers.
 fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
     let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
@@ -140,7 +171,10 @@ fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
     });
     let head: SeriesDefinition = serde_json::from_value(head).map_err(|error| error.to_string())?;
     let expression = Expression::parse(rule).map_err(|error| error.to_string())?;
-    let definition = expression.define(head).map_err(|error| error.to_string())?;
+    let mut definition = expression.define(head).map_err(|error| error.to_string())?;
+    for variable in definition.variables.values_mut() {
+        variable.width_max.get_or_insert(UNIT_CHARS_MAX);
+    }
     compiled(definition)
 }
 
@@ -168,10 +202,11 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
     let template = needed("format_template")?;
     let tokens = tokens(template);
     let shows = |names: &[&str]| tokens.iter().any(|token| names.contains(token));
+    let free = ORGANIZATIONS.into_iter().find(|name| tokens.contains(name));
     let mut variables = serde_json::Map::new();
     let mut counter = vec!["project"];
     for name in tokens.iter().filter(|name| !is_reserved(name)) {
-        let is_new = variables.insert((*name).to_owned(), variable(name, template)).is_none();
+        let is_new = variables.insert((*name).to_owned(), variable(name, template, free)).is_none();
         // Revisions of a document share its serial.
         if is_new && *name != "REV" {
             counter.push(name);
@@ -198,13 +233,15 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
     compiled(definition)
 }
 
-fn variable(name: &str, template: &str) -> Value {
+/// `free`: which variable may hold what separates the parts.
+fn variable(name: &str, template: &str, free: Option<&str>) -> Value {
     let is_optional = OPTIONAL.contains(&name);
+    let is_separated = template.contains('-') && free != Some(name);
     json!({
         "required": !is_optional,
         "default": is_optional.then_some("0"),
-        // What separates the parts of a number is in none of them.
-        "excluded": template.contains('-').then_some("-"),
+        // What separates the parts of a number is in one of them at most.
+        "excluded": is_separated.then_some("-"),
         "width_max": CODE_CHARS_MAX,
     })
 }

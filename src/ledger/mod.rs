@@ -89,8 +89,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     async fn try_series(&self, changes: &[SeriesChange])
     -> Result<Vec<SeriesVersion>, LedgerError>;
 
-    /// Activates or deactivates a series by a version of its own, under the same checks; one that
-    /// is so already is left as it is (R4.3).
+    /// Activates or deactivates a series by a version of its own, the first under the same checks;
+    /// one that is so already is left as it is (R4.3), unless it is active and waits for a proof
+    /// ([`RestingSeries`]).
     ///
     /// # Errors
     /// Like [`Ledger::apply_series`].
@@ -98,6 +99,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
     /// The versions in force of all series, active or not, by code.
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError>;
+
+    /// The series that are deactivated and served requests before, by code.
+    async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError>;
 
     /// Versions of a series up to `upto`, newest first, at most `limit`; none where there is no
     /// such series.

@@ -5,10 +5,9 @@
 
 use thiserror::Error;
 
-use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
-use super::{ReferenceData, SerialDefinition, Series, SeriesDefinition};
+use super::{SerialDefinition, Series};
 
 /// Why a series that has issued numbers cannot be changed so. `field` says where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -71,30 +70,6 @@ pub fn check_change(earlier: &Series, next: &Series) -> Result<(), ChangeError> 
     if never_alike(earlier, next) { Ok(()) } else { Err(error) }
 }
 
-/// Whether a series would show, from its first number on, what another one has shown: the same
-/// template for a request that both would serve, within the same scope. No proof of the contrary.
-#[must_use]
-pub fn takes_over(
-    earlier: &SeriesDefinition,
-    next: &SeriesDefinition,
-    reference: &ReferenceData,
-) -> bool {
-    let shows = |tokens: &[&str]| tokens.iter().any(|token| next.template.contains(token));
-    let scoped = |dimension: &str| next.unique_within.iter().any(|name| name == dimension);
-    let shared = |one: &[String], other: &[String]| one.iter().any(|name| other.contains(name));
-    // What a table has renamed was shown by another code, and is the same.
-    let (old, new) = (Served::of(earlier, reference), Served::of(next, reference));
-    let any_project = old.projects.is_empty() || new.projects.is_empty();
-    earlier.template == next.template
-        && earlier.unique_within == next.unique_within
-        && (earlier.prefix == next.prefix || !shows(&["{PREFIX}"]))
-        && (shared(&old.types_shown, &new.types_shown)
-            || !(shows(&["{CORR_TYPE}", "{TYPE_CODE}"]) || scoped("type")))
-        && (any_project
-            || shared(&old.projects, &new.projects)
-            || !(shows(&["{PROJECT}"]) || scoped("project")))
-}
-
 /// The first serial that takes its values from other counters than before, or is new: counters are
 /// named by their serial's name, what it counts by, and its period.
 fn other_counters(earlier: &Series, next: &Series) -> Option<String> {
@@ -149,8 +124,8 @@ fn lengths(series: &Series) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{reference, serial, series};
-    use super::super::{ReferenceRow, Reset};
+    use super::super::testing::{serial, series};
+    use super::super::{Reset, SeriesDefinition};
     use super::*;
 
     fn yearly(template: &str) -> SeriesDefinition {
@@ -213,40 +188,6 @@ mod tests {
         });
         let error = ChangeError::Counters { field: "serials[1]".into() };
         assert_eq!(check(&earlier, &renamed), Err(error));
-    }
-
-    #[test]
-    fn an_heir_of_the_same_text_takes_numbers_over() {
-        let old = yearly("A-{CORR_TYPE}-{SEQ:4}");
-        let heir = |edit: fn(&mut SeriesDefinition)| {
-            takes_over(&old, &changed(&old, edit), &ReferenceData::default())
-        };
-        assert!(heir(|next| next.code = "B".into()));
-        assert!(heir(|next| next.serves.types.push("U".into())));
-        assert!(heir(|next| next.serves.projects = vec!["P".into()]), "any project had P's");
-        assert!(heir(|next| next.prefix = Some("P".into())), "nobody shows it");
-        assert!(!heir(|next| next.serves.types = vec!["U".into()]), "the type is shown");
-        assert!(!heir(|next| next.template = "B-{CORR_TYPE}-{SEQ:4}".into()));
-        assert!(!heir(|next| next.unique_within = vec!["project".into()]), "another scope");
-    }
-
-    #[test]
-    fn an_heir_of_a_renamed_type_takes_numbers_over() {
-        let by_table = |types: &[&str]| {
-            let mut definition = yearly("{CORR_TYPE}-{SEQ:4}");
-            definition.references.type_code = Some("types".into());
-            definition.serves.types = types.iter().map(ToString::to_string).collect();
-            definition
-        };
-        let renamed =
-            ReferenceRow { former_codes: vec!["T".into()], ..reference("types", "1", "T2", true) };
-        let rows = vec![renamed, reference("types", "2", "U", true)];
-        let data = ReferenceData::new(rows, Vec::new());
-        let old = by_table(&["T"]);
-        assert!(takes_over(&old, &by_table(&["T2"]), &data));
-        assert!(!takes_over(&old, &by_table(&["U"]), &data));
-        let default = changed(&by_table(&["U"]), |next| next.serves.default = true);
-        assert!(takes_over(&old, &default, &data), "a default takes every type of its table");
     }
 
     #[test]

@@ -44,7 +44,7 @@ mod text;
 mod ties;
 mod value;
 
-pub use change::{ChangeError, check_change, takes_over};
+pub use change::{ChangeError, check_change};
 pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
     VariableDefinition,
@@ -58,8 +58,8 @@ pub use expression::{
 pub use key::CounterKey;
 pub use mask::Mask;
 pub use proof::{
-    Accepted, Ambiguity, CollidingRequest, EarlierVersion, Limit, ProofError, TableChange, prove,
-    prove_saved,
+    Accepted, Ambiguity, CollidingRequest, EarlierVersion, IssuedVersion, Limit, ProofError,
+    TableChange, prove, prove_issued, prove_saved,
 };
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
@@ -68,14 +68,14 @@ pub use reference::{
 };
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};
-pub use rules::{Choice, Explanation, RuleError, Verdict, choose, explain};
+pub use rules::{Choice, Explanation, RuleError, Verdict, choose, comes_before, explain};
 pub use series::{Parsed, ParsedSerial, Serial, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
 pub use text::hexadecimal;
-pub use ties::check_rules;
+pub use ties::{check_rules, may_come_before};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly
 /// (R2.4).

@@ -50,6 +50,19 @@ pub enum RuleError {
     },
 }
 
+impl RuleError {
+    /// A series that rests took the request before the one that would serve it now.
+    #[must_use]
+    pub fn waiting(resting: &Series, chosen: &Series, inputs: &Inputs) -> Self {
+        let (code, other) = (&resting.definition.code, &chosen.definition.code);
+        let hint = format!(
+            "series {code} numbered it, and is not active; series {other} takes it once it is \
+             proved to repeat nothing: `numerator series activate {other}`"
+        );
+        RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint }
+    }
+}
+
 /// What a rule names of a request. Compared in the order of these fields: every rule wins over a
 /// default; then the one that names more wins, and among equals the one that names the project, the
 /// originator, the type, the sub type, in this order.
@@ -198,6 +211,20 @@ pub fn explain<'a>(
         Explanation { series: code.to_owned(), verdict, why }
     });
     explained.chain(refusals).collect()
+}
+
+/// Whether a series would be chosen before another one, or as well as it, if it were among those
+/// offered.
+#[must_use]
+pub fn comes_before<'a>(
+    series: &Series,
+    chosen: &Series,
+    offered: impl IntoIterator<Item = &'a Series>,
+    inputs: &Inputs,
+) -> bool {
+    let offered: Vec<&Series> = offered.into_iter().collect();
+    let rank = |one: &Series| fit(one, inputs, &offered).ok();
+    rank(series).is_some_and(|rank_of| rank(chosen).is_none_or(|chosen| rank_of >= chosen))
 }
 
 /// How well a series fits a request, as it reads it.

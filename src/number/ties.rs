@@ -62,6 +62,18 @@ pub fn check_rules<'a>(
     Ok(())
 }
 
+/// Whether a series may take some request before another one that takes it too. Says so in doubt: a
+/// code of a table may come to be any.
+#[must_use]
+pub fn may_come_before(series: &SeriesDefinition, other: &SeriesDefinition) -> bool {
+    let by_tables = series.refers_to_tables() || other.refers_to_tables();
+    let others = rules_of(other);
+    rules_of(series).iter().any(|rule| {
+        let better = others.iter().filter(|other| rule.rank >= other.rank);
+        better.into_iter().any(|other| by_tables || shared(&rule.names, &other.names).is_some())
+    })
+}
+
 /// The rules of a series: one for the types that it lists, and one for the other types of its table
 /// where it is a default with one.
 pub(super) fn rules_of(definition: &SeriesDefinition) -> Vec<Rule<'_>> {

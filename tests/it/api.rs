@@ -233,7 +233,7 @@ async fn a_bad_request_names_its_field_and_takes_nothing() {
             (letter(json!({ "ORIGINATOR": "A" })), 422, "missing-variable", "RECIPIENT"),
             (both("COLOUR", "red"), 422, "unknown-variable", "COLOUR"),
             (both("RECIPIENT", &"x".repeat(200)), 422, "value-too-long", "RECIPIENT"),
-            (both("RECIPIENT", "A-B"), 422, "wrong-alphabet", "RECIPIENT"),
+            (both("ORIGINATOR", "A-B"), 422, "wrong-alphabet", "ORIGINATOR"),
             (both("RECIPIENT", "A\u{0}B"), 422, "wrong-alphabet", "RECIPIENT"),
             (json!({ "type": "SPO", "date": "2024-02-30" }), 422, "invalid-date", "date"),
         ];

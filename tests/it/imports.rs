@@ -8,6 +8,7 @@ mod numbers;
 mod readings;
 mod refusals;
 mod rules;
+mod sources;
 mod tables;
 mod used;
 

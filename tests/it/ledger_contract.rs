@@ -22,6 +22,7 @@ mod serials;
 mod series;
 mod setup;
 mod snowflakes;
+mod succession;
 mod takes;
 mod world;
 
@@ -102,6 +103,16 @@ ledger_contract! {
         a_used_series_is_not_counted_anew_behind_the_same_text
         an_heir_does_not_begin_with_numbers_that_are_out
         a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
+    }
+    succession {
+        an_heir_of_another_spelling_is_refused
+        the_text_of_a_former_prefix_is_refused
+        the_text_of_an_earlier_version_of_another_series_is_refused
+        an_heir_of_a_shipped_series_is_refused
+        a_series_that_was_never_used_begins_nothing_once_it_is_deactivated
+        a_rule_does_not_begin_with_what_the_default_gave_before_it
+        what_a_deactivated_series_took_waits_for_a_proof
+        a_series_that_wakes_narrower_leaves_what_is_proved
     }
     snowflakes {
         a_node_number_has_one_holder_until_it_has_left_or_was_adopted

@@ -40,7 +40,6 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
-            SeriesRefusal::TakesOver { .. } => (Slug::SeriesInUse, Some("template")),
             SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),
         };
         Problem { field: field.map(Into::into), ..Problem::new(slug, refusal.to_string()) }

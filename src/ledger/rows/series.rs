@@ -128,8 +128,8 @@ pub enum SeriesRefusal {
     /// Two active series would serve a request equally well.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// Two numbers of the series, or one of it and one of another active series, could be equal,
-    /// and the series does not accept it (R2.7).
+    /// Two numbers of the series could be equal, or one of it and one that another series gives or
+    /// may have given, and the series does not accept it (R2.7).
     #[error(transparent)]
     Ambiguous(Box<Ambiguity>),
     /// The series has counters, and the change would move them to another partition (F8).
@@ -140,20 +140,6 @@ pub enum SeriesRefusal {
     Policy {
         /// The code.
         code: String,
-    },
-    /// Another series has issued the numbers with which this one would begin.
-    #[error(
-        "series {code} would begin anew with numbers that series {other} has issued as of version \
-         {version}; begin the template with another text (a new `prefix`, for example), or change \
-         series {other} instead"
-    )]
-    TakesOver {
-        /// The code.
-        code: String,
-        /// The other one's.
-        other: String,
-        /// The version in which it issued them.
-        version: u32,
     },
     /// The series has counters, and the change could render a number of theirs again.
     #[error("series {code} has issued numbers as of version {version}: {why}")]
@@ -189,4 +175,16 @@ pub struct SeriesVersion {
     pub reason: String,
     /// Whether the call wrote this version just now.
     pub is_new: bool,
+    /// Its place among the versions of all series: whatever is saved later has a higher one.
+    pub stamp: i64,
+}
+
+/// A series that is deactivated. What it took while it was active comes to no other series that
+/// was saved before it rested, until that one is proved for it: saved or activated again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestingSeries {
+    /// The version by which it served requests last.
+    pub last: SeriesVersion,
+    /// The stamp of the version that deactivated it.
+    pub since: i64,
 }

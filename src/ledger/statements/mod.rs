@@ -4,6 +4,7 @@
 //!
 //! This page is the table of contents; each method's words stand on the trait.
 
+mod activity;
 mod adopt;
 mod append;
 mod chain;
@@ -43,8 +44,8 @@ use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
     Confirmed, Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter,
     JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner, Partition,
-    PartitionState, Question, Raise, Released, Seed, SeedOutcome, SeriesChange, SeriesVersion,
-    Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    PartitionState, Question, Raise, Released, RestingSeries, Seed, SeedOutcome, SeriesChange,
+    SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -137,11 +138,15 @@ impl Ledger for Engine {
     }
 
     async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
-        search!(self, store => series::set_activity(&store, change))
+        search!(self, store => activity::set_activity(&store, change))
     }
 
     async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
         call!(self, store => versions::in_force(&store))
+    }
+
+    async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
+        call!(self, store => versions::resting(&store))
     }
 
     async fn series_versions(

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use super::records::insert_event;
+use super::succession::issued_beside;
 use super::{Conn, reference, versions};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number::{self, Accepted, EarlierVersion, ProofError, ReferenceData, SeriesDefinition};
+use crate::number::{
+    self, Accepted, EarlierVersion, IssuedVersion, ProofError, ReferenceData, SeriesDefinition,
+};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(super) struct Question {
     /// Versions before of those that are new, and of those whose values the proof builds on, as far
     /// as numbers may have been issued under them.
     earlier: Vec<EarlierVersion>,
+    /// What others have issued, for each of those that are compared with it.
+    issued: Vec<IssuedVersion>,
     /// Whether all of them are proved: a rule that is gone keeps no request from the others any
     /// more.
     all_anew: bool,
@@ -51,9 +56,10 @@ impl Question {
                 earlier.extend(before(conn, other).await?);
             }
         }
+        let issued = issued(conn, active, saved, frees).await?;
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         let reference = Arc::default();
-        let question = Question { definitions, new, earlier, all_anew: frees, reference };
+        let question = Question { definitions, new, earlier, issued, all_anew: frees, reference };
         Ok((frees || !question.new.is_empty()).then_some(question))
     }
 
@@ -69,7 +75,7 @@ impl Question {
             let new = |code: &String| self.new.contains(code);
             let asked = |series: &SeriesDefinition| self.all_anew || new(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
-            let mut accepted = number::prove_saved(of, tables, asked, &self.earlier)?;
+            let mut accepted = number::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
             // What others accept is on record since they were saved.
             accepted.retain(|accepted| new(&accepted.code));
             Ok(Proved { question: self, accepted })
@@ -79,6 +85,27 @@ impl Question {
             error @ ProofError::Series { .. } => LedgerError::Refused(error.to_string()),
         })
     }
+}
+
+/// What others have issued, for those that are new, and for all where these may leave them
+/// requests: these were taken away as well where they were compared with third ones.
+async fn issued(
+    conn: &mut Conn,
+    active: &[SeriesVersion],
+    saved: &[SeriesVersion],
+    frees: bool,
+) -> Result<Vec<IssuedVersion>, LedgerError> {
+    let written = || saved.iter().filter(|version| version.is_new);
+    let Some(first) = written().map(|version| version.stamp).min() else { return Ok(Vec::new()) };
+    let stretches = versions::that_may_have_issued(conn).await?;
+    let changed: Vec<i64> = written().map(|version| version.series_id).collect();
+    let mut issued = Vec::new();
+    for subject in active {
+        if frees || changed.contains(&subject.series_id) {
+            issued.extend(issued_beside(conn, subject, &stretches, first).await?);
+        }
+    }
+    Ok(issued)
 }
 
 /// The versions before one under which numbers may have been issued.
@@ -100,9 +127,10 @@ async fn before(
 impl Proved {
     /// Whether this is the question that was answered, be the tables what they may by now.
     pub(super) fn answers(&self, question: &Question) -> bool {
-        let Question { definitions, new, earlier, all_anew, reference: _ } = &self.question;
+        let Question { definitions, new, earlier, issued, all_anew, reference: _ } = &self.question;
         (definitions, new) == (&question.definitions, &question.new)
-            && (earlier, all_anew) == (&question.earlier, &question.all_anew)
+            && (earlier, issued, all_anew)
+                == (&question.earlier, &question.issued, &question.all_anew)
     }
 
     /// Writes what was accepted into the ledger's events (R5.2).

@@ -1,17 +1,14 @@
-//! Series with their versions. Every save goes through one page: [`save`] and [`set_activity`]
-//! write the next version under one lock, and [`settle`] checks what is active afterwards before
-//! anything is committed.
+//! Series with their versions. Every save goes through one page: [`save`] and whoever turns one off
+//! or on write the next version under one lock, and [`settle`] checks what is active afterwards
+//! before anything is committed.
 
 use serde_json::json;
 
 use super::proving::{Proved, Question};
-use super::succession::must_take_over_nothing;
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
-use crate::ledger::{
-    ActivityChange, Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion,
-};
+use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
 use crate::number::{self, Policy, Series, SeriesDefinition};
 
 /// Whether checked changes are saved.
@@ -24,19 +21,17 @@ pub(super) enum Saving {
 }
 
 /// A version that is in force now.
-struct Saved {
-    version: SeriesVersion,
-    /// Whether the series may show numbers that it did not show before.
-    shows_anew: bool,
+pub(super) struct Saved {
+    pub(super) version: SeriesVersion,
     /// Whether it may leave requests to others that it took before.
-    frees: bool,
+    pub(super) frees: bool,
 }
 
 /// How often a change is proved anew because other series were saved meanwhile.
-const PROOFS_MAX: usize = 5;
+pub(super) const PROOFS_MAX: usize = 5;
 
 /// How an attempt to save ended.
-enum Attempt {
+pub(super) enum Attempt {
     /// Everything is checked, and saved unless it is a dry run.
     Done(Vec<SeriesVersion>),
     /// Nothing is saved: this has to be proved first.
@@ -60,7 +55,7 @@ pub(super) async fn save(
 }
 
 /// Others save series all the time.
-fn overtaken() -> LedgerError {
+pub(super) fn overtaken() -> LedgerError {
     LedgerError::Conflict("other series were saved at the same time, again and again".into())
 }
 
@@ -79,50 +74,6 @@ async fn try_save(
     settle(tx, saved, saving, proved).await
 }
 
-/// See [`crate::ledger::Ledger::set_activity`].
-pub(super) async fn set_activity(
-    store: &Store,
-    change: &ActivityChange,
-) -> Result<SeriesVersion, LedgerError> {
-    let mut proved = None;
-    for _ in 0..=PROOFS_MAX {
-        match try_activity(store, change, proved.as_ref()).await? {
-            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
-            Attempt::Unproved(question) => proved = Some(question.prove().await?),
-        }
-    }
-    Err(overtaken())
-}
-
-async fn try_activity(
-    store: &Store,
-    change: &ActivityChange,
-    proved: Option<&Proved>,
-) -> Result<Attempt, LedgerError> {
-    let mut tx = store.begin().await?;
-    lock_all(&mut tx).await?;
-    let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
-    let before = by_id(&mut tx, change.series_id).await?.ok_or(unknown)?;
-    if let Some(expected) = change.expected {
-        must_stand_at(&before, expected)?;
-    }
-    if before.active == change.active {
-        return Ok(Attempt::Done(vec![before]));
-    }
-    let after = SeriesVersion {
-        version: before.version + 1,
-        active: change.active,
-        saved_by: change.saved_by.clone(),
-        saved_at_us: change.saved_at_us,
-        reason: change.reason.clone(),
-        is_new: true,
-        ..before
-    };
-    put_in_force(&mut tx, &after).await?;
-    let saved = Saved { shows_anew: change.active, frees: !change.active, version: after };
-    settle(tx, vec![saved], Saving::Save, proved).await
-}
-
 /// Lets one change of series happen at a time, so that versions count up without a race and each
 /// change is checked against all before it; the number of partitions.
 pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
@@ -139,7 +90,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
 /// dry run back. So it does where the proof is of other series than these.
-async fn settle(
+pub(super) async fn settle(
     mut tx: Transaction,
     saved: Vec<Saved>,
     saving: Saving,
@@ -150,11 +101,10 @@ async fn settle(
     number::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
     let frees = saved.iter().any(|saved| saved.frees);
-    for Saved { version, shows_anew, .. } in saved.iter().filter(|saved| saved.version.is_new) {
-        if version.active && *shows_anew {
-            must_take_over_nothing(&mut tx, version).await?;
-        }
-        note(&mut tx, version).await?;
+    let written = || saved.iter().filter(|saved| saved.version.is_new);
+    let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
+    for Saved { version, .. } in written() {
+        note(&mut tx, version, first).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
     if let Some(question) = Question::of(&mut tx, &all, &saved, frees).await? {
@@ -172,8 +122,18 @@ async fn settle(
     Ok(Attempt::Done(saved))
 }
 
-/// Writes the event of a change (R5.2), which stands if and only if the change does.
-pub(super) async fn note(conn: &mut Conn, changed: &SeriesVersion) -> Result<(), LedgerError> {
+/// Writes the event of a change (R5.2), which stands if and only if the change does, and which
+/// change was the `first` of the call.
+pub(super) async fn note(
+    conn: &mut Conn,
+    changed: &SeriesVersion,
+    first: i64,
+) -> Result<(), LedgerError> {
+    sqlx::query("update series_version set saved_with = $2 where series_version_id = $1")
+        .bind(changed.stamp)
+        .bind(first)
+        .execute(&mut *conn)
+        .await?;
     let detail = json!({
         "config_id": changed.series_id,
         "code": changed.definition.code,
@@ -206,7 +166,7 @@ async fn save_one(
     if let Some(before) = &before {
         must_be_expected(before, change)?;
         if before.definition == *definition {
-            return Ok(Saved { version: before.clone(), shows_anew: false, frees: false });
+            return Ok(Saved { version: before.clone(), frees: false });
         }
     }
     let mut after = SeriesVersion {
@@ -219,9 +179,8 @@ async fn save_one(
         saved_at_us: change.saved_at_us,
         reason: change.reason.clone(),
         is_new: true,
+        stamp: 0,
     };
-    let shows_anew =
-        before.as_ref().is_none_or(|before| text_differs(&before.definition, definition));
     let frees =
         before.as_ref().is_some_and(|b| b.active && rules_differ(&b.definition, definition));
     match before {
@@ -238,25 +197,16 @@ async fn save_one(
             if before.definition.chronology != definition.chronology {
                 chronology::forget(conn, before.series_id).await?;
             }
-            put_in_force(conn, &after).await?;
+            put_in_force(conn, &mut after).await?;
         }
     }
-    Ok(Saved { version: after, shows_anew, frees })
+    Ok(Saved { version: after, frees })
 }
 
 /// Whether a change decides over which requests a series takes, with what they are read by.
-fn rules_differ(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
+pub(super) fn rules_differ(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
     (&before.serves, &before.references, &before.variables)
         != (&after.serves, &after.references, &after.variables)
-}
-
-/// Whether a change decides over the text of numbers, or over who is given them.
-fn text_differs(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
-    let text = |definition: &SeriesDefinition| {
-        let SeriesDefinition { template, prefix, unique_within, serves, .. } = definition;
-        (template.clone(), prefix.clone(), unique_within.clone(), serves.clone())
-    };
-    text(before) != text(after)
 }
 
 /// Refuses a change that builds on something else than what is there (R4.4).
@@ -273,7 +223,7 @@ fn must_be_expected(before: &SeriesVersion, change: &SeriesChange) -> Result<(),
     }
 }
 
-fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(), SeriesRefusal> {
+pub(super) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(), SeriesRefusal> {
     let found = before.version;
     if found == expected {
         return Ok(());
@@ -292,7 +242,7 @@ fn home(definition: &SeriesDefinition, partitions: u32) -> u32 {
 
 /// Whether a series has counters. Where it has none, it gets none before the transaction ends:
 /// whoever creates the first one holds the row of the series meanwhile, or waits for it.
-async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
+pub(super) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
     if has_counters(conn, series_id).await? {
         return Ok(true);
     }
@@ -342,7 +292,7 @@ async fn must_repeat_nothing(
 
 /// A series without a counter begins with this version: nobody creates one for an earlier version
 /// any more.
-async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
+pub(super) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
     sqlx::query("update series set used_since = $2, partition = $3 where series_id = $1")
         .bind(after.series_id)
         .bind(small(after.version, "version")?)
@@ -368,7 +318,7 @@ async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), Ledg
 /// Writes the next version of a series, which is the one in force from now on.
 pub(super) async fn put_in_force(
     conn: &mut Conn,
-    version: &SeriesVersion,
+    version: &mut SeriesVersion,
 ) -> Result<(), LedgerError> {
     sqlx::query("update series set active_version = $2 where series_id = $1")
         .bind(version.series_id)
@@ -378,10 +328,10 @@ pub(super) async fn put_in_force(
     write(conn, version).await
 }
 
-async fn write(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerError> {
-    sqlx::query(
+async fn write(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
+    version.stamp = sqlx::query_scalar(
         "insert into series_version (series_id, version, active, definition, saved_by, reason, \
-         saved_at_us) values ($1, $2, $3, $4, $5, $6, $7)",
+         saved_at_us) values ($1, $2, $3, $4, $5, $6, $7) returning series_version_id",
     )
     .bind(version.series_id)
     .bind(small(version.version, "version")?)
@@ -390,7 +340,7 @@ async fn write(conn: &mut Conn, version: &SeriesVersion) -> Result<(), LedgerErr
     .bind(&version.saved_by)
     .bind(&version.reason)
     .bind(version.saved_at_us)
-    .execute(conn)
+    .fetch_one(conn)
     .await?;
     Ok(())
 }

@@ -51,7 +51,7 @@ pub enum Limit {
     States,
     /// Texts are left that both readings can show; no requests were found that get one of them.
     Examples,
-    /// What the tables of two series are lacking, or how they differ, in words.
+    /// What the tables of two series are lacking, how they differ, or what else helps, in words.
     Tables(String),
 }
 

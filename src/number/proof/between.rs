@@ -11,6 +11,7 @@ use super::ambiguity::{Ambiguity, Limit};
 use super::collision::{Collided, told};
 use super::comparison::Comparison;
 use super::grid::grids;
+use super::issued;
 use super::language::{Shows, head, shows};
 use super::meeting::{Asking, Meetings, PLACES, are_apart, is_shared, may_meet_in, meetings};
 use super::memory::Counted;
@@ -51,12 +52,14 @@ const WAYS: [Way; 16] = {
     ways
 };
 
-/// The numbers of two series.
+/// The numbers of two series. `beside`: what may take requests from the one and from the other,
+/// these themselves among them; `issued`: the version of the second, where its numbers are out.
 pub(super) fn between(
     a: &Series,
     b: &Series,
-    active: &[&Series],
+    beside: [&[&Series]; 2],
     earlier: &[EarlierVersion],
+    issued: Option<u32>,
 ) -> Result<(), Ambiguity> {
     // Most series are told apart by their prefix: nothing needs to be searched.
     let differs = |(x, y)| x != y;
@@ -80,7 +83,7 @@ pub(super) fn between(
         counted: &ids.counted,
     };
     // Looked at only where the texts meet: most series differ in their first characters.
-    let asking = LazyCell::new(|| meetings(a, b, active));
+    let asking = LazyCell::new(|| meetings(a, b, beside));
     let (mut turn, ways) = (0, ways(a, b));
     let mut found = |walk: &Walk| {
         let Meetings::Perhaps(all) = &*asking else { return None };
@@ -100,13 +103,15 @@ pub(super) fn between(
             let both = if way.swapped { [second, first] } else { [first, second] };
             let series = both.each_ref().map(|asked| asked.series);
             let [first, second] = both;
-            told(first, second, || remedy(a, b), |collided| chosen(collided, series, active))
+            let beside = if way.swapped { [beside[1], beside[0]] } else { beside };
+            let explained = || remedy(a, b, issued);
+            told(first, second, explained, |collided| chosen(collided, series, beside))
         })
     };
     // No request of one scope reaches both.
     let mut decided = comparison.decide(|| matches!(*asking, Meetings::Never), &mut found);
     if matches!(decided, Err(Ambiguity::Unproven { .. })) {
-        let telling = Telling::of(a, b, active, &ids);
+        let telling = Telling::of(a, b, beside, &ids);
         if telling.wanted > comparison.wanted {
             decided = telling.among(comparison).decide(|| false, &mut found);
         }
@@ -155,7 +160,7 @@ struct Telling {
 
 impl Telling {
     /// Beside the ids.
-    fn of(a: &Series, b: &Series, active: &[&Series], ids: &Ids) -> Self {
+    fn of(a: &Series, b: &Series, beside: [&[&Series]; 2], ids: &Ids) -> Self {
         let part = |series: &Series, place: usize| {
             let dimension = dimension(series, place)?;
             series.parts.iter().position(|part| shows(part) == Shows::Dimension(dimension))
@@ -163,7 +168,7 @@ impl Telling {
         let shown = (0..PLACES).filter(|place| is_known_alike(a, b, *place));
         let shown: Vec<(usize, [usize; 2])> =
             shown.filter_map(|place| Some((place, [part(a, place)?, part(b, place)?]))).collect();
-        let tells = |places: &[usize]| !may_meet_in(a, b, active, places);
+        let tells = |places: &[usize]| !may_meet_in(a, b, beside, places);
         let sorted: Vec<_> = shown.iter().filter(|(place, _)| tells(&[*place])).collect();
         // By itself, or one of all.
         let all: Vec<usize> = shown.iter().map(|(place, _)| *place).collect();
@@ -254,8 +259,9 @@ fn asked(asked: &mut Asked<'_>, asking: &Asking) -> bool {
 }
 
 /// Whether each of two requests is served by the series that it is told for (R2.9).
-fn chosen(collided: &Collided, series: [&Series; 2], active: &[&Series]) -> bool {
+fn chosen(collided: &Collided, series: [&Series; 2], beside: [&[&Series]; 2]) -> bool {
     [0, 1].into_iter().all(|request| {
+        let active = beside[request];
         let bound: Vec<_> =
             active.iter().map(|series| collided.worlds.bound(request, series)).collect();
         let offered = bound.iter().map(std::ops::Deref::deref);
@@ -265,7 +271,10 @@ fn chosen(collided: &Collided, series: [&Series; 2], active: &[&Series]) -> bool
 }
 
 /// Why two series are refused, and the remedy.
-fn remedy(a: &Series, b: &Series) -> String {
+fn remedy(a: &Series, b: &Series, issued: Option<u32>) -> String {
+    if let Some(version) = issued {
+        return issued::remedy(a, b, version);
+    }
     let (code, other) = (&a.definition.code, &b.definition.code);
     match known_differently(a, b) {
         Some(name) => format!(

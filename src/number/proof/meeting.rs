@@ -37,10 +37,10 @@ pub(super) enum Meetings {
 }
 
 /// Looks for requests of one scope that the rules may give to the one and to the other series.
-pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
+pub(super) fn meetings(a: &Series, b: &Series, beside: [&[&Series]; 2]) -> Meetings {
     let mut examples = Vec::new();
     let mut met = false;
-    for (left_a, left_b) in lefts(a, b, active, shared(a, b)) {
+    for (left_a, left_b) in lefts(a, b, beside, shared(a, b)) {
         met = true;
         examples.extend(askings(a, &left_a).into_iter().flat_map(|for_a| {
             let others = askings(b, &left_b).into_iter();
@@ -60,21 +60,26 @@ pub(super) fn meetings(a: &Series, b: &Series, active: &[&Series]) -> Meetings {
 
 /// Whether the rules may give requests of one scope to both that have one value at each of the
 /// places named by `alike`, too.
-pub(super) fn may_meet_in(a: &Series, b: &Series, active: &[&Series], alike: &[usize]) -> bool {
+pub(super) fn may_meet_in(
+    a: &Series,
+    b: &Series,
+    beside: [&[&Series]; 2],
+    alike: &[usize],
+) -> bool {
     let mut places = shared(a, b);
     alike.iter().for_each(|place| places[*place] = true);
-    !lefts(a, b, active, places).is_empty()
+    !lefts(a, b, beside, places).is_empty()
 }
 
-/// What no other series surely takes of the requests for both that have one value at each of the
-/// places `alike`.
+/// What no other series `beside` surely takes of the requests for both that have one value at each
+/// of the places `alike`.
 fn lefts<'s>(
     a: &'s Series,
     b: &'s Series,
-    active: &[&'s Series],
+    beside: [&[&'s Series]; 2],
     alike: [bool; PLACES],
 ) -> Vec<(Region<Value<'s>>, Region<Value<'s>>)> {
-    let (over_a, over_b) = (winners(a, active), winners(b, active));
+    let (over_a, over_b) = (winners(a, beside[0]), winners(b, beside[1]));
     let (offers_a, offers_b) = (offers(a), offers(b));
     let mut lefts = Vec::new();
     for (x, y) in offers_a.iter().flat_map(|x| offers_b.iter().map(move |y| (x, y))) {
@@ -326,7 +331,7 @@ mod tests {
 
     fn meet(a: &Series, b: &Series, others: &[&Series]) -> bool {
         let active: Vec<&Series> = [a, b].into_iter().chain(others.iter().copied()).collect();
-        matches!(meetings(a, b, &active), Meetings::Perhaps(_))
+        matches!(meetings(a, b, [&active; 2]), Meetings::Perhaps(_))
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod comparison;
 mod days;
 mod earlier;
 mod grid;
+mod issued;
 mod judging;
 mod language;
 mod lengths;
@@ -43,7 +44,8 @@ mod witness;
 mod world;
 
 pub use ambiguity::{Ambiguity, CollidingRequest, Limit, TableChange};
-pub use saving::{Accepted, EarlierVersion, ProofError, prove_saved};
+pub use issued::IssuedVersion;
+pub use saving::{Accepted, EarlierVersion, ProofError, prove_issued, prove_saved};
 
 use alone::alone;
 use between::between;
@@ -67,7 +69,7 @@ pub fn prove(
     let mut all: Vec<&Series> = others.copied().collect();
     all.push(subject);
     for other in &all[..all.len() - 1] {
-        between(subject, other, &all, earlier)?;
+        between(subject, other, [&all; 2], earlier, None)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::super::{Policy, ReferenceData, Series, SeriesDefinition, TemplateError};
 use super::earlier::beside_earlier;
+use super::issued::{IssuedVersion, beside_issued};
 use super::{Ambiguity, prove};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -46,9 +47,10 @@ pub enum ProofError {
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them, and against the `earlier` versions of itself, with the reference data of now. Each
-/// series answers for itself: one that accepts an ambiguity may be saved beside another, but that
-/// one is refused when it is saved again, unless it accepts it too.
+/// among them, against the `earlier` versions of itself, and against what others have `issued`,
+/// with the reference data of now. Each series answers for itself: one that accepts an ambiguity
+/// may be saved beside another, but that one is refused when it is saved again, unless it accepts
+/// it too.
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -57,16 +59,20 @@ pub fn prove_saved(
     reference: &Arc<ReferenceData>,
     saved: impl Fn(&SeriesDefinition) -> bool,
     earlier: &[EarlierVersion],
+    issued: &[IssuedVersion],
 ) -> Result<Vec<Accepted>, ProofError> {
     let compile = |definition: &SeriesDefinition| compile(definition, reference);
     let all = active.iter().map(compile).collect::<Result<Vec<Series>, _>>()?;
     let all: Vec<&Series> = all.iter().collect();
     let mut accepted = Vec::new();
     for subject in all.iter().filter(|series| saved(series.definition())) {
-        let proved = match prove(subject, &all, earlier) {
-            Ok(()) => prove_beside(subject, reference, earlier)?,
-            ambiguous => ambiguous,
-        };
+        let mut proved = prove(subject, &all, earlier);
+        if proved.is_ok() {
+            proved = prove_beside(subject, reference, earlier)?;
+        }
+        if proved.is_ok() {
+            proved = beside_issued(subject, &all, reference, earlier, issued)?;
+        }
         let Err(ambiguity) = proved else { continue };
         let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
         let Some(reason) = ambiguity_accepted.clone() else {
@@ -75,6 +81,26 @@ pub fn prove_saved(
         accepted.push(Accepted { code: code.clone(), reason, ambiguity });
     }
     Ok(accepted)
+}
+
+/// Proves those of the definitions that are subjects of `issued` against it, and against nothing
+/// else. One that accepts an ambiguity is left out.
+///
+/// # Errors
+/// See [`ProofError`].
+pub fn prove_issued(
+    active: &[SeriesDefinition],
+    reference: &Arc<ReferenceData>,
+    issued: &[IssuedVersion],
+) -> Result<(), ProofError> {
+    let all = active.iter().map(|definition| compile(definition, reference));
+    let all = all.collect::<Result<Vec<Series>, _>>()?;
+    let all: Vec<&Series> = all.iter().collect();
+    for subject in all.iter().filter(|one| one.definition.ambiguity_accepted.is_none()) {
+        beside_issued(subject, &all, reference, &[], issued)?
+            .map_err(|ambiguity| ProofError::Ambiguity(Box::new(ambiguity)))?;
+    }
+    Ok(())
 }
 
 /// Proves a series against those of the earlier versions that are its own. One with the same
@@ -102,7 +128,7 @@ fn prove_beside(
 }
 
 /// A definition without what says nothing of its numbers.
-fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
+pub(super) fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
     SeriesDefinition {
         name: String::new(),
         description: String::new(),
@@ -114,7 +140,7 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
     }
 }
 
-fn compile(
+pub(super) fn compile(
     definition: &SeriesDefinition,
     reference: &Arc<ReferenceData>,
 ) -> Result<Series, ProofError> {

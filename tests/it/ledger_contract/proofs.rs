@@ -65,15 +65,10 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     rule.definition.serves.types = vec!["T".into()];
     let saved = ledger.apply_series(&[default, rule.clone(), change("B", "{SEQ:4}")]).await;
     let rule_id = saved.unwrap()[1].series_id;
-    let activity = |series_id, active| {
-        let (saved_by, reason) = ("me".to_owned(), "moved".to_owned());
-        ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us: NOW_US }
-    };
-    ambiguity(ledger.set_activity(&activity(rule_id, false)).await);
     rule.definition.serves.types = vec!["V".into()];
-    ambiguity(ledger.apply_series(&[rule]).await);
+    ambiguity(ledger.apply_series(&[rule.clone()]).await);
     ledger.apply_series(&[change("B", "B{SEQ:4}")]).await.unwrap();
-    assert!(!ledger.set_activity(&activity(rule_id, false)).await.unwrap().active);
+    assert_eq!(ledger.apply_series(&[rule]).await.unwrap()[0].series_id, rule_id);
 }
 
 /// Goal: the proof builds on a step only as far as it always was the step. Method: a series of tens

@@ -5,13 +5,14 @@
 //! later is proved against these, and against nothing else of what is out.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use sqlx::Row as _;
 
 use super::super::{Conn, partitions, reference, series, versions};
 use crate::ledger::columns::unsigned_small;
 use crate::ledger::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
-use crate::number;
+use crate::number::{self, IssuedVersion, SeriesDefinition};
 
 /// Why a version is in force that was so before.
 const AGAIN: &str = "in force again, after the earlier versions of the ledger that its counters \
@@ -58,7 +59,7 @@ pub(super) async fn homes(
 /// force once more, so that it stays so. A repeated import brings none.
 ///
 /// # Errors
-/// `Refused` where another active series would begin anew with numbers of one.
+/// `Refused` where another active series may give a text that one of them may have given.
 pub(super) async fn bring_versions(
     conn: &mut Conn,
     earlier: &[ImportedVersion],
@@ -76,14 +77,14 @@ pub(super) async fn bring_versions(
         else {
             continue;
         };
-        must_be_taken_over_by_none(conn, &in_force, &new).await?;
+        must_be_no_others(conn, &in_force, &new).await?;
         let again = ImportedVersion {
             series_id,
             definition: in_force.definition.clone(),
             saved_by: last.saved_by.clone(),
             reason: AGAIN.into(),
         };
-        let mut next = in_force;
+        let (mut next, mut first) = (in_force, None);
         for version in new.into_iter().chain([&again]) {
             let ImportedVersion { definition, saved_by, reason, .. } = version.clone();
             next = SeriesVersion {
@@ -95,34 +96,47 @@ pub(super) async fn bring_versions(
                 is_new: true,
                 ..next
             };
-            series::put_in_force(conn, &next).await?;
-            series::note(conn, &next).await?;
+            series::put_in_force(conn, &mut next).await?;
+            let first = *first.get_or_insert(next.stamp);
+            series::note(conn, &next, first).await?;
         }
     }
     Ok(())
 }
 
-/// The other series here were saved while nobody knew of these versions.
-async fn must_be_taken_over_by_none(
+/// The other series here were saved while nobody knew of these versions, and may take here what
+/// these took elsewhere.
+async fn must_be_no_others(
     conn: &mut Conn,
     of: &SeriesVersion,
     earlier: &[&ImportedVersion],
 ) -> Result<(), LedgerError> {
-    let reference = reference::read(conn).await?;
+    let reference = Arc::new(reference::read(conn).await?);
     let mut others = versions::all_in_force(conn).await?;
     others.retain(|other| other.active && other.series_id != of.series_id);
-    for ImportedVersion { definition, .. } in earlier {
-        let takes_over =
-            |other: &&SeriesVersion| number::takes_over(definition, &other.definition, &reference);
-        if let Some(other) = others.iter().find(takes_over) {
-            let (code, other) = (&of.definition.code, &other.definition.code);
-            return Err(LedgerError::Refused(format!(
-                "series {other} would begin anew with numbers that series {code} has issued in an \
-                 earlier version, {:?}; begin the template of {other} with another text (a new \
-                 `prefix`, for example), or deactivate it",
-                definition.template
-            )));
-        }
-    }
-    Ok(())
+    let others: Vec<SeriesDefinition> = others.into_iter().map(|other| other.definition).collect();
+    let numbered = std::iter::zip(of.version + 1.., earlier);
+    let brought: Vec<(u32, Arc<SeriesDefinition>)> =
+        numbered.map(|(version, one)| (version, Arc::new(one.definition.clone()))).collect();
+    let beside = |other: &SeriesDefinition| {
+        let subject = other.code.clone();
+        let issued = brought.iter().map(move |(version, definition)| IssuedVersion {
+            subject: subject.clone(),
+            version: *version,
+            definition: Arc::clone(definition),
+            then: None,
+        });
+        issued.collect::<Vec<_>>()
+    };
+    let issued: Vec<IssuedVersion> = others.iter().flat_map(beside).collect();
+    let proving =
+        tokio::task::spawn_blocking(move || number::prove_issued(&others, &reference, &issued));
+    proving.await.expect("the proof does not panic").map_err(|error| {
+        let code = &of.definition.code;
+        LedgerError::Refused(format!(
+            "series {code} has issued numbers elsewhere, in earlier versions that are saved here \
+             as version {} and later, and another series could show them again: {error}",
+            of.version + 1
+        ))
+    })
 }

@@ -364,7 +364,7 @@ fn two_series_that_are_proved_share_no_number() {
             of(&one, &a, 0).intersection(&of(&two, &b, 1)).next().cloned()
         };
         // Whether each is proved by itself is not asked here.
-        match between(&a, &b, &both, &[]) {
+        match between(&a, &b, [&both; 2], &[], None) {
             Err(Ambiguity::Unproven { limit, .. }) => {
                 let is_seen = common().is_some();
                 println!("{is_seen} {limit:?} {one:?} {two:?}");

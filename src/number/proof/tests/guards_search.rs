@@ -40,7 +40,7 @@ fn more_pairs_than_are_looked_at_are_no_proof() {
         let template = format!("{{A}}{{B}}{{C}}{{A}}{{B}}{{C}}{{SEQ:1}}{end}");
         long(&end.to_lowercase(), &template, 1, &["A"])
     });
-    assert_too_much(&between(&x, &y, &[&x, &y], &[]));
+    assert_too_much(&between(&x, &y, [&[&x, &y]; 2], &[], None));
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn saved(next: &Series, versions: &[&Series]) -> bool {
         .collect();
     let rows = [reference("types", "1", "T", true), reference("types", "2", "U", true)];
     let data = Arc::new(ReferenceData::new(rows, []));
-    prove_saved(&[next.definition().clone()], &data, |_| true, &earlier).is_ok()
+    prove_saved(&[next.definition().clone()], &data, |_| true, &earlier, &[]).is_ok()
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn two_series_that_are_proved_share_no_number_whatever_is_renamed() {
         let all = [&all[0], &all[1], &all[2]];
         let older = [one.older, two.older, three.older];
         // Whether each is proved by itself is not asked here.
-        let beside = |other: &Series| between(all[0], other, &all, &[]);
+        let beside = |other: &Series| between(all[0], other, [&all; 2], &[], None);
         match beside(all[1]).and_then(|()| beside(all[2])) {
             Err(Ambiguity::Unproven { limit, .. }) => {
                 let is_seen = is_seen(&all, known, &codes, &older, &members);
