@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    LaneView, Membership, Peers, Sights,
+    LaneView, Membership, Peers, Places, Sights,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -125,7 +124,7 @@ impl Service {
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
-            lock_waiters: Semaphore::new((settings.database.connections_max as usize / 4).max(1)),
+            places: Places::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
         });

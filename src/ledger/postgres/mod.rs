@@ -44,7 +44,12 @@ const ENGINE: &str = "postgres";
 /// The clause that locks what a built select returns.
 const FOR_UPDATE: &str = " for update";
 
-/// The connections of one time to a PostgreSQL database.
+/// The longest wait for one lock of work that is done again and again behind the answers (journal,
+/// seeds, raises): what is not held goes first meanwhile (F31). Never longer than
+/// `database.lock_timeout`.
+const BRIEF_WAIT: Duration = Duration::from_secs(1);
+
+/// One share of the connections of one time to a PostgreSQL database.
 struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,
@@ -64,6 +69,13 @@ impl Store {
 
     async fn begin(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin().await?)
+    }
+
+    /// Begins a transaction that waits [`BRIEF_WAIT`] for each lock.
+    async fn begin_brief(&self) -> Result<Transaction, LedgerError> {
+        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
+        let begin = format!("begin; set local lock_timeout = {lock_wait_ms}");
+        Ok(self.writer.begin_with(sqlx::AssertSqlSafe(begin)).await?)
     }
 
     /// Begins a transaction that waits shorter for each lock than the session would.

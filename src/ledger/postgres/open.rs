@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 
 use super::Engine;
 use crate::clock::SharedClock;
+use crate::ledger::connections::Share;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -57,7 +58,7 @@ pub(in crate::ledger) async fn open(
     first.close().await?;
     let engine = Engine::new(options, settings, clock);
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
-    MIGRATIONS.run(&engine.store().writer).await.map_err(LedgerError::from)?;
+    MIGRATIONS.run(&engine.store(Share::Common).writer).await.map_err(LedgerError::from)?;
     Ok(Arc::new(engine))
 }
 
