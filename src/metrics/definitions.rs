@@ -154,6 +154,10 @@ definitions! {
         "Records in a batch of the journal.";
     OUTBOX_ENTRIES GAUGE "numerator_outbox_entries" ["partition"]
         "Entries in the outboxes of all nodes in Redis, by partition; NaN: Redis was not read.";
+    ASKING_SECONDS GAUGE "numerator_asking_seconds" ["partition"]
+        "How long new documents of the partition still need the ledger, because Redis has lost \
+         records of earlier ones: keys that it does not know are looked up in the journal. 0: they \
+         do not.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]

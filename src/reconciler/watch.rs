@@ -2,8 +2,8 @@
 //! adopted.
 //!
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
-//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). An adoption may take
-//! long: it happens beside the watch, which goes on looking (F31).
+//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). An adoption may
+//! take long: it happens beside the watch, which goes on looking (F31).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

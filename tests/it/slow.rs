@@ -26,7 +26,8 @@ fn apply_series(deployment: &Deployment, policy: &str) {
     deployment.apply_load_series();
     let types: Vec<String> = (0..TYPES).map(|index| format!("\"HELD{index}\"")).collect();
     let text = format!(
-        "[[series]]\ncode = \"HELD\"\nname = \"HELD\"\ntemplate = \"{{TYPE_CODE}}-{{SEQ:4}}\"\n{policy}\n\
+        "[[series]]\ncode = \"HELD\"\nname = \"HELD\"\n\
+         template = \"{{TYPE_CODE}}-{{SEQ:4}}\"\n{policy}\n\
          serves = {{ types = [{}] }}\n[[series.serials]]\ncounter = [\"type\"]\n",
         types.join(", ")
     );
@@ -327,5 +328,64 @@ async fn slow_a_wait_for_a_counter_that_panics_gives_its_queue_back() {
     // The lane itself must not meet the row: it would take the process with it.
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");
+    assert!(service.terminate());
+}
+
+/// The sum of a metric's values.
+async fn metric(service: &Service, name: &str) -> f64 {
+    let text = reqwest::get(format!("{}/metrics", service.url)).await.unwrap();
+    let text = text.text().await.unwrap();
+    let lines = text.lines().filter(|line| line.starts_with(name));
+    lines
+        .filter_map(|line| line.rsplit_once(' '))
+        .map(|(_, value)| value.parse::<f64>().unwrap())
+        .sum()
+}
+
+/// Goal: after a loss of Redis everybody can see that new documents need the ledger, and for how
+/// long; a flight asks once, whatever it carries. Method: a flush, many requests at once, and a
+/// window that ends.
+#[tokio::test]
+async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_told() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("slow"), Some(&redis.url()));
+    deployment.extra = "[idempotency]\nwindow = \"20s\"\n[metrics]\nperiod = \"100ms\"\n".into();
+    apply_series(&deployment, "");
+    let service = deployment.serve();
+    load::documents(&service.url, 8, 50).await.assert_contiguous(50);
+    let asked = "numerator_ledger_call_seconds_count{call=\"replays\"}";
+    assert_eq!(metric(&service, asked).await, 0.0, "a key that Redis does not know is new");
+    assert_eq!(metric(&service, "numerator_asking_seconds{").await, 0.0);
+    let telling = |status: &str| status.contains("new ones are looked up in the journal");
+    assert!(!telling(&deployment.ok(&["status"])));
+
+    redis.flushall();
+    let flights = "numerator_flight_requests_count{path=\"redis\"}";
+    let before = metric(&service, flights).await;
+    load::documents(&service.url, 32, 500).await.assert_contiguous(500);
+    let (looks, flown) = (metric(&service, asked).await, metric(&service, flights).await - before);
+    assert!(looks > 0.0 && looks <= flown, "{looks} questions for {flown} flights");
+    let deadline = Instant::now() + LIMIT;
+    while metric(&service, "numerator_asking_seconds{").await == 0.0 {
+        assert!(Instant::now() < deadline, "not shown");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let ready: Value =
+        reqwest::get(format!("{}/readyz", service.url)).await.unwrap().json().await.unwrap();
+    assert_eq!(ready["ready"], true, "{ready}");
+    assert!(ready["asking_partitions"].as_u64() > Some(0), "{ready}");
+    assert!(ready["asking_ms"].as_u64().is_some_and(|ms| 0 < ms && ms <= 20_000), "{ready}");
+    let page = deployment.ok(&["status"]);
+    assert!(telling(&page), "{page}");
+
+    let deadline = Instant::now() + LIMIT * 3;
+    while metric(&service, "numerator_asking_seconds{").await > 0.0 {
+        assert!(Instant::now() < deadline, "it does not end");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(!telling(&deployment.ok(&["status"])));
+    let looks = metric(&service, asked).await;
+    issue(&service, "LOAD", "new").await;
+    assert_eq!(metric(&service, asked).await, looks, "new again");
     assert!(service.terminate());
 }

@@ -1,8 +1,6 @@
 //! Every statement of the ledger that all engines share. Mounted once per engine: `super` is the
 //! engine and gives `Db`, `Conn`, `Row`, `Engine`, `Store`, the row locks and the statements over
-//! many rows.
-//!
-//! This page is the table of contents; each method's words stand on the trait.
+//! many rows. This page is the table of contents; each method's words stand on the trait.
 
 mod adopt;
 mod append;
@@ -56,9 +54,8 @@ async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Works on the engine's connections of now, within the time that a call may take. Names the kind
-/// of the call where it is watched apart from others, and whose connections it uses where they are
-/// not those that all calls share.
+/// Works on the engine's connections of now, within a call's time. Names the kind of the call where
+/// it is watched apart, and whose connections it uses where they are not those that all share.
 macro_rules! call {
     ($engine:ident, $store:ident => $work:expr) => {
         call!($engine, $store, "other" => $work)
@@ -98,7 +95,6 @@ async fn metered<T>(
     outcome
 }
 
-// Below the macros that they use.
 mod documents;
 mod import;
 mod serials;
