@@ -2,9 +2,9 @@
 -- only, and whatever the epoch is: for people who look, never for what decides.
 -- KEYS[1] owner record          KEYS[2..] outboxes
 -- ARGV[1] echo
--- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment, nodes, lengths};
---   "" is what the owner record lacks, a node one that flew under it with entries left, a length
---   "" that of a key of another type
+-- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment,
+--   continuous_since_ms, nodes, lengths}; "" is what the owner record lacks, a node one that flew
+--   under it with entries left, a length "" that of a key of another type
 local owner_key, echo = KEYS[1], ARGV[1]
 
 local role, shown = server()
@@ -23,5 +23,5 @@ for i = 2, #KEYS do
 end
 return {
   'surveyed', echo, role, shown, owner.epoch or '', owner.incarnation or '',
-  owner.deployment or '', nodes, lengths
+  owner.deployment or '', owner.continuous_since_ms or '', nodes, lengths
 }

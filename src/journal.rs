@@ -3,7 +3,8 @@
 //! ```text
 //!  lane ──reserve──▶ permits ──fly──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
 //!                                        │                      │
-//!                              now it is handed out      refused: halve, then journal_rejected
+//!                              now it is handed out      ├─ refused: halve, then journal_rejected
+//!                                                        └─ counter held: beside, until it is free
 //! ```
 //!
 //! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue
@@ -15,15 +16,19 @@
 //!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
 //! and in the outbox. A batch refused for its content is halved until the row is alone; that row
-//! goes, raw, to `journal_rejected` (F13). Nothing is ever dropped.
+//! goes, raw, to `journal_rejected` (F13). Records of a counter that somebody else holds wait
+//! beside, and the others are committed (F31). Nothing is ever dropped.
 
 mod in_use;
 mod kept;
+mod late;
 mod queue;
+mod writing;
 
 pub use in_use::CounterInUse;
 pub use queue::{Handover, JournalQueue, Lag};
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,13 +38,15 @@ use tokio::time::Instant;
 use crate::allocator::AllocatorSettings;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
-use crate::ledger::{Entry, Event, LedgerError, SharedLedger};
+use crate::ledger::{Entry, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task};
 use in_use::InUse;
 use kept::Kept;
+use late::{Late, Part, Tag};
 use queue::{Message, Waiting};
+use writing::Manner;
 
 /// How long a record waits for others to be committed with: a transaction costs as much as some
 /// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
@@ -75,6 +82,7 @@ pub fn start(
         in_use: queue.in_use.clone(),
         waiting: Arc::clone(&queue.waiting),
         aside: None,
+        late: Late::new(partitions),
         kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
         rows_max: settings.journal_batch_rows_max,
         backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
@@ -90,6 +98,7 @@ struct Writer {
     receiver: mpsc::UnboundedReceiver<Message>,
     /// Received behind a batch that it does not belong to.
     aside: Option<Message>,
+    late: Late,
     kept: Kept,
     lag: Arc<Mutex<Lag>>,
     in_use: InUse,
@@ -100,29 +109,30 @@ struct Writer {
     metrics: Metrics,
 }
 
-/// How records are written.
-#[derive(Clone, Copy)]
-enum Manner {
-    /// Behind the answers.
-    First,
-    /// To a ledger that may have forgotten them.
-    Again,
+/// What the loop does next.
+enum Next {
+    Message(Message),
+    /// Look whether counters are free again.
+    Look,
+    End,
 }
 
 impl Writer {
     async fn run(mut self, mut stop: Stop) {
-        while let Some(message) = self.next(&mut stop).await {
-            match message {
-                Message::HandOver(first) => {
+        loop {
+            match self.next(&mut stop).await {
+                Next::Message(Message::HandOver(first)) => {
                     self.waiting.remove(&first);
                     self.gather(&first, &mut stop).await;
                     self.commit(first).await;
                 }
-                Message::Keep(node, entries, _room) => {
+                Next::Message(Message::Keep(node, entries, _room)) => {
                     self.in_use.note(&entries);
                     self.kept.push(node, entries.into_iter().map(with_text));
                 }
-                Message::TellAgain => self.tell_again().await,
+                Next::Message(Message::TellAgain) => self.tell_again().await,
+                Next::Look => self.write_late().await,
+                Next::End => return,
             }
         }
     }
@@ -140,59 +150,122 @@ impl Writer {
         }
     }
 
-    /// Commits a flight, and with it those that wait behind it.
+    /// Commits a flight, and with it those that wait behind it, but for records of counters that
+    /// somebody else holds.
     async fn commit(&mut self, first: Handover) {
         let mut batch = self.collect(first);
         let records = batch.iter().map(|handover| handover.entries.len()).sum::<usize>();
         let started = Instant::now();
-        for part in batch.chunk_by_mut(|one, next| one.node == next.node) {
-            let node = part[0].node;
-            let taken = part.iter_mut().flat_map(|handover| std::mem::take(&mut handover.entries));
-            let entries: Vec<Entry> = taken.collect();
-            self.in_use.note(&entries);
-            self.write(node, &entries, Manner::First).await;
-            let texts = part.iter_mut().flat_map(|handover| std::mem::take(&mut handover.texts));
-            self.kept.push(node, entries.into_iter().zip(texts));
+        let late_before = self.late.len();
+        for handovers in batch.chunk_by_mut(|one, next| one.node == next.node) {
+            let (node, mut part) = (handovers[0].node, Part::default());
+            for Handover { entries, texts, flight, .. } in handovers {
+                let tag = |text| Tag { text, flight: *flight, since: started };
+                part.extend(std::mem::take(entries).into_iter().zip(texts.drain(..).map(tag)));
+            }
+            self.in_use.note(&part.entries);
+            let [free, waiting] = part.without(self.late.held());
+            self.late.wait(node, waiting);
+            self.write(node, free, Manner::First).await;
         }
+        let late = self.late.len() - late_before;
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);
-        self.metrics.journaled.increment(records as u64);
-        {
-            let mut lag = self.lag.lock().expect("no holder of this lock panics");
-            lag.records -= records;
-            // What waits now arrived while this batch was written, at the earliest.
-            lag.oldest = (lag.records > 0).then_some(started);
+        let mut roomless = late;
+        for Handover { partition, flight, room, .. } in &mut batch {
+            let kept = roomless.min(room.num_permits());
+            if let Some(room) = room.split(kept).filter(|_| kept > 0) {
+                self.late.keep_room(room);
+            }
+            roomless -= kept;
+            self.late.seen_to(*partition, *flight);
         }
-        for handover in batch {
-            self.progress[handover.partition as usize].send_replace(handover.flight);
-        }
+        // What waits now arrived while this batch was written, at the earliest.
+        self.note_committed(records - late, started);
+        let partitions: BTreeSet<u32> = batch.iter().map(|handover| handover.partition).collect();
+        self.tell_progress(partitions);
         self.waiting.rest();
+    }
+
+    /// Counts what was committed; what waits now does so since a moment, or is late.
+    fn note_committed(&self, records: usize, waiting_since: Instant) {
+        self.metrics.journaled.increment(records as u64);
+        let mut lag = self.lag.lock().expect("no holder of this lock panics");
+        lag.records -= records;
+        let oldest = self.late.oldest().unwrap_or(waiting_since);
+        lag.oldest = (lag.records > 0).then_some(oldest);
+    }
+
+    /// Says up to which flight everything is committed.
+    fn tell_progress(&self, partitions: impl IntoIterator<Item = u32>) {
+        for partition in partitions {
+            self.progress[partition as usize].send_replace(self.late.progress(partition));
+        }
+    }
+
+    /// Writes those late records whose counters are free again.
+    async fn write_late(&mut self) {
+        let asked: Vec<i64> = self.late.held().iter().copied().collect();
+        let held = match self.ledger.held_counters(&asked).await {
+            Ok(held) => held,
+            Err(error) => {
+                tracing::debug!(%error, "cannot look for counters that are free again");
+                asked
+            }
+        };
+        let (started, mut partitions) = (Instant::now(), BTreeSet::new());
+        for (node, part) in self.late.take_free(held) {
+            let (waiting, records) = (self.late.len(), part.len());
+            partitions.extend(part.entries.iter().map(|entry| entry.at.partition));
+            self.write(node, part, Manner::First).await;
+            let written = records - (self.late.len() - waiting);
+            self.late.give_room(written);
+            self.note_committed(written, started);
+        }
+        self.tell_progress(partitions);
     }
 
     /// Writes what is kept once more.
     async fn tell_again(&mut self) {
         let kept = self.kept.take();
         let count = kept.len();
-        for part in kept.chunk_by(|one, next| one.0 == next.0) {
-            let node = part[0].0;
-            for part in part.chunks(self.rows_max) {
-                let entries: Vec<Entry> = part.iter().map(|(_, entry)| entry.clone()).collect();
-                self.write(node, &entries, Manner::Again).await;
-                self.kept.push(node, entries.into_iter().map(with_text));
+        let since = Instant::now();
+        let tagged = |(_, entry): &(NodeId, Entry)| {
+            let (entry, text) = with_text(entry.clone());
+            (entry, Tag { text, flight: 0, since })
+        };
+        for of_node in kept.chunk_by(|one, next| one.0 == next.0) {
+            for some in of_node.chunks(self.rows_max) {
+                let mut part = Part::default();
+                part.extend(some.iter().map(tagged));
+                self.write(of_node[0].0, part, Manner::Again).await;
             }
         }
         tracing::warn!(count, "the ledger was told its newest records again");
     }
 
-    /// The next message; `None` once the loop is asked to end and nothing waits.
-    async fn next(&mut self, stop: &mut Stop) -> Option<Message> {
+    /// What comes next; the end once the loop is asked for it and nothing waits.
+    async fn next(&mut self, stop: &mut Stop) -> Next {
         if let Some(message) = self.aside.take() {
-            return Some(message);
+            return Next::Message(message);
         }
-        tokio::select! {
+        let look_at = self.late.due_at();
+        if look_at.is_some_and(|moment| moment <= Instant::now()) {
+            return Next::Look;
+        }
+        let message = tokio::select! {
             biased;
             message = self.receiver.recv() => message,
+            () = until(look_at) => return Next::Look,
             () = stop.requested() => self.receiver.try_recv().ok(),
+        };
+        match (message, look_at) {
+            (Some(message), _) => Next::Message(message),
+            (None, None) => Next::End,
+            (None, look_at) => {
+                until(look_at).await;
+                Next::Look
+            }
         }
     }
 
@@ -216,95 +289,18 @@ impl Writer {
         }
         batch
     }
-
-    /// Writes a batch whatever it takes; halves what the ledger refuses.
-    async fn write(&mut self, node: NodeId, entries: &[Entry], manner: Manner) {
-        let mut parts = vec![entries];
-        while let Some(part) = parts.pop() {
-            if part.is_empty() {
-                continue;
-            }
-            match self.append(node, part, manner).await {
-                Ok(()) => {}
-                Err(reason) if part.len() == 1 => self.reject(&part[0], &reason).await,
-                Err(_) => {
-                    let (left, right) = part.split_at(part.len() / 2);
-                    parts.push(right);
-                    parts.push(left);
-                }
-            }
-        }
-    }
-
-    /// Appends, again and again while the ledger cannot be reached; `Err` only when it refuses.
-    async fn append(
-        &mut self,
-        node: NodeId,
-        entries: &[Entry],
-        mut manner: Manner,
-    ) -> Result<(), String> {
-        loop {
-            let appended = match manner {
-                Manner::First => self.ledger.append(node, entries).await,
-                Manner::Again => self.ledger.journal_again(node, entries).await,
-            };
-            match appended {
-                Ok(appended) => {
-                    self.backoff.reset();
-                    if !appended.collisions.is_empty() {
-                        self.report_duplicates(node, &appended.collisions).await;
-                    }
-                    return Ok(());
-                }
-                Err(LedgerError::Refused(reason)) => return Err(reason),
-                // The heartbeat notices it too, and has the partitions held.
-                Err(error @ LedgerError::WentBack(_)) => {
-                    tracing::error!(%node, %error, "journaling what it may have forgotten");
-                    manner = Manner::Again;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, rows = entries.len(), "journal waits for the ledger");
-                    self.backoff.wait().await;
-                }
-            }
-        }
-    }
-
-    /// Raises the alarm for numbers that came twice; on record in the ledger too (R5.2).
-    async fn report_duplicates(&self, node: NodeId, allocations: &[uuid::Uuid]) {
-        self.metrics.duplicates.increment(allocations.len() as u64);
-        tracing::error!(%node, ?allocations, "DUPLICATE numbers were journaled");
-        let event = Event {
-            at_us: self.clock.now_us(),
-            kind: "conflict".into(),
-            partition: None,
-            epoch: None,
-            node_id: Some(node),
-            detail: serde_json::json!({
-                "cause": "numbers came twice", "allocations": allocations,
-            }),
-        };
-        // The collisions themselves were committed with the batch: the event only points to them.
-        if let Err(error) = self.ledger.record_event(&event).await {
-            tracing::warn!(%error, "conflict not recorded as an event");
-        }
-    }
-
-    /// Puts one refused entry aside, raw, and raises the alarm (F13).
-    async fn reject(&mut self, entry: &Entry, reason: &str) {
-        let number = &entry.number;
-        tracing::error!(%number, reason, "record refused; it goes to journal_rejected");
-        self.metrics.rejected.increment(1);
-        while let Err(error) = self.ledger.reject(entry, reason).await {
-            tracing::error!(%error, %number, "cannot put a refused record aside; trying again");
-            self.backoff.wait().await;
-        }
-        self.backoff.reset();
-    }
 }
 
 /// An entry beside its record as it travels through Redis.
 fn with_text(entry: Entry) -> (Entry, Arc<str>) {
     let text = entry.record.to_flat_json().into();
     (entry, text)
+}
+
+/// Waits until a moment; without one, for ever. Safe to drop.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    LaneView, Membership, Peers, Sights, Testimony,
+    LaneView, Membership, Peers, Places, Sights, Testimony,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -86,6 +85,11 @@ pub struct Readiness {
     pub journal_lag_records: usize,
     /// How long the oldest of them has waited, about.
     pub journal_lag_ms: u64,
+    /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
+    /// earlier ones; as of the last look (`metrics.period`).
+    pub asking_partitions: usize,
+    /// For how long at most.
+    pub asking_ms: u64,
     /// Per partition, that of gapless series last, its standing: `idle`, `redis`, `database`,
     /// `recovering` or `held`; followed by what keeps it from issuing, where something does.
     pub partitions: Vec<String>,
@@ -133,7 +137,7 @@ impl Service {
             eager: mode == Mode::Serve,
             doubts: Doubts::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
-            lock_waiters: Semaphore::new((settings.database.connections_max as usize / 4).max(1)),
+            places: Places::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,
             incidents: Incidents::default(),
         });
@@ -183,7 +187,11 @@ impl Service {
         };
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
+        let asking = self.gauges.asking();
+        let asking_for = asking.values().max().copied().unwrap_or_default();
         Readiness {
+            asking_partitions: asking.len(),
+            asking_ms: u64::try_from(asking_for.as_millis()).unwrap_or(u64::MAX),
             ready: serves && !stopping,
             stopping,
             serving,

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::context::Context;
 use super::retries::Retries;
 use super::ticket::Ticket;
@@ -83,7 +85,7 @@ impl Batch {
         }
     }
 
-    /// Tries once. Requests given up meanwhile are left out.
+    /// Tries once.
     async fn attempt(
         &mut self,
         context: &Context,
@@ -91,13 +93,48 @@ impl Batch {
         node: NodeId,
         runner: Runner,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        let (lock_wait, _place) = match runner {
-            Runner::Lane => (LOCK_PROBE, None),
-            Runner::Aside => {
-                let place = context.lock_waiters.acquire().await;
-                (self.lock_wait(context), Some(place.expect("it is never closed")))
-            }
+        let result = match runner {
+            Runner::Lane => self.transact(context, at, node, LOCK_PROBE).await,
+            Runner::Aside => self.wait(context, at, node).await,
         };
+        let outcome = lock_outcome(result.as_ref().err(), runner);
+        if let Some(outcome) = outcome.filter(|_| !self.tickets.is_empty()) {
+            context.metrics.lock_acquisitions.of(outcome).increment(1);
+        }
+        result
+    }
+
+    /// Waits for a contended counter, or looks at it from time to time for as long.
+    async fn wait(
+        &mut self,
+        context: &Context,
+        at: At,
+        node: NodeId,
+    ) -> Result<Vec<TakeOutcome>, LedgerError> {
+        let began = Instant::now();
+        loop {
+            let place = context.places.at_counter().await;
+            let patience = self.lock_wait(context);
+            let lock_wait = if place.is_look { LOCK_PROBE } else { patience };
+            let result = self.transact(context, at, node, lock_wait).await;
+            let is_held = matches!(&result, Err(LedgerError::LockTimeout { counter: Some(_), .. }));
+            if !(is_held && place.is_look && began.elapsed() < patience) {
+                return result;
+            }
+            // A look counts as no try.
+            self.disembark();
+            self.tickets.iter_mut().for_each(|ticket| ticket.attempts -= 1);
+        }
+    }
+
+    /// Runs the transaction once. Requests given up meanwhile are left out.
+    async fn transact(
+        &mut self,
+        context: &Context,
+        at: At,
+        node: NodeId,
+        lock_wait: Duration,
+    ) -> Result<Vec<TakeOutcome>, LedgerError> {
         self.tickets.retain_mut(|ticket| ticket.board(&context.metrics));
         if self.tickets.is_empty() {
             return Ok(Vec::new());
@@ -105,13 +142,10 @@ impl Batch {
         let since_us = context.windows_ago_us(1);
         let orders: Vec<TakeOrder> =
             self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
         context.metrics.flight_seconds.of("database").record(started.elapsed());
         context.metrics.flight_requests.of("database").record(orders.len() as f64);
-        if let Some(outcome) = lock_outcome(result.as_ref().err(), runner) {
-            context.metrics.lock_acquisitions.of(outcome).increment(1);
-        }
         let outcomes = result?.outcomes;
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).

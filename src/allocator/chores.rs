@@ -1,13 +1,17 @@
 //! Ledger work that a lane waits for without standing still: seeds, raises, questions.
 //!
-//! Each chore is a task of its own that nobody cancels; it reports to its lane. While the ledger is
-//! away, warm counters go on below their ceilings.
+//! Each chore is a task of its own that nobody cancels; it reports to its lane, also when it fails.
+//! While the ledger is away, warm counters go on below their ceilings. A chore waits for a lock a
+//! moment at a time, and holds no connection between two tries (F31).
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{SemaphorePermit, mpsc};
+use tokio::task::JoinError;
+use tokio::time::Instant;
 
 use super::contended::Contended;
 use super::context::Context;
@@ -69,29 +73,61 @@ pub(super) enum Done {
 }
 
 /// Starts chores for one lane.
+#[derive(Clone)]
 pub(super) struct Chores {
     context: Arc<Context>,
     sender: mpsc::UnboundedSender<Done>,
+    /// Chores of which the lane has not taken the report.
+    out: Arc<AtomicUsize>,
 }
 
 impl Chores {
     /// A starter that reports to `sender`. At most one chore per parked counter and one per asking
-    /// flight is under way: requests, and so chores, are bounded by `allocator.queue_max`.
+    /// flight is under way: requests, and so chores, are bounded by `allocator.queue_max`. How many
+    /// of them are at the ledger at a time, [`super::Places`] says.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
-        Chores { context, sender }
+        Chores { context, sender, out: Arc::default() }
     }
 
-    /// Seeds counters in the ledger.
-    pub(super) fn seed(&self, at: At, node: NodeId, counters: Vec<(String, Seed)>) {
-        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
+    /// Whether every report was taken.
+    pub(super) fn are_all_back(&self) -> bool {
+        self.out.load(Ordering::Acquire) == 0
+    }
+
+    /// Notes that a report was taken.
+    pub(super) fn take_back(&self) {
+        self.out.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Starts a chore, which ends with its report. What may fail in it is a task of its own.
+    fn start(&self, chore: impl Future<Output = Done> + Send + 'static) {
+        self.out.fetch_add(1, Ordering::AcqRel);
+        let sender = self.sender.clone();
         tokio::spawn(async move {
-            let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
-            let mut patience = Patience::new(&context, at, seeds.len());
+            let _ = sender.send(chore.await);
+        });
+    }
+
+    /// Seeds counters in the ledger. One that somebody else holds waits by itself: the others are
+    /// seeded meanwhile.
+    pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, Seed)>) {
+        let chores = self.clone();
+        self.start(async move {
+            let context = &chores.context;
+            let mut patience = Patience::new(context, at, counters.len());
             let result = loop {
-                match context.ledger.seed(at, node, &seeds).await {
-                    Err(error) if patience.another_try(&error).await => {}
-                    result => break result,
+                let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
+                let ledger = Arc::clone(&context.ledger);
+                let place = context.places.seed().await;
+                let seeding = async move { ledger.seed(at, node, &seeds).await };
+                let tried = attempt(context, place, seeding).await;
+                let Err(error) = tried else { break tried };
+                let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
+                if let Some(place) = held {
+                    chores.seed(at, node, vec![counters.swap_remove(place)]);
+                } else if !patience.another_try(&error).await {
+                    break Err(error);
                 }
             };
             let other_seeds = |outcome: &SeedOutcome| match outcome {
@@ -101,38 +137,54 @@ impl Chores {
             if result.as_ref().is_ok_and(|outcomes| outcomes.iter().any(other_seeds)) {
                 tokio::time::sleep(SEEDER_AHEAD_DELAY).await;
             }
-            let _ = sender.send(Done::Seeded { at, counters, result });
+            Done::Seeded { at, counters, result }
         });
     }
 
     /// Raises ceilings in the ledger.
     pub(super) fn raise(&self, at: At, wishes: Vec<RaiseWish>) {
-        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
-        tokio::spawn(async move {
+        let context = Arc::clone(&self.context);
+        self.start(async move {
+            let wishes = Arc::new(wishes);
             let mut patience = Patience::new(&context, at, wishes.len());
             let result = loop {
-                match raise(&context, at, &wishes).await {
+                let (own, wished) = (Arc::clone(&context), Arc::clone(&wishes));
+                let place = context.places.seed().await;
+                let raising = async move { raise(&own, at, &wished).await };
+                match attempt(&context, place, raising).await {
                     Err(error) if patience.another_try(&error).await => {}
                     result => break result,
                 }
             };
-            let _ = sender.send(Done::Raised { at, wishes, result });
+            Done::Raised { at, wishes: Arc::unwrap_or_clone(wishes), result }
         });
     }
 
-    /// Waits for a contended counter and serves its queue.
+    /// Waits for a contended counter and serves its queue. Should that fail, the queue goes back to
+    /// the lane; who was in the transaction is told that a number may have been taken.
     pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
-        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
-        tokio::spawn(async move {
-            let tickets = contended.serve(&context, at, node, &counter).await;
-            let _ = sender.send(Done::Aside { tickets });
+        let context = Arc::clone(&self.context);
+        self.start(async move {
+            let serving = {
+                let (contended, context) = (contended.clone(), Arc::clone(&context));
+                let counter = counter.clone();
+                async move { contended.serve(&context, at, node, &counter).await }
+            };
+            let tickets = match tokio::spawn(serving).await {
+                Ok(tickets) => tickets,
+                Err(failure) => {
+                    note_panic(&context, &failure);
+                    contended.end(&counter).collect()
+                }
+            };
+            Done::Aside { tickets }
         });
     }
 
-    /// Asks the journal for earlier numbers.
+    /// Asks the journal for earlier numbers: one question for all that a flight left open.
     pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
-        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
-        tokio::spawn(async move {
+        let context = Arc::clone(&self.context);
+        self.start(async move {
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
@@ -143,18 +195,46 @@ impl Chores {
             // A key that was bound to a document at the end of its window lasts for another one.
             let since_us =
                 |ticket: &Ticket| context.windows_ago_us(1 + u32::from(ticket.is_journaled));
-            let questions: Vec<_> =
+            let questions: Arc<[_]> =
                 tickets.iter().map(|ticket| ticket.order.question(since_us(ticket))).collect();
             let mut patience = Patience::new(&context, at, tickets.len());
             let result = loop {
-                match context.ledger.replays(&questions).await {
+                let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&questions));
+                let place = context.places.question().await;
+                let asking = async move { ledger.replays(&asked).await };
+                match attempt(&context, place, asking).await {
                     Err(error) if patience.another_try(&error).await => {}
                     result => break result,
                 }
             };
-            let _ = sender.send(Done::Asked { at, tickets, result });
+            Done::Asked { at, tickets, result }
         });
     }
+}
+
+/// One try of a chore at the ledger, in its place. A try that panics fails like a lost connection:
+/// the lane hears of it, and what waits for the chore is not left alone.
+async fn attempt<T: Send + 'static>(
+    context: &Context,
+    _place: SemaphorePermit<'_>,
+    call: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
+) -> Result<T, LedgerError> {
+    tokio::spawn(call).await.unwrap_or_else(|failure| {
+        note_panic(context, &failure);
+        let cause = "a chore failed; see the log".to_owned();
+        Err(LedgerError::Unreachable { cause, maybe_written: false })
+    })
+}
+
+fn note_panic(context: &Context, failure: &JoinError) {
+    tracing::error!(%failure, "a chore panicked");
+    context.metrics.chores_failed.increment(1);
+}
+
+/// The place of the counter that somebody else holds.
+fn held_among(counters: &[(String, Seed)], error: &LedgerError) -> Option<usize> {
+    let LedgerError::LockTimeout { counter: Some(held), .. } = error else { return None };
+    counters.iter().position(|(name, _)| name == held)
 }
 
 /// Raises ceilings, looking up the ids of counters that another node seeded.
@@ -190,28 +270,38 @@ async fn raise(
     Ok(wishes.iter().map(|wish| by_name.get(wish.counter.as_str()).copied().flatten()).collect())
 }
 
-/// How long a chore goes on while the ledger fails: `retry.attempts_max` tries.
+/// How long a chore goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
+/// a lock, so all that fall into one `database.lock_timeout` count as one.
 struct Patience {
     context: Arc<Context>,
     at: At,
     /// Requests, or counters with requests behind them, that the chore is for.
     waiting: usize,
     backoff: Backoff,
+    tries: u32,
+    /// When the tries of now began to wait for a lock.
+    locked_since: Instant,
 }
 
 impl Patience {
     fn new(context: &Arc<Context>, at: At, waiting: usize) -> Self {
         let settings = &context.settings;
         let backoff = Backoff::new(settings.retry_delay_min, settings.retry_delay_max);
-        Patience { context: Arc::clone(context), at, waiting, backoff }
+        let (context, locked_since) = (Arc::clone(context), Instant::now());
+        Patience { context, at, waiting, backoff, tries: 0, locked_since }
     }
 
     /// Waits before another try; false when it would be of no use or there were enough.
     async fn another_try(&mut self, error: &LedgerError) -> bool {
         self.context.note_failure(self.at, error, self.waiting);
-        let attempts_max = self.context.settings.retry_attempts_max;
-        if !error.retry_useful() || self.backoff.attempts() >= attempts_max {
-            return false;
+        let is_at_lock = matches!(error, LedgerError::LockTimeout { .. });
+        if !is_at_lock || self.locked_since.elapsed() >= self.context.lock_timeout {
+            let attempts_max = self.context.settings.retry_attempts_max;
+            if !error.retry_useful() || self.tries >= attempts_max {
+                return false;
+            }
+            self.tries += 1;
+            self.locked_since = Instant::now();
         }
         self.backoff.wait().await;
         true

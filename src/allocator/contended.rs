@@ -3,7 +3,7 @@
 //! Each contended counter has a queue and a task of its own beside the lane, so that its wait for
 //! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
 //! goes; what it cannot serve in its epoch it gives back to the lane. Queues are bounded by
-//! `allocator.queue_max`, the transactions that wait by [`Context::lock_waiters`].
+//! `allocator.queue_max`, the transactions that wait by [`super::Places`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -59,7 +59,7 @@ impl Contended {
     }
 
     /// Ends a queue; what was in it.
-    fn end(&self, counter: &str) -> impl Iterator<Item = Ticket> + use<> {
+    pub(super) fn end(&self, counter: &str) -> impl Iterator<Item = Ticket> + use<> {
         self.queues().remove(counter).unwrap_or_default().into_iter()
     }
 
@@ -116,7 +116,6 @@ impl Lane {
     ) {
         if self.contended.add(&counter, tickets) {
             tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
-            self.chores_out += 1;
             self.chores.wait_aside(at, node, counter, self.contended.clone());
         }
     }

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
 use super::membership::Membership;
-use super::{AllocatorSettings, Doubts, Incidents, Peers, Sights};
+use super::{AllocatorSettings, Doubts, Incidents, Peers, Places, Sights};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
@@ -51,8 +50,8 @@ pub struct Context {
     pub peers: Peers,
     /// Numbers the flights.
     pub flights: FlightNumbers,
-    /// Places for transactions that wait for a contended counter: each holds a connection.
-    pub lock_waiters: Semaphore,
+    /// Places for work that holds a connection of the ledger while it waits.
+    pub places: Places,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
     /// What was told of incidents.

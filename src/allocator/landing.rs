@@ -77,7 +77,6 @@ impl Lane {
         }
         self.wait_again(back);
         if !ask.is_empty() {
-            self.chores_out += 1;
             self.chores.ask(seat.at, ask);
         }
         let lost = self.start_seeds(seat, cold);
@@ -117,7 +116,6 @@ impl Lane {
                 (counter, serial)
             })
             .collect();
-        self.chores_out += 1;
         self.chores.seed(seat.at, seat.node, counters);
         None
     }
@@ -146,7 +144,6 @@ impl Lane {
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
-            self.chores_out += 1;
             self.chores.raise(seat.at, started);
         }
     }

@@ -84,7 +84,6 @@ pub(super) struct Lane {
     pub(super) partition: u32,
     pub(super) waiting: VecDeque<Ticket>,
     pub(super) chores: Chores,
-    pub(super) chores_out: usize,
     pub(super) done: Vec<Done>,
     pub(super) contended: Contended,
     /// Last flight whose records went to the journal queue.
@@ -124,7 +123,6 @@ impl Lane {
             partition,
             waiting: VecDeque::new(),
             chores: Chores::new(Arc::clone(&context), sender),
-            chores_out: 0,
             done: Vec::new(),
             contended: Contended::default(),
             handed: 0,
@@ -158,7 +156,7 @@ impl Lane {
             self.pull();
             let busy = self.has_work();
             match serve_until {
-                Some(_) if !busy && self.chores_out == 0 => break,
+                Some(_) if !busy && self.chores.are_all_back() => break,
                 Some(moment) if Instant::now() >= moment => break,
                 None if !busy => {
                     self.idle(&mut stop).await;
@@ -182,7 +180,7 @@ impl Lane {
             self.waiting.push_back(ticket);
         }
         while let Ok(done) = self.reports.try_recv() {
-            self.chores_out -= 1;
+            self.chores.take_back();
             self.done.push(done);
         }
     }
@@ -221,7 +219,7 @@ impl Lane {
                 None => stop.requested().await,
             },
             Some(done) = self.reports.recv() => {
-                self.chores_out -= 1;
+                self.chores.take_back();
                 self.done.push(done);
             }
             _ = self.news.changed() => {}
@@ -235,7 +233,7 @@ impl Lane {
     async fn await_report(&mut self) {
         tokio::select! {
             Some(done) = self.reports.recv() => {
-                self.chores_out -= 1;
+                self.chores.take_back();
                 self.done.push(done);
             }
             () = self.backoff.wait() => {}

@@ -6,6 +6,7 @@ mod page;
 mod watch;
 
 use std::io::{IsTerminal as _, stdout};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -81,7 +82,8 @@ async fn gather(
     let mut partitions = Vec::new();
     let mut trouble = None;
     for row in stores.ledger.partitions().await? {
-        let redis = ask_redis(stores, &row, &identities, &mut trouble).await;
+        let window = settings.allocator.idempotency_window;
+        let redis = ask_redis(stores, &row, &identities, window, &mut trouble).await;
         partitions.push(PartitionAnswer::of(row, redis));
     }
     let held = stores.ledger.held_snowflakes().await?;
@@ -110,11 +112,16 @@ async fn ask_redis(
     stores: &Stores,
     row: &Partition,
     nodes: &[NodeId],
+    window: Duration,
     trouble: &mut Option<String>,
 ) -> Option<RedisAnswer> {
     let redis = stores.redis.as_ref()?;
-    let unknown =
-        |trouble: String| RedisAnswer { agrees: None, trouble: Some(trouble), outboxes: vec![] };
+    let unknown = |trouble: String| RedisAnswer {
+        agrees: None,
+        trouble: Some(trouble),
+        asking_ms: 0,
+        outboxes: vec![],
+    };
     if let Some(trouble) = trouble {
         return Some(unknown(trouble.clone()));
     }
@@ -134,8 +141,10 @@ async fn ask_redis(
         outboxes.push(OutboxAnswer { node_id: node.to_string(), entries, lag_ms });
     }
     let Owner::Redis { incarnation } = &row.owner else {
-        return Some(RedisAnswer { agrees: None, trouble: None, outboxes });
+        return Some(RedisAnswer { agrees: None, trouble: None, asking_ms: 0, outboxes });
     };
+    let asks = survey.owner.as_ref().map(|owner| owner.asks_for(stores.clock.now_us(), window));
+    let asking_ms = u64::try_from(asks.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
     let disagreement = match &survey.owner {
         _ if !survey.is_master => Some("the server is not a master".to_owned()),
         _ if survey.incarnation != *incarnation => {
@@ -150,5 +159,6 @@ async fn ask_redis(
         }
         Some(_) => None,
     };
-    Some(RedisAnswer { agrees: Some(disagreement.is_none()), trouble: disagreement, outboxes })
+    let agrees = Some(disagreement.is_none());
+    Some(RedisAnswer { agrees, trouble: disagreement, asking_ms, outboxes })
 }

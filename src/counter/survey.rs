@@ -3,6 +3,8 @@
 //! Reads only, and is never a fence: whatever depends on an epoch is decided by the scripts that
 //! write.
 
+use std::time::Duration;
+
 use fred::types::Value;
 
 use super::call::{Call, Verb};
@@ -35,6 +37,19 @@ pub struct OwnerRecord {
     pub incarnation: String,
     /// The ledger that it belongs to.
     pub deployment: String,
+    /// Since when its idempotency records are complete, in milliseconds since 1970.
+    pub continuous_since_ms: Option<u64>,
+}
+
+impl OwnerRecord {
+    /// For how long from now on a key that Redis does not know is a question to the journal (F1):
+    /// until its records have been complete for a whole window. Zero: it is new.
+    #[must_use]
+    pub fn asks_for(&self, now_us: i64, window: Duration) -> Duration {
+        let now = Duration::from_micros(u64::try_from(now_us).unwrap_or(0));
+        let since = self.continuous_since_ms.map_or(now, Duration::from_millis);
+        (since + window).saturating_sub(now)
+    }
 }
 
 /// What `inspect` met.
@@ -90,10 +105,12 @@ impl Redis {
             let is_master = parts.text()? == "master";
             let incarnation = parts.text()?;
             let (epoch, owner, deployment) = (parts.text()?, parts.text()?, parts.text()?);
+            let continuous_since_ms = parts.text()?.parse().ok();
             let owner = epoch.parse().ok().map(|epoch| OwnerRecord {
                 epoch,
                 incarnation: owner,
                 deployment,
+                continuous_since_ms,
             });
             let text = |value: Value| value.into_string().unwrap_or_default();
             let counted = parts.list(|node| Ok(text(node)))?;

@@ -7,8 +7,9 @@
 
 mod fullest;
 
+use std::collections::BTreeMap;
 use std::ops::RangeBounds;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::allocator::{Allocator, Context, Room};
@@ -41,6 +42,9 @@ pub struct Gauges {
     partitions: ByPartition<PartitionGauges>,
     /// Of the partitions that Redis may own.
     redis_up: ByPartition<Gauge>,
+    /// Partitions in which keys that Redis does not know are questions to the journal, and for how
+    /// long; as of the last look.
+    asking: Mutex<BTreeMap<u32, Duration>>,
     settings: GaugeSettings,
 }
 
@@ -59,6 +63,7 @@ impl Gauges {
             allocator: allocator.clone(),
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
+            asking: Mutex::default(),
             settings,
         };
         if context.redis.is_some() {
@@ -94,6 +99,13 @@ impl Gauges {
             let Partition { partition, epoch, owner, state, .. } = row;
             self.partitions.of(*partition).show(*epoch, owner_word(owner), state_word(*state));
         }
+    }
+
+    /// Partitions in which new documents need the ledger, and for how long at most: keys that Redis
+    /// does not know are looked up in the journal, once per flight (F1). As of the last look.
+    #[must_use]
+    pub fn asking(&self) -> BTreeMap<u32, Duration> {
+        self.asking.lock().expect("no holder of this lock panics").clone()
     }
 
     /// Starts the slow loop.
@@ -141,15 +153,30 @@ impl Gauges {
                 continue;
             }
             match stores.survey(redis, partition, &[self.context.membership.node()]).await {
-                Ok((_, outboxes)) => {
+                Ok((survey, outboxes)) => {
                     let entries = outboxes.iter().map(|(_, entries)| entries).sum();
                     self.show_outboxes(partition..=partition, Some(entries));
+                    let window = self.context.settings.idempotency_window;
+                    let now_us = self.context.clock.now_us();
+                    let asks = survey.owner.map(|owner| owner.asks_for(now_us, window));
+                    self.show_asking(partition, asks.unwrap_or_default());
                 }
                 Err(error) => {
                     tracing::debug!(partition, %error, "outboxes are not counted");
                     return self.show_outboxes(partition.., None);
                 }
             }
+        }
+    }
+
+    /// Shows for how long a partition asks the journal for keys that Redis does not know.
+    fn show_asking(&self, partition: u32, period: Duration) {
+        self.partitions.of(partition).asking.set(period.as_secs_f64());
+        let mut asking = self.asking.lock().expect("no holder of this lock panics");
+        if period.is_zero() {
+            asking.remove(&partition);
+        } else {
+            asking.insert(partition, period);
         }
     }
 

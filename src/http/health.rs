@@ -27,6 +27,11 @@ pub(super) struct Ready {
     journal_lag_records: usize,
     /// How long the oldest of them has waited, about, in milliseconds.
     journal_lag_ms: u64,
+    /// Partitions in which new documents need the ledger for a while, as Redis has lost records of
+    /// earlier ones.
+    asking_partitions: usize,
+    /// For how long at most, in milliseconds.
+    asking_ms: u64,
     /// State of each partition in words.
     partitions: Vec<String>,
 }
@@ -67,6 +72,8 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
             },
             journal_lag_records: readiness.journal_lag_records,
             journal_lag_ms: readiness.journal_lag_ms,
+            asking_partitions: readiness.asking_partitions,
+            asking_ms: readiness.asking_ms,
             partitions: readiness.partitions,
         }));
     }

@@ -1,6 +1,19 @@
-//! How many connections to a ledger are open, and how many of them work.
+//! How many connections to a ledger are open, how many of them work, and whose they are.
 
-/// Connections to a ledger.
+/// Whose connections a call uses, where an engine has more than one that writes (F31): what others
+/// would take for a dead process, and what was handed out, never waits for connections behind calls
+/// that wait for something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    /// Those of all other calls: `database.connections_max`.
+    Common,
+    /// The one of the heartbeat and the watch over other nodes.
+    Heartbeat,
+    /// The one of the journal.
+    Journal,
+}
+
+/// Connections to a ledger that calls share: those of heartbeat and journal are not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// In use.

@@ -251,7 +251,8 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
     /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than
     /// the last epoch closed at the ceiling, else after `taken`), registers the gaps of the closed
-    /// epoch, and writes start, `taken` and ceiling under this epoch.
+    /// epoch, and writes start, `taken` and ceiling under this epoch. Waits briefly for each lock:
+    /// a `LockTimeout` names the counter that somebody else holds.
     async fn seed(
         &self,
         at: At,
@@ -293,7 +294,12 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     ///
     /// # Errors
     /// `WentBack` where an earlier batch of the node is forgotten: use `journal_again`.
+    /// `LockTimeout` after a brief wait: [`Ledger::held_counters`] says which counter was held.
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
+
+    /// Which of these counters somebody else holds at this moment, where the engine has locks of
+    /// rows: what waits for them may let the others go first. Waits for none.
+    async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError>;
 
     /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
     /// journal row (F13): of the counter that has its name, whoever has its id by now.

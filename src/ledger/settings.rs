@@ -5,13 +5,40 @@ use std::time::Duration;
 /// Bounds of a ledger's connections and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// `database.connections_max`: connections held at once.
+    /// `database.connections_max`: connections that calls share. PostgreSQL gets two more: one for
+    /// heartbeat and watch, one for the journal (F31).
     pub connections_max: u32,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
     /// `database.call_limit`: a call without an answer for so long is given up, and with it the
     /// connections of its time. PostgreSQL only: there is no network before a file.
     pub call_limit: Duration,
+}
+
+impl LedgerSettings {
+    /// How many connections may be held at once by seeds and raises, which wait for locks: three
+    /// eighths of them.
+    #[must_use]
+    pub fn seeds_max(&self) -> usize {
+        self.eighths(3)
+    }
+
+    /// How many by questions to the journal, which wait for no lock: a quarter.
+    #[must_use]
+    pub fn questions_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// How many by transactions that wait for contended counters of the database path: a quarter.
+    #[must_use]
+    pub fn lock_waiters_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// So many eighths, at least one connection.
+    fn eighths(&self, count: usize) -> usize {
+        (self.connections_max as usize * count / 8).max(1)
+    }
 }
 
 impl Default for LedgerSettings {

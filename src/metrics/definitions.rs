@@ -99,6 +99,9 @@ definitions! {
     LOCK_ACQUISITIONS COUNTER "numerator_lock_acquisitions_total" ["outcome"]
         "Transactions of the database path by what became of their locks: granted, contended (set \
          aside to wait beside the lane), timeout.";
+    CHORES_FAILED COUNTER "numerator_chores_failed_total" []
+        "Seeds, raises, questions, waits beside a lane and adoptions that panicked, and are tried \
+         again. Must stay 0.";
     RECORDS_SHED COUNTER "numerator_idempotency_records_shed_total" []
         "Idempotency records that went before their window was over, for want of room.";
     FENCED COUNTER "numerator_fenced_total" []
@@ -151,6 +154,10 @@ definitions! {
         "Records in a batch of the journal.";
     OUTBOX_ENTRIES GAUGE "numerator_outbox_entries" ["partition"]
         "Entries in the outboxes of all nodes in Redis, by partition; NaN: Redis was not read.";
+    ASKING_SECONDS GAUGE "numerator_asking_seconds" ["partition"]
+        "How long new documents of the partition still need the ledger, because Redis has lost \
+         records of earlier ones: keys that it does not know are looked up in the journal. 0: they \
+         do not.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
@@ -160,9 +167,10 @@ definitions! {
         "Calls that the ledger did not carry out, by reason: lock, conflict, connection, fenced, \
          refused.";
     LEDGER_CONNECTIONS GAUGE "numerator_ledger_connections" ["state"]
-        "Connections to the ledger, by state (used, idle).";
+        "Connections to the ledger that calls share, by state (used, idle).";
     LEDGER_CONNECTIONS_MAX GAUGE "numerator_ledger_connections_max" []
-        "Connections to the ledger that may be open at once.";
+        "Connections to the ledger that calls share and that may be open at once; heartbeat and \
+         journal have one each beside.";
     REDIS_CONFIGURED GAUGE "numerator_redis_configured" []
         "1 where `redis.url` is set.";
     REDIS_UP GAUGE "numerator_redis_up" ["partition"]

@@ -3,7 +3,7 @@
 use metrics::Gauge;
 
 use super::definitions::{
-    CEILING_ROOM, CEILING_USED, OUTBOX_ENTRIES, PARTITION_EPOCH, PARTITION_OWNER,
+    ASKING_SECONDS, CEILING_ROOM, CEILING_USED, OUTBOX_ENTRIES, PARTITION_EPOCH, PARTITION_OWNER,
     PARTITION_SERVING, PARTITION_STATE, QUEUE_LENGTH, REDIS_UP,
 };
 use super::families::{ByPartition, Family};
@@ -24,6 +24,8 @@ pub struct PartitionGauges {
     pub ceiling_room: Gauge,
     /// Entries in all outboxes.
     pub outbox_entries: Gauge,
+    /// For how long keys that Redis does not know are looked up in the journal.
+    pub asking: Gauge,
     /// The epoch.
     pub epoch: Gauge,
     /// Whether this node can issue.
@@ -39,6 +41,7 @@ impl PartitionGauges {
             ceiling_used: CEILING_USED.gauge(&[partition]),
             ceiling_room: CEILING_ROOM.gauge(&[partition]),
             outbox_entries: OUTBOX_ENTRIES.gauge(&[partition]),
+            asking: ASKING_SECONDS.gauge(&[partition]),
             epoch: PARTITION_EPOCH.gauge(&[partition]),
             serving: PARTITION_SERVING.gauge(&[partition]),
             owner: Family::new(OWNERS, |owner| PARTITION_OWNER.gauge(&[partition, owner])),

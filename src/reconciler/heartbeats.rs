@@ -13,8 +13,8 @@ use crate::node::NodeId;
 #[derive(Debug, Default)]
 pub(super) struct Heartbeats {
     beats: HashMap<NodeId, Beat>,
-    /// Until the node is retired, or beats again.
-    done: HashSet<(NodeId, u32)>,
+    /// With the beat at which the node stood: until it is retired, or beats again.
+    done: HashSet<(NodeId, i64, u32)>,
 }
 
 /// A node's heartbeat as last seen to move.
@@ -62,19 +62,20 @@ impl Heartbeats {
         self.beats.get(&node).is_some_and(|seen| seen.moved)
     }
 
-    /// Nothing more is to be done about a silent node in a partition.
-    pub(super) fn finish(&mut self, node: NodeId, partition: u32) {
-        self.done.insert((node, partition));
+    /// Nothing more is to be done in a partition about a node that stands at this beat: what it
+    /// leaves after a later one is another outbox, whenever this is said.
+    pub(super) fn finish(&mut self, node: &Node, partition: u32) {
+        self.done.insert((node.node_id, node.beat, partition));
     }
 
     /// Whether nothing more is to be done about it there.
-    pub(super) fn is_finished(&self, node: NodeId, partition: u32) -> bool {
-        self.done.contains(&(node, partition))
+    pub(super) fn is_finished(&self, node: &Node, partition: u32) -> bool {
+        self.done.contains(&(node.node_id, node.beat, partition))
     }
 
     /// The node is retired, or alive: whatever it leaves later is to be seen to anew.
     pub(super) fn forget(&mut self, node: NodeId) {
-        self.done.retain(|(done, _)| *done != node);
+        self.done.retain(|(done, _, _)| *done != node);
     }
 }
 
@@ -103,11 +104,14 @@ mod tests {
         tokio::time::advance(period).await;
         heartbeats.look(&[node(id, 7)], Instant::now());
         assert!(heartbeats.stands_still(id, period, Instant::now()));
-        heartbeats.finish(id, 1);
+        heartbeats.finish(&node(id, 7), 1);
         heartbeats.look(&[node(id, 7)], Instant::now());
-        assert!(heartbeats.is_finished(id, 1), "still silent");
+        assert!(heartbeats.is_finished(&node(id, 7), 1), "still silent");
         heartbeats.look(&[node(id, 8)], Instant::now());
-        assert!(heartbeats.is_alive(id, period) && !heartbeats.is_finished(id, 1));
+        assert!(heartbeats.is_alive(id, period) && !heartbeats.is_finished(&node(id, 8), 1));
+        // An adoption that began before it woke ends only now.
+        heartbeats.finish(&node(id, 7), 1);
+        assert!(!heartbeats.is_finished(&node(id, 8), 1));
         tokio::time::advance(period).await;
         assert!(heartbeats.stands_still(id, period, Instant::now()));
         heartbeats.look_away();

@@ -12,6 +12,7 @@
 //! Every step is a compare-and-set in the ledger, so any node may take the next one when the leader
 //! is gone. Never decides by a time of day, and never takes silence for an acknowledgement.
 
+mod adopting;
 mod backlog;
 mod beats;
 mod compare;

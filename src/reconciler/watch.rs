@@ -2,23 +2,28 @@
 //! adopted.
 //!
 //! A node is silent when this observer, itself beating and reading throughout, saw its heartbeat
-//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18).
+//! counter stand still for a whole `node.ttl` of its own monotonic clock (F18). An adoption may
+//! take long: it happens beside the watch, which goes on looking (F31).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::adopting::{self, Adoption};
 use super::heartbeats::Heartbeats;
-use super::outbox::{AdoptionError, adopt_outbox};
-use crate::allocator::{Context, News};
-use crate::ledger::{Adopted, At, LedgerError, Node, Owner, PartitionState, Sight};
+use crate::allocator::Context;
+use crate::ledger::{Adopted, LedgerError, Node, Sight};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
 /// Whoever has watched for fewer periods cannot tell who is alive.
 const LOOK_BEATS: u32 = 4;
+
+/// Silent nodes that are adopted at the same time, each by a task of its own; more wait.
+const ADOPTIONS_MAX: usize = 2;
 
 /// Watches the nodes and, in a service, adopts the silent ones.
 pub struct Reconciler {
@@ -29,6 +34,11 @@ pub struct Reconciler {
     last_look: Option<Instant>,
     /// Since when it has seen every beat.
     watching_since: Option<Instant>,
+    /// The silent nodes that are being adopted.
+    under_way: HashMap<tokio::task::Id, NodeId>,
+    /// The last of them: the next one's turn is behind it.
+    last_started: Option<NodeId>,
+    adoptions: JoinSet<Adoption>,
 }
 
 /// What a command's watch came to.
@@ -60,11 +70,15 @@ impl Reconciler {
             only,
             last_look: None,
             watching_since: None,
+            under_way: HashMap::new(),
+            last_started: None,
+            adoptions: JoinSet::new(),
         }
     }
 
     async fn run(&mut self, mut ticks: Ticks) {
         while ticks.next().await {
+            self.take_adoptions();
             match self.context.ledger.nodes().await {
                 Ok(nodes) => {
                     let silent = self.silent(&nodes);
@@ -76,10 +90,7 @@ impl Reconciler {
                         continue;
                     }
                     self.context.doubts.set(self.doubtful(&nodes));
-                    for silent in silent {
-                        // What became of it is in log, metrics and events.
-                        let _ = self.adopt_node(&silent).await;
-                    }
+                    self.start_adoptions(silent);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot read the nodes");
@@ -92,6 +103,62 @@ impl Reconciler {
                 }
             }
         }
+        // Ledger and Redis work is never cancelled: who asks to end waits as long as it wants to.
+        while self.adoptions.join_next().await.is_some() {}
+    }
+
+    /// Has silent nodes adopted beside the watch, in turn: some may fail again and again.
+    fn start_adoptions(&mut self, mut silent: Vec<Node>) {
+        let last = silent.iter().position(|node| Some(node.node_id) == self.last_started);
+        silent.rotate_left(last.map_or(0, |place| place + 1));
+        for node in silent {
+            if self.adoptions.len() >= ADOPTIONS_MAX {
+                return;
+            }
+            let dead = node.node_id;
+            if !self.under_way.values().any(|adopted| *adopted == dead) {
+                let (context, partitions) = (Arc::clone(&self.context), self.open_with(&node));
+                let task = self.adoptions.spawn(adopting::adopt_node(context, node, partitions));
+                self.under_way.insert(task.id(), dead);
+                self.last_started = Some(dead);
+            }
+        }
+    }
+
+    /// Takes in what became of adoptions. What they came to is in log, metrics and events.
+    fn take_adoptions(&mut self) {
+        while let Some(ended) = self.adoptions.try_join_next_with_id() {
+            match ended {
+                Ok((task, adoption)) => {
+                    self.under_way.remove(&task);
+                    self.note(&adoption);
+                }
+                Err(failure) => {
+                    let node = self.under_way.remove(&failure.id());
+                    tracing::error!(?node, %failure, "an adoption panicked; it is tried again");
+                    self.context.metrics.chores_failed.increment(1);
+                }
+            }
+        }
+    }
+
+    /// Notes what is done with about a silent node.
+    fn note(&mut self, adoption: &Adoption) {
+        for partition in &adoption.finished {
+            self.heartbeats.finish(&adoption.node, *partition);
+        }
+        if adoption.is_over {
+            self.heartbeats.forget(adoption.node.node_id);
+        }
+    }
+
+    /// The partitions in which a silent node is still to be adopted; `None` for those that are not
+    /// this watch's business.
+    fn open_with(&self, node: &Node) -> Vec<Option<u32>> {
+        let is_open = |partition: &&u32| !self.heartbeats.is_finished(node, **partition);
+        let is_mine = |partition: &u32| self.only.is_none_or(|only| only == *partition);
+        let open = node.partitions.iter().filter(is_open);
+        open.map(|partition| Some(*partition).filter(is_mine)).collect()
     }
 
     /// Adopts what silent nodes left, in one partition or all, until every node beats or is
@@ -110,8 +177,12 @@ impl Reconciler {
             let nodes = context.ledger.nodes().await;
             if let Ok(nodes) = &nodes {
                 for silent in watch.silent(nodes) {
-                    adoptions.sum.add(watch.adopt_node(&silent).await);
                     adoptions.nodes.insert(silent.node_id);
+                    let partitions = watch.open_with(&silent);
+                    let adoption =
+                        adopting::adopt_node(Arc::clone(context), silent, partitions).await;
+                    watch.note(&adoption);
+                    adoptions.sum.add(adoption.sum);
                 }
                 adoptions.rest = nodes.iter().filter(|node| !watch.is_seen_to(node)).count();
             } else {
@@ -189,51 +260,6 @@ impl Reconciler {
         absent.flat_map(|node| node.partitions.iter().copied()).collect()
     }
 
-    /// Adopts what a silent node left in each partition that it flew in, then retires it.
-    async fn adopt_node(&mut self, dead: &Node) -> Adopted {
-        let news = self.context.membership.news().borrow().clone();
-        let mut sum = Adopted::default();
-        let mut rest = 0;
-        for partition in &dead.partitions {
-            if self.only.is_some_and(|only| only != *partition) {
-                rest += 1;
-                continue;
-            }
-            if self.heartbeats.is_finished(dead.node_id, *partition) {
-                continue;
-            }
-            match self.adopt(&news, *partition, dead.node_id).await {
-                Ok(Some(adopted)) => {
-                    self.heartbeats.finish(dead.node_id, *partition);
-                    sum.add(adopted);
-                }
-                Ok(None) => rest += 1,
-                Err(error) => {
-                    // Tried again at the next look; the lanes see to what stands in its way.
-                    tracing::info!(node = %dead.node_id, partition, %error, "not adopted yet");
-                    rest += 1;
-                }
-            }
-        }
-        if rest > 0 {
-            return sum;
-        }
-        match self.context.ledger.retire_node(dead.node_id, dead.beat).await {
-            Ok(true) => {
-                self.context.metrics.nodes_died.increment(1);
-                tracing::warn!(node = %dead.node_id, label = dead.label, ?sum, "adopted");
-            }
-            // It beats again: where it was barred it is told so and takes a new identity.
-            Ok(false) => tracing::info!(node = %dead.node_id, "woke up while it was adopted"),
-            Err(error) => {
-                tracing::warn!(node = %dead.node_id, %error, "not retired yet");
-                return sum;
-            }
-        }
-        self.heartbeats.forget(dead.node_id);
-        sum
-    }
-
     /// Whether nothing is to be done (any more) about a node: it beats, or is adopted wherever it
     /// was to be.
     fn is_seen_to(&self, node: &Node) -> bool {
@@ -241,23 +267,6 @@ impl Reconciler {
         let mut asked = node.partitions.iter().filter(|one| self.only.is_none_or(|o| o == **one));
         beats
             || node.node_id == self.context.membership.node()
-            || self.only.is_some()
-                && asked.all(|one| self.heartbeats.is_finished(node.node_id, *one))
-    }
-
-    /// Adopts one outbox; `None` while the partition has no Redis owner to read it from.
-    async fn adopt(
-        &self,
-        news: &News,
-        partition: u32,
-        dead: NodeId,
-    ) -> Result<Option<Adopted>, AdoptionError> {
-        let row = news.iter().find(|row| row.partition == partition);
-        let Some((row, redis)) = row.zip(self.context.redis.as_ref()) else { return Ok(None) };
-        let (PartitionState::Open, Owner::Redis { incarnation }) = (row.state, &row.owner) else {
-            return Ok(None);
-        };
-        let at = At { partition, epoch: row.epoch };
-        adopt_outbox(&self.context, redis, at, incarnation, dead).await.map(Some)
+            || self.only.is_some() && asked.all(|one| self.heartbeats.is_finished(node, *one))
     }
 }

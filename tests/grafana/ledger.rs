@@ -124,8 +124,12 @@ fn ledger() -> Row {
         Panel::lines(
             "Ledger errors",
             "ops",
-            vec![(rate("reason", "numerator_ledger_errors_total"), "{{reason}}")],
-            "Calls that the ledger did not carry out, by reason. Fenced ones belong to recoveries.",
+            vec![
+                (rate("reason", "numerator_ledger_errors_total"), "{{reason}}"),
+                (rate("", "numerator_chores_failed_total"), "panicked"),
+            ],
+            "Calls that the ledger did not carry out, by reason. Fenced ones belong to recoveries; \
+             a panic is a bug.",
         )
         .see("ledger-unavailable"),
         Panel::lines(
@@ -135,7 +139,8 @@ fn ledger() -> Row {
                 (gauge("sum", "state", "numerator_ledger_connections"), "{{state}}"),
                 (gauge("sum", "", "numerator_ledger_connections_max"), "bound"),
             ],
-            "Connections to the ledger, used and idle, and how many there may be.",
+            "Connections to the ledger that calls share, used and idle, and how many there may be; \
+             heartbeat and journal have one each beside.",
         )
         .see("long-waits"),
         Panel::lines(

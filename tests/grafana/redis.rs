@@ -158,6 +158,17 @@ fn calls() -> Row {
              new keys are looked up in the journal.",
         )
         .see("idempotency-records-are-shed"),
+        Panel::lines(
+            "New documents need the ledger",
+            "s",
+            vec![(
+                gauge("max", "partition", "numerator_asking_seconds"),
+                "partition {{partition}}",
+            )],
+            "For how long: Redis has lost records of earlier documents, and new ones are looked up \
+             in the journal.",
+        )
+        .see("new-documents-need-the-ledger"),
     ];
     Row { title: "Calls", panels }
 }

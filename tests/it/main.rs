@@ -36,6 +36,7 @@ mod runbook;
 mod serials;
 mod series_files;
 mod shapes;
+mod slow;
 mod snowflakes;
 mod stage;
 mod standby;

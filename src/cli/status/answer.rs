@@ -70,6 +70,9 @@ pub(super) struct RedisAnswer {
     pub(super) agrees: Option<bool>,
     /// Why it does not, or why nothing is known.
     pub(super) trouble: Option<String>,
+    /// For how long new documents still need the ledger, because Redis has lost records of earlier
+    /// ones; 0: they do not.
+    pub(super) asking_ms: u64,
     /// Outboxes that are not empty: the journal's lag.
     pub(super) outboxes: Vec<OutboxAnswer>,
 }

@@ -230,6 +230,7 @@ impl StatusAnswer {
             mood: Mood::Warning,
         };
         let mut lines: Vec<Line> = troubles.into_iter().map(line).collect();
+        lines.extend(self.asking());
         for server in &self.redis_servers {
             let name = &server.server;
             lines.extend(server.hazards.iter().map(|hazard| Line {
@@ -242,6 +243,21 @@ impl StatusAnswer {
             }));
         }
         lines
+    }
+
+    /// Where new documents need the ledger, and for how long: nothing is wrong, but it had better
+    /// not go away.
+    fn asking(&self) -> Option<Line> {
+        let asking_ms = |row: &PartitionAnswer| row.redis.as_ref().map_or(0, |it| it.asking_ms);
+        let asking = || self.partitions.iter().filter(|row| asking_ms(row) > 0);
+        let longest_min = asking().map(asking_ms).max()?.div_ceil(60_000);
+        let partitions: Vec<String> = asking().map(|row| row.partition.to_string()).collect();
+        let text = format!(
+            "partitions {}: redis has lost records of earlier documents; for {longest_min} min at \
+             most, new ones are looked up in the journal and need the ledger",
+            partitions.join(", ")
+        );
+        Some(Line { text, mood: Mood::Plain })
     }
 
     /// Per node what lies in its outboxes: entries and partition, and the age of the oldest.
@@ -299,7 +315,12 @@ mod tests {
             last_ceiling_epoch: 0,
             cause: "first\nuse".into(),
             changed_at: String::new(),
-            redis: Some(RedisAnswer { agrees: None, trouble: None, outboxes: Vec::new() }),
+            redis: Some(RedisAnswer {
+                agrees: None,
+                trouble: None,
+                asking_ms: 0,
+                outboxes: Vec::new(),
+            }),
         }
     }
 

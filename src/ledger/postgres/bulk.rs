@@ -6,7 +6,7 @@ use sqlx::error::{BoxDynError, DatabaseError};
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
 
-use super::{Conn, Db, Row};
+use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
     Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, nothing_above,
@@ -33,6 +33,25 @@ pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), Le
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// See [`crate::ledger::Ledger::held_counters`]. One that is not there is not held either.
+pub(super) async fn held_counters(store: &Store, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+    let mut tx = store.begin_brief(None).await?;
+    let present = "select counter_id from counter where counter_id = any ($1) order by counter_id";
+    let mut held: Vec<i64> = sqlx::query_scalar(present).bind(ids).fetch_all(&mut *tx).await?;
+    let free: Vec<i64> = sqlx::query_scalar(
+        "select counter_id from counter where counter_id = any ($1) \
+         for no key update skip locked",
+    )
+    .bind(ids)
+    .fetch_all(&mut *tx)
+    .await?;
+    // Only looked at: nobody waits for what was free.
+    tx.rollback().await?;
+    let free: HashSet<i64> = free.into_iter().collect();
+    held.retain(|id| !free.contains(id));
+    Ok(held)
 }
 
 /// Whether a statement with [`push_among`] has one text, worth to be kept prepared.

@@ -5,6 +5,9 @@
 //! within `database.call_limit` is given up, and all connections of its time with it: they are most
 //! likely as dead, and none that a call was dropped on is ever used again. New calls get new
 //! connections.
+//!
+//! Heartbeat and journal have a connection each (F31): calls that wait for locks may hold all
+//! others, and a process whose heartbeat stands still is taken for dead.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -15,6 +18,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::Store;
 use crate::clock::SharedClock;
+use crate::ledger::connections::Share;
 use crate::ledger::patience::{Patience, SEARCH_TIME};
 use crate::ledger::witness::Witness;
 use crate::ledger::{LedgerError, LedgerSettings};
@@ -27,9 +31,13 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// there costs as much as a statement.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
+/// The fewest connections that calls share: one each for seeds, for questions, for who waits for a
+/// counter, and for everybody else.
+const COMMON_MIN: u32 = 4;
+
 /// The engine.
 pub(super) struct Engine {
-    current: Mutex<Arc<Store>>,
+    current: Mutex<Shares>,
     options: PgConnectOptions,
     settings: LedgerSettings,
     clock: SharedClock,
@@ -42,14 +50,14 @@ impl Engine {
         settings: LedgerSettings,
         clock: SharedClock,
     ) -> Self {
-        let lasting = Lasting::default();
-        let current = Mutex::new(Arc::new(connections(&options, settings, &clock, lasting)));
-        Engine { current, options, settings, clock }
+        let current = Shares::new(&options, settings, &clock, &Lasting::default());
+        Engine { current: Mutex::new(current), options, settings, clock }
     }
 
-    /// The connections of now.
-    pub(super) fn store(&self) -> Arc<Store> {
-        Arc::clone(&self.current.lock().expect("no holder of this lock panics"))
+    /// A share of the connections of now.
+    pub(super) fn store(&self, share: Share) -> Arc<Store> {
+        let current = self.current.lock().expect("no holder of this lock panics");
+        Arc::clone(current.of(share))
     }
 
     /// Waits for a call on connections as long as it may take.
@@ -87,18 +95,64 @@ impl Engine {
     /// come back.
     fn give_up(&self, store: &Arc<Store>) {
         let mut current = self.current.lock().expect("no holder of this lock panics");
-        if Arc::ptr_eq(&current, store) {
+        if current.has(store) {
             let limit = self.settings.call_limit;
             tracing::error!(?limit, "the ledger does not answer; giving its connections up");
             let lasting =
                 Lasting { witness: Arc::clone(&store.witness), meter: Arc::clone(&store.meter) };
-            *current = Arc::new(connections(&self.options, self.settings, &self.clock, lasting));
+            let next = Shares::new(&self.options, self.settings, &self.clock, &lasting);
+            std::mem::replace(&mut *current, next).close();
         }
-        let pool = store.writer.clone();
-        // The call marks the pool as closed at once; the future waits for connections to come back.
-        drop(store.writer.close());
-        assert!(pool.is_closed(), "a closed pool takes no connection back");
-        tokio::spawn(async move { pool.close().await });
+        assert!(store.writer.is_closed(), "a closed pool takes no connection back");
+    }
+}
+
+/// The connections of one time, by whose they are.
+struct Shares {
+    common: Arc<Store>,
+    heartbeat: Arc<Store>,
+    journal: Arc<Store>,
+}
+
+impl Shares {
+    /// Connections that are made when they are needed.
+    fn new(
+        options: &PgConnectOptions,
+        settings: LedgerSettings,
+        clock: &SharedClock,
+        lasting: &Lasting,
+    ) -> Self {
+        let store = |connections_max| {
+            Arc::new(connections(options, connections_max, settings, clock, lasting))
+        };
+        let common = store(settings.connections_max.max(COMMON_MIN));
+        Shares { common, heartbeat: store(1), journal: store(1) }
+    }
+
+    fn of(&self, share: Share) -> &Arc<Store> {
+        match share {
+            Share::Common => &self.common,
+            Share::Heartbeat => &self.heartbeat,
+            Share::Journal => &self.journal,
+        }
+    }
+
+    fn all(&self) -> [&Arc<Store>; 3] {
+        [&self.common, &self.heartbeat, &self.journal]
+    }
+
+    fn has(&self, store: &Arc<Store>) -> bool {
+        self.all().into_iter().any(|own| Arc::ptr_eq(own, store))
+    }
+
+    /// Closes all of them as they come back.
+    fn close(&self) {
+        for store in self.all() {
+            let pool = store.writer.clone();
+            // The call marks the pool as closed at once; the future waits for connections.
+            drop(store.writer.close());
+            tokio::spawn(async move { pool.close().await });
+        }
     }
 }
 
@@ -109,15 +163,16 @@ struct Lasting {
     meter: Arc<LedgerMeter>,
 }
 
-/// Connections that are made when they are needed.
+/// So many connections.
 fn connections(
     options: &PgConnectOptions,
+    connections_max: u32,
     settings: LedgerSettings,
     clock: &SharedClock,
-    Lasting { witness, meter }: Lasting,
+    Lasting { witness, meter }: &Lasting,
 ) -> Store {
     let pool = PgPoolOptions::new()
-        .max_connections(settings.connections_max.max(2))
+        .max_connections(connections_max)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
         .before_acquire(|conn, idle| {
@@ -133,9 +188,9 @@ fn connections(
         writer: pool.clone(),
         reader: pool,
         clock: Arc::clone(clock),
-        witness,
+        witness: Arc::clone(witness),
         lock_timeout: settings.lock_timeout,
-        meter,
+        meter: Arc::clone(meter),
     }
 }
 
@@ -150,12 +205,16 @@ mod tests {
     async fn what_the_ledger_confirmed_is_remembered_over_new_connections() {
         let clock: SharedClock = Arc::new(ManualClock::at(0));
         let engine = Engine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
-        let (before, node) = (engine.store(), NodeId::random());
+        let (before, node) = (engine.store(Share::Common), NodeId::random());
         let confirmed = Marks { beat: 7, batches: 3 };
         before.witness.confirm(node, confirmed);
+        let journal = engine.store(Share::Journal);
         engine.give_up(&before);
-        let after = engine.store();
-        assert!(!Arc::ptr_eq(&before, &after));
-        assert_eq!(after.witness.of(node), Some(confirmed));
+        assert!(journal.writer.is_closed(), "all connections of a time go together");
+        for share in [Share::Common, Share::Heartbeat, Share::Journal] {
+            let after = engine.store(share);
+            assert!(!after.writer.is_closed());
+            assert_eq!(after.witness.of(node), Some(confirmed), "{share:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Conn, Store, Transaction};
+use super::{BRIEF_WAIT, Conn, Store, Transaction};
 use crate::ledger::LedgerError;
 use crate::ledger::columns::read_uuid;
 use crate::ledger::incarnation::{Incarnation, Shown};
@@ -24,6 +24,16 @@ impl Store {
     /// Begins a transaction of a node, in the incarnation that it registered in.
     pub(super) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
         self.begin_in(self.witness.required(Some(node))?, "begin").await
+    }
+
+    /// The same, of a node or of none, for one that waits [`BRIEF_WAIT`] for each lock.
+    pub(super) async fn begin_brief(
+        &self,
+        node: Option<NodeId>,
+    ) -> Result<Transaction, LedgerError> {
+        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
+        let begin = format!("begin; set local lock_timeout = {lock_wait_ms}");
+        self.begin_in(self.witness.required(node)?, &begin).await
     }
 
     /// The same for one that waits shorter for each lock than the session would.

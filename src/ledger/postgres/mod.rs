@@ -45,7 +45,12 @@ const ENGINE: &str = "postgres";
 /// The clause that locks what a built select returns.
 const FOR_UPDATE: &str = " for update";
 
-/// The connections of one time to a PostgreSQL database.
+/// The longest wait for one lock of work that is done again and again behind the answers (journal,
+/// seeds, raises): what is not held goes first meanwhile (F31). Never longer than
+/// `database.lock_timeout`.
+const BRIEF_WAIT: Duration = Duration::from_secs(1);
+
+/// One share of the connections of one time to a PostgreSQL database.
 struct Store {
     writer: sqlx::PgPool,
     reader: sqlx::PgPool,

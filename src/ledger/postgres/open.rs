@@ -11,6 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use super::Engine;
 use super::statements::agree;
 use crate::clock::SharedClock;
+use crate::ledger::connections::Share;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -58,8 +59,8 @@ pub(in crate::ledger) async fn open(
     first.close().await?;
     let engine = Engine::new(options, settings, clock);
     // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
-    MIGRATIONS.run(&engine.store().writer).await.map_err(LedgerError::from)?;
-    agree(&engine.store()).await?;
+    MIGRATIONS.run(&engine.store(Share::Common).writer).await.map_err(LedgerError::from)?;
+    agree(&engine.store(Share::Common)).await?;
     Ok(Arc::new(engine))
 }
 

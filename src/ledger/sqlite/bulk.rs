@@ -7,7 +7,7 @@ use sqlx::error::BoxDynError;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, QueryBuilder, Row as _, Type};
 
-use super::{Conn, Db, Row};
+use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, nothing_above};
 use crate::ledger::line::{Extent, Line};
@@ -27,6 +27,11 @@ fn values(columns: usize, rows: usize) -> String {
 /// Nothing to lock: the transaction is the only writer.
 pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
     Ok(())
+}
+
+/// No counter is held by itself: there is one lock for all.
+pub(super) async fn held_counters(_store: &Store, _ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+    Ok(Vec::new())
 }
 
 /// Whether a statement with [`push_among`] has one text, worth to be kept prepared: here each

@@ -40,7 +40,8 @@ async fn attempt(
     entries: &[&Entry],
     care: Care,
 ) -> Result<Appended, LedgerError> {
-    let mut tx = store.begin_as(node).await?;
+    // Whoever waits behind these rows does not wait longer for a counter that they do not need.
+    let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     let appended = journal(&mut tx, node, entries, store.clock.now_us(), care).await?;
     // Last, so that the node's heartbeat does not wait for the rows.

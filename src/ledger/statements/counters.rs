@@ -30,7 +30,7 @@ pub(super) async fn raise(
     let (partition, epoch) = partitions::columns(at)?;
     let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
     let mut ceilings = Vec::with_capacity(raises.len());
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_brief(None).await?;
     lock_all(&mut tx, &ids).await?;
     for raise in raises {
         // Partition and epoch stand in the row that changes: one read elsewhere may be stale by

@@ -1,8 +1,6 @@
 //! Every statement of the ledger that all engines share. Mounted once per engine: `super` is the
 //! engine and gives `Db`, `Conn`, `Row`, `Engine`, `Store`, the row locks and the statements over
-//! many rows.
-//!
-//! This page is the table of contents; each method's words stand on the trait.
+//! many rows. This page is the table of contents; each method's words stand on the trait.
 
 mod activity;
 mod adopt;
@@ -39,6 +37,7 @@ use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
     bulk, life,
 };
+use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
@@ -59,14 +58,17 @@ async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Works on the engine's connections of now, within the time that a call may take. Names the kind
-/// of the call where it is watched apart from others.
+/// Works on the engine's connections of now, within a call's time. Names the kind of the call where
+/// it is watched apart, and whose connections it uses where they are not those that all share.
 macro_rules! call {
     ($engine:ident, $store:ident => $work:expr) => {
         call!($engine, $store, "other" => $work)
     };
-    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store();
+    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {
+        call!($engine, $store of Common, $kind => $work)
+    };
+    ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
+        let $store = $engine.store($crate::ledger::connections::Share::$share);
         metered(&$store.meter, $kind, $engine.within(&$store, Patience::Call, $work)).await
     }};
 }
@@ -76,8 +78,11 @@ macro_rules! search {
     ($engine:ident, $store:ident => $work:expr) => {
         search!($engine, $store, "other" => $work)
     };
-    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store();
+    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {
+        search!($engine, $store of Common, $kind => $work)
+    };
+    ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
+        let $store = $engine.store($crate::ledger::connections::Share::$share);
         metered(&$store.meter, $kind, $engine.within(&$store, Patience::Search, $work)).await
     }};
 }
@@ -94,7 +99,6 @@ async fn metered<T>(
     outcome
 }
 
-// Below the macros that they use.
 mod documents;
 mod import;
 mod serials;
@@ -112,7 +116,7 @@ impl Ledger for Engine {
     }
 
     fn connections(&self) -> Connections {
-        self.store().connections()
+        self.store(Share::Common).connections()
     }
 
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
@@ -163,7 +167,7 @@ impl Ledger for Engine {
     }
 
     async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
-        call!(self, store => nodes::register(&store, node))
+        call!(self, store of Heartbeat, "other" => nodes::register(&store, node))
     }
 
     async fn heartbeat(
@@ -171,7 +175,7 @@ impl Ledger for Engine {
         node: NodeId,
         sight: Option<&Sight>,
     ) -> Result<Vec<Partition>, LedgerError> {
-        call!(self, store, "heartbeat" => nodes::heartbeat(&store, node, sight))
+        call!(self, store of Heartbeat, "heartbeat" => nodes::heartbeat(&store, node, sight))
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
@@ -179,7 +183,7 @@ impl Ledger for Engine {
     }
 
     async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
-        call!(self, store => nodes::list(&store))
+        call!(self, store of Heartbeat, "other" => nodes::list(&store))
     }
 
     async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
@@ -231,11 +235,11 @@ impl Ledger for Engine {
     }
 
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store => restored::hold_all(&store, seen, cause))
+        call!(self, store of Heartbeat, "other" => restored::hold_all(&store, seen, cause))
     }
 
     fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        self.store().witness.confirmed(node)
+        self.store(Share::Common).witness.confirmed(node)
     }
 
     async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
@@ -251,7 +255,7 @@ impl Ledger for Engine {
         node: NodeId,
         entries: &[Entry],
     ) -> Result<Appended, LedgerError> {
-        search!(self, store => restored::journal_again(&store, node, entries))
+        search!(self, store of Journal, "other" => restored::journal_again(&store, node, entries))
     }
 
     async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
@@ -317,11 +321,15 @@ impl Ledger for Engine {
     }
 
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
-        call!(self, store, "append" => append::append(&store, node, entries))
+        call!(self, store of Journal, "append" => append::append(&store, node, entries))
+    }
+
+    async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+        call!(self, store of Journal, "other" => bulk::held_counters(&store, counter_ids))
     }
 
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-        call!(self, store => append::reject(&store, entry, reason))
+        call!(self, store of Journal, "other" => append::reject(&store, entry, reason))
     }
 
     async fn take(

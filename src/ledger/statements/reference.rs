@@ -5,6 +5,7 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::{Conn, Engine, Row, Store, commit};
+use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Effect, LedgerError, ReferenceChange, ReferenceLedger, ReferencePlan, plan_reference,
@@ -17,17 +18,17 @@ impl ReferenceLedger for Engine {
         &self,
         change: &ReferenceChange,
     ) -> Result<ReferencePlan, LedgerError> {
-        let store = self.store();
+        let store = self.store(Share::Common);
         self.within(&store, Patience::Search, apply(&store, change)).await
     }
 
     async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
-        let store = self.store();
+        let store = self.store(Share::Common);
         self.within(&store, Patience::Call, data(&store)).await
     }
 
     async fn reference_stamp(&self) -> Result<i64, LedgerError> {
-        let store = self.store();
+        let store = self.store(Share::Common);
         self.within(&store, Patience::Call, stamp(&store)).await
     }
 }

@@ -20,11 +20,13 @@ pub(super) async fn seed(
     let mut order: Vec<usize> = (0..seeds.len()).collect();
     order.sort_by_key(|index| name(&seeds[*index]));
     let mut outcomes = vec![None; seeds.len()];
-    let mut tx = store.begin_as(node).await?;
+    let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     for index in order {
         let seed = &seeds[index];
-        let resolved = lock_or_create(&mut tx, at, node, seed, now_us).await?;
+        let resolved = lock_or_create(&mut tx, at, node, seed, now_us)
+            .await
+            .map_err(|error| error.at_counter(seed.name()))?;
         outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
             already(&resolved)?
         } else {

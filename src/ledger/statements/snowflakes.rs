@@ -8,6 +8,7 @@ use sqlx::Row as _;
 
 use super::{Conn, Engine, Row, Store, bytes, commit, metered};
 use crate::ledger::columns::{read_node, unreadable};
+use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger,
@@ -34,7 +35,7 @@ impl SnowflakeLedger for Engine {
     }
 
     async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
-        let store = self.store();
+        let store = self.store(Share::Common);
         self.within(&store, Patience::Call, held(&store)).await
     }
 

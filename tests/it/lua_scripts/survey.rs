@@ -21,10 +21,14 @@ async fn a_survey_names_the_owner_the_counted_nodes_and_the_lengths() {
     let (node, nobody) = (bench.guard.node, NodeId::random());
     let survey = bench.redis.survey(&bench.keys, PARTITION, &[nobody, node]).await.unwrap();
     assert!(survey.is_master && survey.incarnation == bench.guard.incarnation);
+    let continuous_since_ms = survey.owner.as_ref().and_then(|owner| owner.continuous_since_ms);
+    let shown = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
+    assert_eq!(continuous_since_ms, shown.parse().ok(), "{shown}");
     let owner = OwnerRecord {
         epoch: EPOCH,
         incarnation: bench.guard.incarnation.clone(),
         deployment: DEPLOYMENT.into(),
+        continuous_since_ms,
     };
     assert_eq!(survey.owner, Some(owner));
     assert_eq!((survey.counted, survey.lengths), (vec![node], vec![Some(0), Some(2)]));

@@ -1,0 +1,86 @@
+//! Who may hold connections of the ledger while it waits, and how many of them: so that no kind of
+//! work that waits leaves none for the others (F31). Heartbeat and journal have their own.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::ledger::LedgerSettings;
+
+/// Transactions that may look at the same time whether a contended counter is free again.
+const LOOKS_MAX: usize = 1;
+
+/// The places of one process.
+#[derive(Debug)]
+pub struct Places {
+    seeds: Semaphore,
+    questions: Semaphore,
+    waiters: Semaphore,
+    looks: Semaphore,
+}
+
+/// A place at a contended counter of the database path.
+pub(super) struct Place<'p> {
+    _permit: SemaphorePermit<'p>,
+    /// Whether there is only time for a look: all places to wait are taken.
+    pub(super) is_look: bool,
+}
+
+impl Places {
+    /// As many as the ledger's connections allow.
+    #[must_use]
+    pub fn new(settings: &LedgerSettings) -> Self {
+        Places {
+            seeds: Semaphore::new(settings.seeds_max()),
+            questions: Semaphore::new(settings.questions_max()),
+            waiters: Semaphore::new(settings.lock_waiters_max()),
+            looks: Semaphore::new(LOOKS_MAX),
+        }
+    }
+
+    /// A place for one try of a seed or a raise.
+    pub(super) async fn seed(&self) -> SemaphorePermit<'_> {
+        self.seeds.acquire().await.expect("it is never closed")
+    }
+
+    /// A place for a question to the journal: it waits behind no seed, which may wait for a lock.
+    pub(super) async fn question(&self) -> SemaphorePermit<'_> {
+        self.questions.acquire().await.expect("it is never closed")
+    }
+
+    /// A place to wait for a contended counter, or to look at it in turn with others: those that
+    /// wait for counters which somebody holds for long keep no other one waiting.
+    pub(super) async fn at_counter(&self) -> Place<'_> {
+        let (permit, is_look) = tokio::select! {
+            biased;
+            permit = self.waiters.acquire() => (permit, false),
+            permit = self.looks.acquire() => (permit, true),
+        };
+        Place { _permit: permit.expect("it is never closed"), is_look }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_waits_behind_no_seed() {
+        let places = Places::new(&LedgerSettings::default());
+        let _seeds = [places.seed().await, places.seed().await, places.seed().await];
+        assert_eq!(places.seeds.available_permits(), 0);
+        let _question = places.question().await;
+    }
+
+    #[tokio::test]
+    async fn who_finds_no_place_to_wait_looks_in_turn() {
+        let settings = LedgerSettings { connections_max: 8, ..LedgerSettings::default() };
+        let places = Places::new(&settings);
+        let waiting = [places.at_counter().await, places.at_counter().await];
+        assert!(waiting.iter().all(|place| !place.is_look));
+        let look = places.at_counter().await;
+        assert!(look.is_look);
+        let (next, ()) = tokio::join!(places.at_counter(), async { drop(look) });
+        assert!(next.is_look);
+        drop(waiting);
+        assert!(!places.at_counter().await.is_look);
+    }
+}

@@ -1,0 +1,141 @@
+//! Writes records to the ledger whatever it takes: again while it cannot be reached, halved where
+//! it refuses them, parted where somebody holds a counter. Never drops one.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::Writer;
+use super::late::Part;
+use crate::ledger::{Entry, Event, LedgerError};
+use crate::node::NodeId;
+
+/// How records are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Behind the answers.
+    First,
+    /// To a ledger that may have forgotten them.
+    Again,
+}
+
+/// Why a part cannot be written as it is.
+enum Halt {
+    /// The ledger refuses its content.
+    Refused(String),
+    /// Somebody else holds these counters.
+    Held(HashSet<i64>),
+}
+
+impl Writer {
+    /// Writes records whatever it takes; halves what the ledger refuses, and has those wait whose
+    /// counters somebody else holds.
+    pub(super) async fn write(&mut self, node: NodeId, part: Part, manner: Manner) {
+        let mut parts = vec![part];
+        while let Some(part) = parts.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            match self.append(node, &part.entries, manner).await {
+                Ok(()) => {}
+                Err(Halt::Refused(reason)) if part.len() == 1 => {
+                    self.reject(&part.entries[0], &reason).await;
+                }
+                Err(Halt::Refused(_)) => {
+                    let [left, right] = part.halves();
+                    parts.extend([right, left]);
+                    continue;
+                }
+                Err(Halt::Held(counters)) => {
+                    let [free, waiting] = part.without(&counters);
+                    let records = waiting.len();
+                    tracing::warn!(records, ?counters, "somebody holds counters; others go on");
+                    self.late.note_held(counters);
+                    self.late.wait(node, waiting);
+                    parts.push(free);
+                    continue;
+                }
+            }
+            self.kept.push(node, part.into_pairs().map(|(entry, tag)| (entry, tag.text)));
+        }
+    }
+
+    /// Appends, again and again while the ledger cannot be reached.
+    async fn append(
+        &mut self,
+        node: NodeId,
+        entries: &[Entry],
+        mut manner: Manner,
+    ) -> Result<(), Halt> {
+        loop {
+            let appended = match manner {
+                Manner::First => self.ledger.append(node, entries).await,
+                Manner::Again => self.ledger.journal_again(node, entries).await,
+            };
+            match appended {
+                Ok(appended) => {
+                    self.backoff.reset();
+                    if !appended.collisions.is_empty() {
+                        self.report_duplicates(node, &appended.collisions).await;
+                    }
+                    return Ok(());
+                }
+                Err(LedgerError::Refused(reason)) => return Err(Halt::Refused(reason)),
+                // The heartbeat notices it too, and has the partitions held.
+                Err(error @ LedgerError::WentBack(_)) => {
+                    tracing::error!(%node, %error, "journaling what it may have forgotten");
+                    manner = Manner::Again;
+                }
+                Err(error) => {
+                    if manner == Manner::First
+                        && matches!(error, LedgerError::LockTimeout { .. })
+                        && let Some(held) = self.held_among(entries).await
+                    {
+                        return Err(Halt::Held(held));
+                    }
+                    tracing::warn!(%error, rows = entries.len(), "journal waits for the ledger");
+                    self.backoff.wait().await;
+                }
+            }
+        }
+    }
+
+    /// The counters of records that somebody else holds, where there are any.
+    async fn held_among(&self, entries: &[Entry]) -> Option<HashSet<i64>> {
+        let taken = entries.iter().flat_map(|entry| &entry.taken);
+        let counters: BTreeSet<i64> = taken.map(|taken| taken.counter_id).collect();
+        let counters: Vec<i64> = counters.into_iter().collect();
+        let held = self.ledger.held_counters(&counters).await.ok()?;
+        (!held.is_empty()).then(|| held.into_iter().collect())
+    }
+
+    /// Raises the alarm for numbers that came twice; on record in the ledger too (R5.2).
+    async fn report_duplicates(&self, node: NodeId, allocations: &[uuid::Uuid]) {
+        self.metrics.duplicates.increment(allocations.len() as u64);
+        tracing::error!(%node, ?allocations, "DUPLICATE numbers were journaled");
+        let event = Event {
+            at_us: self.clock.now_us(),
+            kind: "conflict".into(),
+            partition: None,
+            epoch: None,
+            node_id: Some(node),
+            detail: serde_json::json!({
+                "cause": "numbers came twice", "allocations": allocations,
+            }),
+        };
+        // The collisions themselves were committed with the batch: the event only points to them.
+        if let Err(error) = self.ledger.record_event(&event).await {
+            tracing::warn!(%error, "conflict not recorded as an event");
+        }
+    }
+
+    /// Puts one refused entry aside, raw, and raises the alarm (F13).
+    async fn reject(&mut self, entry: &Entry, reason: &str) {
+        let number = &entry.number;
+        tracing::error!(%number, reason, "record refused; it goes to journal_rejected");
+        self.metrics.rejected.increment(1);
+        while let Err(error) = self.ledger.reject(entry, reason).await {
+            tracing::error!(%error, %number, "cannot put a refused record aside; trying again");
+            self.backoff.wait().await;
+        }
+        self.backoff.reset();
+    }
+}
