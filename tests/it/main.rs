@@ -35,6 +35,7 @@ mod runbook;
 mod serials;
 mod series_files;
 mod shapes;
+mod silences;
 mod snowflakes;
 mod stage;
 mod stopping;
