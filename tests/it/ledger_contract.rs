@@ -15,6 +15,7 @@ mod moves;
 mod opening;
 mod partitions;
 mod proofs;
+mod races;
 mod references;
 mod restored;
 mod seeds;

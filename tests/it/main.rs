@@ -36,6 +36,7 @@ mod runbook;
 mod serials;
 mod series_files;
 mod shapes;
+mod silences;
 mod slow;
 mod snowflakes;
 mod stage;
