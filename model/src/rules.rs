@@ -1,7 +1,7 @@
 //! The protective rules of the protocol, each one a switch. Never decides what a rule means: that
 //! stands where it is kept.
 
-/// Which rules are kept. `F1` to `F19` are the ids that the code and the documents use.
+/// Which rules are kept. `F1` to `F27` are the ids that the code and the documents use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Rules {
@@ -55,6 +55,8 @@ pub struct Rules {
     pub f17: bool,
     /// The scripts check that the server is a master.
     pub f19: bool,
+    /// Cold is answered before ask: a question counts once the counter has left the older epoch.
+    pub f27: bool,
 }
 
 impl Rules {
@@ -85,5 +87,6 @@ impl Rules {
         f16: true,
         f17: true,
         f19: true,
+        f27: true,
     };
 }

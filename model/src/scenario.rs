@@ -2,6 +2,7 @@
 //! search runs.
 
 use crate::rules::Rules;
+use crate::state::Owner;
 
 /// How often each thing that goes wrong may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub joined: u8,
     /// Whether the counter is seeded in Redis from the beginning.
     pub warm: bool,
+    /// Whether the database owns epoch 1, its counter touched; Redis holds nothing.
+    pub on_database: bool,
     /// The second server.
     pub second: Second,
     /// Requests, each with an idempotency key of its own.
@@ -87,12 +90,19 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Who owns epoch 1.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        if self.on_database { Owner::Database } else { Owner::Redis(1) }
+    }
+
     /// Two nodes in an open epoch on one server, one request, one recovery, nothing goes wrong.
     pub const CALM: Self = Self {
         rules: Rules::ALL,
         nodes: 2,
         joined: 2,
         warm: true,
+        on_database: false,
         second: Second::Absent,
         requests: 1,
         retries: 0,

@@ -31,11 +31,12 @@ impl Server {
     pub fn first(scenario: &Scenario) -> Self {
         let nodes = usize::from(scenario.nodes);
         let warm = Counter { epoch: 1, value: 0, check: 0, ceiling: scenario.room };
-        let data = Data {
+        let owned = Data {
             owner: Some(OwnerRecord::new(1, 1, true, nodes)),
             counter: scenario.warm.then_some(warm),
             ..Data::empty(nodes)
         };
+        let data = if scenario.on_database { Data::empty(nodes) } else { owned };
         Self { present: true, master: true, incarnation: 1, data, saved: None }
     }
 
@@ -166,6 +167,10 @@ impl Server {
         let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
         for (place, ticket) in (0..).zip(tickets) {
             let outcome = match self.recall(rules, message.epoch, ticket) {
+                // The epoch before may still take from this counter in the ledger.
+                Some(Outcome::Ask) if rules.f27 && self.is_cold(rules, message.epoch) => {
+                    Outcome::Cold
+                }
                 Some(outcome) => outcome,
                 None => self.take(rules, message, ticket),
             };
@@ -223,11 +228,15 @@ impl Server {
         lines.any(|line| line.record == record)
     }
 
+    fn is_cold(&self, rules: &Rules, epoch: Epoch) -> bool {
+        self.data.counter.is_none_or(|counter| rules.counter_epoch && counter.epoch != epoch)
+    }
+
     fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
-        let Some(counter) = &mut self.data.counter else { return Outcome::Cold };
-        if rules.counter_epoch && counter.epoch != message.epoch {
+        if self.is_cold(rules, message.epoch) {
             return Outcome::Cold;
         }
+        let Some(counter) = &mut self.data.counter else { return Outcome::Cold };
         let written = counter.value != counter.check || counter.value > counter.ceiling;
         if (rules.f3 && written) || counter.value < message.seen {
             return Outcome::Regressed;

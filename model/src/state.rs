@@ -271,8 +271,10 @@ impl State {
             history: History { starts, ..History::default() },
         };
         for node in 0..scenario.joined {
-            state.node(node).seat = Some(Seat { epoch: 1, owner: Owner::Redis(1) });
-            state.ledger.join(1, node);
+            state.node(node).seat = Some(Seat { epoch: 1, owner: scenario.owner() });
+            if !scenario.on_database {
+                state.ledger.join(1, node);
+            }
         }
         state
     }

@@ -10,6 +10,9 @@
 //! | a restart… | 2 | 2 | 3 | a restart with all data, the first replica attached |
 //! | hands in redis… | 2 | 1 | 2 | flush, counter deleted, lowered, outbox deleted, a crash |
 //! | the database… | 2 | 1 | 3 | fall-back and return, a crash |
+//! | three requests… | 2 | 1 | 3 | fall-back and return, one request more |
+//! | a retry to the database… | 2 | 1 | 3 | fall-back and return, a client that sends again |
+//! | a retry on the way back… | 2 | 1 | 2 | return from the database, the same, a crash |
 //! | a retry at another… | 2 | 1 | 2 | a client that sends again, a lost reply |
 //! | a retry after… | 2 | 1 | 3 | the same, a crash, a restart without data |
 //! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
@@ -111,6 +114,27 @@ fn the_database_and_back_breaks_nothing() {
     let faults = Faults { crashes: 1, silences: room(0, 1), ..NO_FAULTS };
     let scenario = Scenario { faults, database: true, epochs: 3, flights: room(3, 4), ..TWO };
     holds(scenario, 400_000, &[BY_DATABASE, AFTER_RETURN, AFTER_CEILING, AFTER_ADOPTION]);
+}
+
+#[test]
+fn a_retry_on_the_way_back_from_the_database_breaks_nothing() {
+    let faults = Faults { crashes: 1, lost_replies: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, on_database: true, database: true, retries: 1, ..TWO };
+    let scenario = Scenario { epochs: room(2, 3), flights: room(4, 5), ..scenario };
+    holds(scenario, 30_000, &[BY_DATABASE, AFTER_RETURN]);
+}
+
+#[test]
+fn a_retry_to_the_database_and_back_breaks_nothing() {
+    let scenario = Scenario { requests: 1, retries: 1, database: true, epochs: 3, ..TWO };
+    let scenario = Scenario { requests: room(1, 2), flights: room(4, 5), ..scenario };
+    holds(scenario, 1_000_000, &[BY_DATABASE, AFTER_RETURN]);
+}
+
+#[test]
+fn three_requests_on_the_way_to_the_database_and_back_break_nothing() {
+    let scenario = Scenario { database: true, epochs: 3, flights: room(3, 4), ..TWO };
+    holds(Scenario { requests: 3, ..scenario }, 700_000, &[BY_DATABASE, AFTER_RETURN]);
 }
 
 #[test]

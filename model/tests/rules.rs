@@ -220,3 +220,10 @@ fn without_f19_a_writable_replica_issues_what_its_master_issues() {
     let rules = Rules { f19: false, ..Rules::ALL };
     without(rules, Scenario { second: Second::Replica, epochs: 1, ..BUSY }, UNIQUE);
 }
+
+#[test]
+fn without_f27_the_return_to_redis_overtakes_a_late_take() {
+    let rules = Rules { f27: false, ..Rules::ALL };
+    let scenario = Scenario { on_database: true, requests: 1, retries: 1, ..BUSY };
+    without(rules, scenario, ONE_NUMBER);
+}
