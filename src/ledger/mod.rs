@@ -5,6 +5,7 @@
 //! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
 //! transaction open on its connection. A call that takes too long ends with its connections.
 
+mod audits;
 mod batch;
 mod columns;
 mod connections;
@@ -24,6 +25,7 @@ mod snowflakes;
 mod sqlite;
 mod witness;
 
+pub use audits::Audits;
 pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
@@ -49,7 +51,9 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
+pub trait Ledger:
+    Audits + Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger
+{
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
@@ -233,8 +237,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
     /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than
-    /// the last epoch closed at the ceiling, else after `taken`), registers the gaps of the closed
-    /// epoch, and writes start, `taken` and ceiling under this epoch.
+    /// the last epoch closed at the ceiling, else after `taken`), and writes start, `taken` and
+    /// ceiling under this epoch. Gaps of the closed one are registered as far as a few rows show
+    /// them; the rest is left to [`Audits::settle_slice`].
     async fn seed(
         &self,
         at: At,
@@ -261,9 +266,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// at most `limit`: how long issuing could go on without the ledger.
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
-    /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
-    /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
-    /// a counter of the current epoch.
+    /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and
+    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, nor
+    /// to one that nothing was taken from.
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
 
     // --- the journal -----------------------------------------------------------------------

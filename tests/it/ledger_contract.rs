@@ -145,6 +145,9 @@ ledger_contract! {
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered
+        a_start_reads_no_more_than_a_slice_of_a_long_epoch
+        a_long_epoch_is_settled_in_slices_whoever_dies
+        a_late_row_that_a_slice_did_not_see_leaves_no_gap
         writers_of_many_counters_lock_them_in_one_order
     }
     journal {
@@ -237,6 +240,7 @@ ledger_contract! {
         dates_follow_each_other_however_many_take_at_once
         a_family_without_a_row_finds_its_last_date_in_the_journal
         a_chronology_that_is_switched_forgets_its_dates
+        the_last_date_of_a_long_family_is_looked_for_in_slices
         imported_dates_count_for_their_family
     }
     serials {

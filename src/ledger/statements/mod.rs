@@ -25,6 +25,7 @@ mod series;
 mod setup;
 mod succession;
 mod take;
+mod unsettled;
 mod versions;
 
 use std::time::Duration;
@@ -91,6 +92,7 @@ async fn metered<T>(
 }
 
 // Below the macros that they use.
+mod audits;
 mod documents;
 mod import;
 mod serials;
