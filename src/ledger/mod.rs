@@ -335,10 +335,10 @@ pub trait Ledger:
     /// Gaps, newest first.
     async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError>;
 
-    /// Recorded collisions, newest first.
+    /// Recorded collisions that nobody has acknowledged, newest first.
     async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError>;
 
-    /// How many collisions were ever recorded: cheap, for whoever asks again and again.
+    /// How many collisions nobody has acknowledged: cheap, for whoever asks again and again.
     async fn collisions_count(&self) -> Result<u64, LedgerError>;
 
     /// How many rows the journal, the gap register, the collisions and the rejected table hold.

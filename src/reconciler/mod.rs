@@ -24,6 +24,7 @@ mod restored;
 mod settling;
 mod standstill;
 mod stores;
+mod texts;
 mod verify;
 mod watch;
 
@@ -37,5 +38,6 @@ pub(crate) use settling::settle_behind;
 pub use settling::{settle_counters, settle_slices};
 pub use standstill::{Standstill, carry_on, hand_over, renew, stalled, stalls_after};
 pub use stores::Stores;
+pub use texts::Misread;
 pub use verify::{VerifyReport, verify};
 pub use watch::{Adoptions, Reconciler};

@@ -22,6 +22,7 @@ mod series;
 mod setup;
 mod snowflakes;
 mod takes;
+mod verified;
 mod world;
 
 use std::panic::AssertUnwindSafe;
@@ -226,6 +227,16 @@ ledger_contract! {
         gaps_are_listed_by_counter_series_and_reason
         the_masks_beside_a_value_are_those_of_its_neighbours
         events_of_an_epoch_are_its_own
+    }
+    verified {
+        a_number_that_its_mask_does_not_render_is_found
+        a_row_without_a_counter_is_found
+        a_rejected_record_of_no_counter_is_found
+        rows_deleted_before_their_epoch_was_settled_are_found
+        equal_numbers_inside_ranges_are_found
+        an_explained_collision_is_told_apart_from_the_next_one
+        verify_writes_nothing_where_nothing_changed
+        sizes_of_long_tables_are_estimated
     }
     documents {
         the_numbers_of_a_document_are_paged_oldest_first

@@ -1,11 +1,13 @@
 //! What those who check the ledger read of it.
 
+use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Entry, Span};
+use super::{Span, ValueOf};
+use crate::number::TakenRange;
 
 /// Values of a closed epoch that are not settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unsettled {
     /// The counter.
     pub counter_id: i64,
@@ -29,43 +31,40 @@ pub struct Audited {
     pub overlaps: Vec<Span>,
 }
 
-/// A number as the journal's row shows it.
-#[derive(Clone, Debug, PartialEq)]
+/// A row of the journal as it stands there, whatever stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// First value of its first serial: its place within the counter.
-    pub first: i64,
-    /// Its text.
-    pub number: String,
-    /// The scope within which that is unique.
-    pub scope: String,
+    /// Its counter and first value: rows are in this order.
+    pub of: ValueOf,
     /// The allocation.
     pub allocation_id: Uuid,
-    /// The number but for its values, as text.
-    pub mask: String,
-    /// The values of each serial; `None` where the row cannot be read.
-    pub taken: Option<Vec<crate::number::TakenRange>>,
+    /// What the row of a first serial says.
+    pub text: Option<WrittenText>,
 }
 
-/// A record that the ledger put aside.
+/// What the row of a number says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct WrittenText {
+    /// The number; of a range the first one.
+    pub number: String,
+    /// The scope within which it is unique.
+    pub scope: String,
+    /// The number but for its values, as text.
+    pub mask: String,
+    /// The values of each serial; `None` where they cannot be read.
+    pub taken: Option<Vec<TakenRange>>,
+}
+
+/// A record that the ledger put aside, of a counter that it does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Nobodys {
     /// The allocation.
     pub allocation_id: Uuid,
-    /// Its counter; 0: the ledger had none of its name.
-    pub counter_id: i64,
     /// The values.
+    #[serde(flatten)]
     pub span: Span,
     /// Why it was refused.
     pub reason: String,
-}
-
-/// A number that two allocations hold, noticed behind the ledger's unique keys.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Twice {
-    /// The allocation whose number it is, as an entry of that number alone.
-    pub entry: Entry,
-    /// The one that has it too.
-    pub other_allocation_id: Uuid,
 }
 
 /// Who explains a finding, and how.

@@ -4,8 +4,8 @@
 //! one order, so that nobody waits in a circle; dates are read only then.
 //!
 //! A family without a row finds its date in the journal, in slices that commit one by one (F31):
-//! `chronology_search` says how far. Until then nothing of it is taken: its callers do a slice each,
-//! and the service the others behind them.
+//! `chronology_search` says how far. Until then nothing of it is taken: its callers do a slice
+//! each, and the service the others behind them.
 
 use std::collections::BTreeMap;
 
