@@ -21,7 +21,7 @@ use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::number;
-use crate::reconciler::{Reconciler, watch_hazards};
+use crate::reconciler::{Reconciler, settle_behind, watch_hazards};
 use crate::task::{Task, Ticks};
 
 /// A running service, for `serve` and for commands that take numbers.
@@ -154,6 +154,7 @@ impl Service {
         let gauges = Arc::new(Gauges::new(&context, &allocator, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
+            loops.onlookers.push(settle_behind(Arc::clone(&context)));
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {

@@ -3,6 +3,7 @@
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
+pub mod acknowledge;
 pub mod drain;
 pub mod events;
 pub mod explain;
@@ -82,6 +83,8 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
+    /// Say that a collision or a rejected record is explained: `verify` then tells of the next one
+    Acknowledge(acknowledge::AcknowledgeArgs),
     /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled; or
     /// release what is held because the ledger went back
     Reconcile(reconcile::ReconcileArgs),
@@ -158,6 +161,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Acknowledge(args) => acknowledge::run(&settings.prepare("warn")?, args).await,
         Command::Reconcile(args) => reconcile::run(&settings.prepare("warn")?, &args).await,
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,

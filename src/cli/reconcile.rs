@@ -13,7 +13,9 @@ use super::session::{check_partition, open_ledger, operator, with_service};
 use super::{restored, words};
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Owner, Partition, PartitionState, SharedLedger};
-use crate::reconciler::{Observed, Standstill, carry_on, observe, renew, settle_counters, stalled};
+use crate::reconciler::{
+    Observed, Standstill, carry_on, observe, renew, settle_counters, settle_slices, stalled,
+};
 use crate::service::Service;
 
 /// What to put right.
@@ -170,6 +172,7 @@ async fn apply(
         }
     }
     let unsettled = settle_counters(ledger, args.partition, true).await?;
+    settle_slices(ledger).await?;
     if adoption.rest > 0 {
         problems.push(format!("{} silent nodes are not adopted yet", adoption.rest));
     }

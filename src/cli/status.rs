@@ -97,7 +97,7 @@ async fn gather(
         partitions,
         nodes: nodes.into_iter().map(|seen| NodeAnswer::of(seen, &held)).collect(),
         ceilings: tightest(stores, args.ceilings).await?,
-        totals: stores.ledger.totals().await?,
+        totals: stores.ledger.sizes().await?,
     })
 }
 

@@ -5,6 +5,7 @@
 //! again: callers run ledger work in tasks that nobody aborts, because a dropped `begin` leaves a
 //! transaction open on its connection. A call that takes too long ends with its connections.
 
+mod audits;
 mod batch;
 mod columns;
 mod connections;
@@ -25,6 +26,7 @@ mod snowflakes;
 mod sqlite;
 mod witness;
 
+pub use audits::Audits;
 pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
@@ -51,7 +53,9 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
+pub trait Ledger:
+    Audits + Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger
+{
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
@@ -250,9 +254,10 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
     /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than
-    /// the last epoch closed at the ceiling, else after `taken`), registers the gaps of the closed
-    /// epoch, and writes start, `taken` and ceiling under this epoch. Waits briefly for each lock:
-    /// a `LockTimeout` names the counter that somebody else holds.
+    /// the last epoch closed at the ceiling, else after `taken`), and writes start, `taken` and
+    /// ceiling under this epoch. Gaps of the closed one are registered as far as a few rows show
+    /// them; the rest is left to [`Audits::settle_slice`]. Waits briefly for each lock: a
+    /// `LockTimeout` names the counter that somebody else holds.
     async fn seed(
         &self,
         at: At,
@@ -279,9 +284,9 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// at most `limit`: how long issuing could go on without the ledger.
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
-    /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
-    /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
-    /// a counter of the current epoch.
+    /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and
+    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, nor
+    /// to one that nothing was taken from.
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
 
     // --- the journal -----------------------------------------------------------------------
@@ -353,10 +358,10 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
     /// Gaps, newest first.
     async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError>;
 
-    /// Recorded collisions, newest first.
+    /// Recorded collisions that nobody has acknowledged, newest first.
     async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError>;
 
-    /// How many collisions were ever recorded: cheap, for whoever asks again and again.
+    /// How many collisions nobody has acknowledged: cheap, for whoever asks again and again.
     async fn collisions_count(&self) -> Result<u64, LedgerError>;
 
     /// How many rows the journal, the gap register, the collisions and the rejected table hold.

@@ -119,8 +119,8 @@ definitions! {
     DUPLICATES COUNTER "numerator_duplicates_total" []
         "Numbers that the ledger saw twice, as this process met them. Must stay 0.";
     COLLISIONS GAUGE "numerator_collisions" []
-        "Collisions that the ledger holds, whoever met them and when: commands and processes of \
-         before too. Must stay 0; NaN: the ledger was not read.";
+        "Collisions that the ledger holds and nobody has acknowledged, whoever met them and when: \
+         commands and processes of before too. Must stay 0; NaN: the ledger was not read.";
     REJECTED COUNTER "numerator_rejected_total" []
         "Records refused by the ledger and kept as rejected.";
     LEDGER_WENT_BACK COUNTER "numerator_ledger_went_back_total" []

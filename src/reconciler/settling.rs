@@ -1,7 +1,52 @@
-//! Settles counters that nobody has touched since their epoch was closed, so that the gap register
-//! is complete (F17).
+//! Settles counters that nobody has touched since their epoch was closed, and looks through what
+//! closed epochs left, so that the gap register becomes complete (F17). Nobody waits for it: long
+//! epochs take many slices, each a transaction of its own (F31).
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::allocator::Context;
 use crate::ledger::{Counter, LedgerError, Partition, PartitionState, SharedLedger};
+use crate::task::{Task, Ticks};
+
+/// Time between two looks whether anything is unsettled.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Rows of the journal that one slice looks at, most
+const SLICE_ROWS_MAX: u32 = 1_000;
+
+/// and least, where the ledger is too slow for more.
+const SLICE_ROWS_MIN: u32 = 10;
+
+/// Looks through what closed epochs left, as long as the process runs.
+pub(crate) fn settle_behind(context: Arc<Context>) -> Task {
+    Task::start("settling", move |stop| async move {
+        let mut ticks = Ticks::every(PERIOD, stop.clone());
+        let mut rows = SLICE_ROWS_MAX;
+        while ticks.next().await {
+            while !stop.is_requested() {
+                match context.ledger.settle_slice(rows).await {
+                    Ok(true) => rows = rows.saturating_mul(2).min(SLICE_ROWS_MAX),
+                    Ok(false) => break,
+                    Err(error) => {
+                        rows = (rows / 2).max(SLICE_ROWS_MIN);
+                        tracing::debug!(%error, rows, "a slice is not settled yet");
+                        break;
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Looks through all that closed epochs left.
+///
+/// # Errors
+/// When the ledger does not answer; safe to repeat, and what was looked through stays so.
+pub async fn settle_slices(ledger: &SharedLedger) -> Result<(), LedgerError> {
+    while ledger.settle_slice(SLICE_ROWS_MAX).await? {}
+    Ok(())
+}
 
 /// Counters read at once.
 const PAGE_COUNTERS: u32 = 500;

@@ -1,5 +1,7 @@
 //! Proves from the ledger that no number was issued twice and none is missing, and compares Redis
-//! with it where one is configured. Settles what closed epochs left; decides nothing else.
+//! with it where one is configured. Settles what closed epochs left, and notes numbers inside
+//! ranges that stand twice; decides nothing else. Reads in pages, and writes nothing where nothing
+//! changed.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,15 +10,23 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::compare::Comparison;
+use super::settling::{settle_counters, settle_slices};
+use super::texts::{Misread, Texts};
 use super::{RedisReport, Stores};
 use crate::backoff::Backoff;
-use crate::ledger::{Collision, Counter, LedgerError, Revision, SharedLedger, Span, Totals};
+use crate::ledger::{
+    Audited, Collision, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, Totals,
+    Unsettled, ValueOf,
+};
 
 /// Counters read at once.
 const PAGE_COUNTERS: u32 = 500;
 
+/// Rows of the ledger looked at in one statement.
+const PAGE_ROWS: u32 = 5_000;
+
 /// Findings listed per counter and in all; more are counted, not listed.
-const FINDINGS_MAX: u32 = 100;
+pub(super) const FINDINGS_MAX: u32 = 100;
 
 /// Least time for batches under way to be committed, however long the search has taken already.
 const CATCH_UP: Duration = Duration::from_secs(1);
@@ -34,8 +44,17 @@ pub struct VerifyReport {
     pub missing: Vec<Finding>,
     /// Values that stand twice.
     pub twice: Vec<Finding>,
-    /// Numbers that were issued twice, by whatever node or counter, newest first.
+    /// Numbers that were issued twice, by whatever node or counter, inside ranges too, newest
+    /// first, but for those that somebody has explained.
     pub collisions: Vec<Duplicate>,
+    /// Rows whose number is not what mask and values render.
+    pub misread: Vec<Misread>,
+    /// Rows of counters that the ledger does not have: of each counter the first.
+    pub counterless: Vec<ValueOf>,
+    /// Rejected records of counters that the ledger does not have, but for those explained.
+    pub nobodys: Vec<Nobodys>,
+    /// Values of closed epochs that could not be settled, and rows that were deleted before.
+    pub unsettled: Vec<Unsettled>,
     /// Revisions of numbers that the journal does not have, or whose text it does not hold.
     pub stray_revisions: Vec<Revision>,
     /// How Redis compares; absent where none is configured.
@@ -78,13 +97,18 @@ pub struct Finding {
 }
 
 impl VerifyReport {
-    /// Whether no number was issued twice, every value is accounted for, no collision was ever
-    /// recorded (a unique key alone proves nothing), and Redis does not contradict the ledger.
+    /// Whether no number was issued twice, every value is accounted for, every row reads as it
+    /// should, no collision is recorded that nobody has explained (a unique key alone proves
+    /// nothing), and Redis does not contradict the ledger.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.missing.is_empty()
             && self.twice.is_empty()
             && self.totals.collisions == 0
+            && self.misread.is_empty()
+            && self.counterless.is_empty()
+            && self.nobodys.is_empty()
+            && self.unsettled.is_empty()
             && self.stray_revisions.is_empty()
             && self.redis.as_ref().is_none_or(RedisReport::is_clean)
     }
@@ -92,7 +116,8 @@ impl VerifyReport {
 
 impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
+        let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, .. } =
+            self.totals;
         writeln!(f, "counters    {}", self.counters)?;
         writeln!(f, "values      {}", self.values)?;
         writeln!(f, "journal     {journal} rows")?;
@@ -100,6 +125,10 @@ impl fmt::Display for VerifyReport {
         writeln!(f, "gaps        {gaps} entries")?;
         writeln!(f, "rejected    {rejected} rows")?;
         writeln!(f, "collisions  {collisions}")?;
+        if acknowledged > 0 {
+            writeln!(f, "acknowledged {acknowledged} collisions")?;
+        }
+        self.fmt_rows(f)?;
         for (word, findings) in [("missing", &self.missing), ("twice", &self.twice)] {
             for Finding { counter_id, counter_key, span, .. } in findings {
                 let Span { first, last } = span;
@@ -122,6 +151,32 @@ impl fmt::Display for VerifyReport {
     }
 }
 
+impl VerifyReport {
+    /// What is wrong with rows.
+    fn fmt_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Misread { counter_id, value, number, allocation_id } in &self.misread {
+            let place = format!("counter {counter_id} value {value}, allocation {allocation_id}");
+            writeln!(f, "does not read as its mask: {number} of {place}")?;
+        }
+        for ValueOf { counter_id, value } in &self.counterless {
+            writeln!(f, "no such counter: {counter_id}, from {value} on")?;
+        }
+        for Nobodys { allocation_id, span: Span { first, last }, reason } in &self.nobodys {
+            let which = format!("{first} to {last} of allocation {allocation_id}");
+            writeln!(f, "rejected of no counter: {which}: {reason}")?;
+        }
+        for Unsettled { counter_id, epoch, left, gone } in &self.unsettled {
+            if *left > 0 {
+                writeln!(f, "counter {counter_id}: {left} values of epoch {epoch} unsettled")?;
+            }
+            if *gone > 0 {
+                writeln!(f, "counter {counter_id}: {gone} values of epoch {epoch} are gone")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Looks at every counter. What a running service has not journaled yet is looked at again for up
 /// to `patience` before it counts as missing. Memory is bounded whatever the size of the ledger.
 ///
@@ -133,6 +188,10 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
         stores.redis.as_ref().map(|redis| Comparison::new(stores, redis, patience));
     let deadline = Instant::now() + patience;
     let mut report = VerifyReport::default();
+    settle_counters(ledger, None, true).await?;
+    settle_slices(ledger).await?;
+    report.unsettled = ledger.unsettled(FINDINGS_MAX).await?;
+    let mut texts = Texts::new(ledger);
     let mut after = 0;
     loop {
         let page = ledger.counters(after, PAGE_COUNTERS).await?;
@@ -141,16 +200,21 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
         if let Some(comparison) = &mut comparison {
             comparison.page(&page).await?;
         }
+        texts.read_upto(after, &page).await?;
         for counter in page {
             inspect(ledger, &counter, deadline, &mut report).await?;
         }
     }
+    texts.read_upto(i64::MAX, &[]).await?;
+    texts.finish().await?;
+    (report.misread, report.counterless) = (texts.misread, texts.counterless);
     if let Some(mut comparison) = comparison {
         comparison.outboxes().await?;
         report.redis = Some(comparison.report);
     }
     report.collisions =
         ledger.collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
+    report.nobodys = ledger.nobodys(FINDINGS_MAX).await?;
     report.stray_revisions = ledger.stray_revisions(FINDINGS_MAX).await?;
     report.totals = ledger.totals().await?;
     Ok(report)
@@ -162,19 +226,20 @@ async fn inspect(
     deadline: Instant,
     report: &mut VerifyReport,
 ) -> Result<(), LedgerError> {
-    ledger.settle(counter.counter_id).await?;
     let id = counter.counter_id;
-    let settled = ledger.counter(counter.series_id, &counter.serial, &counter.key).await?;
-    let highest = settled.map_or(counter.taken, |row| row.taken);
+    let highest = counter.taken;
     let mut wait = Backoff::new(Duration::from_millis(50), Duration::from_millis(500));
     // Late counters too get their time: batches of several nodes commit in any order.
     let deadline = deadline.max(Instant::now() + CATCH_UP);
-    let holes = loop {
-        let holes = ledger.holes(id, counter.origin, highest, FINDINGS_MAX).await?;
-        if holes.is_empty() || Instant::now() >= deadline {
-            break holes;
+    let audited = loop {
+        let audited = audit(ledger, counter, highest).await?;
+        if audited.holes.is_empty() || Instant::now() >= deadline {
+            break audited;
         }
         wait.wait().await;
+        // Its epoch may have been closed meanwhile.
+        ledger.settle(id).await?;
+        settle_slices(ledger).await?;
     };
     let finding = |span: &Span| Finding {
         counter_id: id,
@@ -182,11 +247,29 @@ async fn inspect(
         counter_key: counter.key.clone(),
         span: *span,
     };
-    let overlaps = ledger.overlaps(id, FINDINGS_MAX).await?;
+    let Audited { holes, overlaps, .. } = audited;
     let room = |list: &Vec<Finding>| (FINDINGS_MAX as usize).saturating_sub(list.len());
     report.missing.extend(holes.iter().take(room(&report.missing)).map(finding));
     report.twice.extend(overlaps.iter().take(room(&report.twice)).map(finding));
     report.counters += 1;
     report.values += highest.abs_diff(counter.origin) / counter.step;
     Ok(())
+}
+
+/// Looks at all values of a counter up to one, page by page.
+async fn audit(
+    ledger: &SharedLedger,
+    counter: &Counter,
+    highest: i64,
+) -> Result<Audited, LedgerError> {
+    let mut all = Audited { upto: counter.origin, ..Audited::default() };
+    while all.upto < highest {
+        let page = ledger.audit(counter.counter_id, all.upto, highest, PAGE_ROWS).await?;
+        all.upto = page.upto;
+        for (found, more) in [(&mut all.holes, page.holes), (&mut all.overlaps, page.overlaps)] {
+            let room = (FINDINGS_MAX as usize).saturating_sub(found.len());
+            found.extend(more.into_iter().take(room));
+        }
+    }
+    Ok(all)
 }

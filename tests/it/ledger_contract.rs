@@ -25,6 +25,7 @@ mod setup;
 mod snowflakes;
 mod succession;
 mod takes;
+mod verified;
 mod world;
 
 use std::panic::AssertUnwindSafe;
@@ -165,6 +166,9 @@ ledger_contract! {
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered
+        a_start_reads_no_more_than_a_slice_of_a_long_epoch
+        a_long_epoch_is_settled_in_slices_whoever_dies
+        a_late_row_that_a_slice_did_not_see_leaves_no_gap
         writers_of_many_counters_lock_them_in_one_order
     }
     journal {
@@ -244,6 +248,16 @@ ledger_contract! {
         the_masks_beside_a_value_are_those_of_its_neighbours
         events_of_an_epoch_are_its_own
     }
+    verified {
+        a_number_that_its_mask_does_not_render_is_found
+        a_row_without_a_counter_is_found
+        a_rejected_record_of_no_counter_is_found
+        rows_deleted_before_their_epoch_was_settled_are_found
+        equal_numbers_inside_ranges_are_found
+        an_explained_collision_is_told_apart_from_the_next_one
+        verify_writes_nothing_where_nothing_changed
+        sizes_of_long_tables_are_estimated
+    }
     documents {
         the_numbers_of_a_document_are_paged_oldest_first
         a_revision_is_written_once
@@ -257,6 +271,7 @@ ledger_contract! {
         dates_follow_each_other_however_many_take_at_once
         a_family_without_a_row_finds_its_last_date_in_the_journal
         a_chronology_that_is_switched_forgets_its_dates
+        the_last_date_of_a_long_family_is_looked_for_in_slices
         imported_dates_count_for_their_family
     }
     serials {

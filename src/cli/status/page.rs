@@ -80,15 +80,21 @@ impl Rows {
 impl StatusAnswer {
     /// The page.
     pub(super) fn lines(&self) -> Vec<Line> {
-        let Totals { journal, revisions, gaps, collisions, rejected } = self.totals;
+        let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, estimated } =
+            self.totals;
         let mood = match (collisions, rejected) {
             (0, 0) => Mood::Plain,
             (0, _) => Mood::Warning,
             _ => Mood::Bad,
         };
+        let about = if estimated { "about " } else { "" };
+        let explained = match acknowledged {
+            0 => String::new(),
+            count => format!(", {count} acknowledged"),
+        };
         let text = format!(
-            "journal {journal}  revisions {revisions}  gaps {gaps}  collisions {collisions}  \
-             rejected {rejected}"
+            "{about}journal {journal}  revisions {revisions}  gaps {gaps}  \
+             collisions {collisions}{explained}  rejected {rejected}"
         );
         let mut lines = vec![
             self.verdict(),

@@ -301,6 +301,13 @@ pub(super) async fn move_and_insert(
     }
 }
 
+/// About how many rows a table has: what the server last counted of it, and estimated since.
+pub(super) async fn rows_about(conn: &mut Conn, table: &'static str) -> Result<i64, LedgerError> {
+    let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class \
+         where oid = to_regclass($1)";
+    Ok(sqlx::query_scalar(about).bind(table).fetch_one(conn).await?)
+}
+
 /// What an insert with ids of its own says before its values.
 pub(super) const OWN_IDS: &str = "overriding system value ";
 

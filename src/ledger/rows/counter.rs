@@ -207,8 +207,13 @@ pub struct Totals {
     pub revisions: u64,
     /// Gap register entries.
     pub gaps: u64,
-    /// Collisions.
+    /// Collisions that nobody has acknowledged.
     pub collisions: u64,
-    /// Rejected rows.
+    /// Collisions that somebody has explained.
+    pub acknowledged: u64,
+    /// Rejected rows that nobody has acknowledged.
     pub rejected: u64,
+    /// Whether journal and gap register are longer than anybody counts for a look: then their sizes
+    /// are what the engine knows of the tables.
+    pub estimated: bool,
 }

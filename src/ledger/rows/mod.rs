@@ -1,6 +1,7 @@
 //! What goes into the ledger and comes out of it. Plain data, no SQL. Times are microseconds of
 //! UTC.
 
+mod audit;
 mod counter;
 mod document;
 mod import;
@@ -10,6 +11,7 @@ mod reference;
 mod serials;
 mod series;
 
+pub use audit::*;
 pub use counter::*;
 pub use document::*;
 pub use import::*;

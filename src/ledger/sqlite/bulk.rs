@@ -282,6 +282,13 @@ pub(super) async fn move_and_insert(
     insert_all(conn, lines, node, now_us).await
 }
 
+/// About how many rows a table has: its rows are numbered as they come, and seldom go.
+pub(super) async fn rows_about(conn: &mut Conn, table: &'static str) -> Result<i64, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("select coalesce(max(rowid), 0) from ");
+    query.push(table);
+    Ok(query.build_query_scalar().fetch_one(conn).await?)
+}
+
 /// What an insert with ids of its own says before its values: nothing.
 pub(super) const OWN_IDS: &str = "";
 

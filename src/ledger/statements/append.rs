@@ -177,6 +177,20 @@ async fn record_collision(
     Ok(())
 }
 
+/// See [`crate::ledger::Audits::note_twice`].
+pub(super) async fn note_twice(
+    store: &Store,
+    number: &Entry,
+    other: Uuid,
+) -> Result<(), LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let lines = Line::of(0, number)?;
+    let other = other.as_bytes().as_slice();
+    record_collision(&mut tx, &lines[0], number, Some(other), now_us).await?;
+    commit(tx).await
+}
+
 /// See [`crate::ledger::Ledger::reject`].
 pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
     let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);

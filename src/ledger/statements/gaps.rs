@@ -30,7 +30,7 @@ pub(super) async fn holes(
 ) -> Result<Vec<Span>, LedgerError> {
     let mut tx = store.reader.begin().await?;
     allow_long_search(&mut tx).await?;
-    let found = search(&mut tx, counter_id, after, upto, limit.min(LIST_MAX)).await?;
+    let found = search(&mut tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
     tx.commit().await?;
     found
         .into_iter()
@@ -42,12 +42,13 @@ pub(super) async fn holes(
 
 /// Runs of values in (`after`, `upto`] that stand nowhere. A run lies between two neighbours whose
 /// distance is more than the step of the second; the end of the search is a neighbour on the
-/// counter's own step.
-async fn search(
+/// step that is given, or else the counter's own.
+pub(super) async fn search(
     conn: &mut Conn,
     counter_id: i64,
     after: i64,
     upto: i64,
+    step: Option<i64>,
     limit: u32,
 ) -> Result<Vec<(i64, i64)>, LedgerError> {
     // The journal is read from the row that reaches into the search on, not from its beginning.
@@ -60,11 +61,15 @@ async fn search(
                order by first_value desc limit 1), $2) \
            union all select first_value, last_value, step from gap \
              where counter_id = $1 and first_value <= $3 and last_value > $2 \
+             and first_value >= coalesce((select first_value from gap \
+               where counter_id = $1 and first_value <= $2 \
+               order by first_value desc limit 1), $2) \
            union all select first_value, last_value, step from journal_rejected \
              where counter_id = $1 and first_value <= $3 and last_value > $2 \
            union all select first_value, last_value, step from collision \
              where counter_id = $1 and first_value <= $3 and last_value > $2 \
-           union all select $3 + 1, $3 + 1, step from counter where counter_id = $1), \
+           union all select $3 + 1, $3 + 1, coalesce($5, step) from counter \
+             where counter_id = $1), \
          neighbour as ( \
            select first_value, step, coalesce(max(last_value) over (order by first_value, \
              last_value rows between unbounded preceding and 1 preceding), $2) as before \
@@ -77,6 +82,7 @@ async fn search(
     .bind(after)
     .bind(upto)
     .bind(i64::from(limit))
+    .bind(step)
     .fetch_all(conn)
     .await?;
     rows.iter()
@@ -96,6 +102,41 @@ pub(super) struct Loss {
     pub(super) epoch: u64,
 }
 
+/// The part of (`after`, `upto`] that begins it and in which at most `rows_max` rows of the ledger
+/// begin: how many do, and its last value. Ends with a row, or with the whole.
+pub(super) async fn window(
+    conn: &mut Conn,
+    counter_id: i64,
+    after: i64,
+    upto: i64,
+    rows_max: u32,
+) -> Result<(u32, i64), LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(
+        "select count(*) as rows, max(last_value) as last from (\
+         select first_value, last_value from (",
+    );
+    for (index, table) in ["journal", "gap", "journal_rejected", "collision"].iter().enumerate() {
+        query.push(if index == 0 { "" } else { " union all " });
+        query.push(
+            "select first_value, last_value from (\
+             select first_value, last_value from ",
+        );
+        query.push(table);
+        query.push(" where counter_id = ").push_bind(counter_id);
+        query.push(" and first_value > ").push_bind(after);
+        query.push(" and first_value <= ").push_bind(upto);
+        query.push(" order by first_value limit ").push_bind(i64::from(rows_max));
+        query.push(") as part");
+    }
+    query.push(") as spans order by first_value limit ").push_bind(i64::from(rows_max));
+    query.push(") as spans_of_window");
+    let row = query.build().fetch_one(conn).await?;
+    let (rows, last): (i64, Option<i64>) = (row.try_get("rows")?, row.try_get("last")?);
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    let end = last.filter(|_| rows == rows_max).map_or(upto, |last| last.min(upto));
+    Ok((rows, end))
+}
+
 /// Registers every hole of a search, however many.
 pub(super) async fn register_holes(
     conn: &mut Conn,
@@ -104,38 +145,39 @@ pub(super) async fn register_holes(
 ) -> Result<(), LedgerError> {
     let mut after = loss.after;
     loop {
-        let found = search(conn, loss.counter_id, after, loss.upto, HOLES_PER_SEARCH).await?;
-        for run in &found {
-            register(conn, &loss, *run, now_us).await?;
-            after = run.1;
-        }
-        if found.len() < HOLES_PER_SEARCH as usize {
-            return Ok(());
+        let Loss { counter_id, upto, .. } = loss;
+        let found = search(conn, counter_id, after, upto, None, HOLES_PER_SEARCH).await?;
+        register(conn, &loss, &found, now_us).await?;
+        match found.last() {
+            Some((_, last)) if found.len() >= HOLES_PER_SEARCH as usize => after = *last,
+            _ => return Ok(()),
         }
     }
 }
 
-async fn register(
+/// Registers runs that a search found.
+pub(super) async fn register(
     conn: &mut Conn,
     loss: &Loss,
-    (first, last): (i64, i64),
+    runs: &[(i64, i64)],
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    sqlx::query(
-        "insert into gap (counter_id, first_value, last_value, step, reason, epoch, noted_at_us) \
-         values ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(loss.counter_id)
-    .bind(first)
-    .bind(last)
-    .bind(loss.step)
-    .bind(loss.reason.word())
-    .bind(signed(loss.epoch, "epoch")?)
-    .bind(now_us)
-    .execute(conn)
-    .await?;
-    let values = last.abs_diff(first) / loss.step.unsigned_abs().max(1) + 1;
-    count_gap(loss.reason.word(), values);
+    let (reason, epoch) = (loss.reason.word(), signed(loss.epoch, "epoch")?);
+    for part in runs.chunks(HOLES_PER_SEARCH as usize) {
+        let mut query = QueryBuilder::<Db>::new(
+            "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
+             noted_at_us) ",
+        );
+        query.push_values(part, |mut row, (first, last)| {
+            row.push_bind(loss.counter_id).push_bind(first).push_bind(last);
+            row.push_bind(loss.step).push_bind(reason).push_bind(epoch).push_bind(now_us);
+        });
+        query.build().persistent(false).execute(&mut *conn).await?;
+    }
+    for (first, last) in runs {
+        let values = last.abs_diff(*first) / loss.step.unsigned_abs().max(1) + 1;
+        count_gap(reason, values);
+    }
     Ok(())
 }
 

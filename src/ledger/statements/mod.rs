@@ -25,6 +25,7 @@ mod series;
 mod setup;
 mod succession;
 mod take;
+mod unsettled;
 mod versions;
 
 use std::time::Duration;
@@ -99,6 +100,8 @@ async fn metered<T>(
     outcome
 }
 
+// Below the macros that they use.
+mod audits;
 mod documents;
 mod import;
 mod serials;

@@ -21,7 +21,8 @@ const ALLOCATIONS_PER_SEARCH: usize = 500;
 pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collision>, LedgerError> {
     let rows = sqlx::query(
         "select counter_id, first_value, last_value, allocation_id, other_allocation_id, number, \
-         noted_at_us from collision order by collision_id desc limit $1",
+         noted_at_us from collision where acknowledged_at_us is null \
+         order by collision_id desc limit $1",
     )
     .bind(bounded(limit))
     .fetch_all(&store.reader)
@@ -45,7 +46,9 @@ pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collisio
 /// See [`crate::ledger::Ledger::collisions_count`].
 pub(super) async fn collisions_count(store: &Store) -> Result<u64, LedgerError> {
     let count: i64 =
-        sqlx::query_scalar("select count(*) from collision").fetch_one(&store.reader).await?;
+        sqlx::query_scalar("select count(*) from collision where acknowledged_at_us is null")
+            .fetch_one(&store.reader)
+            .await?;
     unsigned(count, "collisions")
 }
 
@@ -55,12 +58,11 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
     allow_long_search(&mut tx).await?;
     let row = sqlx::query(
         "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
-         (select count(*) from revision) as revisions, \
-         (select count(*) from collision) as collisions, \
-         (select count(*) from journal_rejected) as rejected",
+         (select count(*) from revision) as revisions",
     )
     .fetch_one(&mut *tx)
     .await?;
+    let (collisions, acknowledged, rejected) = explained(&mut tx).await?;
     tx.commit().await?;
     let (journal, revisions): (i64, i64) = (row.try_get("journal")?, row.try_get("revisions")?);
     Ok(Totals {
@@ -68,9 +70,28 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
         journal: unsigned(journal - revisions, "journal")?,
         revisions: unsigned(revisions, "revision")?,
         gaps: unsigned(row.try_get("gaps")?, "gaps")?,
-        collisions: unsigned(row.try_get("collisions")?, "collisions")?,
-        rejected: unsigned(row.try_get("rejected")?, "rejected")?,
+        collisions,
+        acknowledged,
+        rejected,
+        estimated: false,
     })
+}
+
+/// How many collisions nobody has acknowledged, how many somebody has, and how many rejected rows
+/// nobody has.
+pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
+    let row = sqlx::query(
+        "select (select count(*) from collision where acknowledged_at_us is null) as collisions, \
+         (select count(*) from collision where acknowledged_at_us is not null) as acknowledged, \
+         (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok((
+        unsigned(row.try_get("collisions")?, "collisions")?,
+        unsigned(row.try_get("acknowledged")?, "acknowledged")?,
+        unsigned(row.try_get("rejected")?, "rejected")?,
+    ))
 }
 
 /// See [`crate::ledger::Ledger::record_event`].

@@ -1,8 +1,10 @@
-//! The first touch of a counter in an epoch: where it goes on, and what the closed epoch lost.
+//! The first touch of a counter in an epoch: where it goes on. What the closed epoch lost is looked
+//! for behind, as far as a few rows do not show it: a start never waits for the length of an epoch.
 
 use super::counters::{Resolved, lock_all, lock_or_create};
-use super::gaps::{self, Loss};
-use super::{Conn, Store, allow_long_search, bytes, commit, nodes, partitions};
+use super::gaps::Loss;
+use super::unsettled::{self, START_ROWS_MAX};
+use super::{Conn, Store, bytes, commit, nodes, partitions};
 use crate::ledger::columns::{self, read_node, signed};
 use crate::ledger::{
     At, Counter, GapReason, LedgerError, Owner, Partition, PartitionState, Seed, SeedOutcome, grid,
@@ -20,6 +22,7 @@ pub(super) async fn seed(
     let mut order: Vec<usize> = (0..seeds.len()).collect();
     order.sort_by_key(|index| name(&seeds[*index]));
     let mut outcomes = vec![None; seeds.len()];
+    let mut toucher = Toucher::new(at, node, now_us, None);
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     for index in order {
@@ -30,7 +33,6 @@ pub(super) async fn seed(
         outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
             already(&resolved)?
         } else {
-            let toucher = Toucher { at, node, now_us, owner: None };
             let touched = toucher.touch(&mut tx, &resolved.counter, seed).await?;
             SeedOutcome::Seeded {
                 counter_id: touched.counter_id,
@@ -71,22 +73,31 @@ fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerError> {
 }
 
 /// Who touches counters of older epochs, and for which epoch.
+#[derive(Clone)]
 pub(super) struct Toucher {
     pub(super) at: At,
     pub(super) node: NodeId,
     pub(super) now_us: i64,
     /// The owner that the epoch must have, where the caller depends on it.
     pub(super) owner: Option<Owner>,
+    /// Rows of closed epochs that its transaction may still look at.
+    rows_left: u32,
 }
 
 impl Toucher {
-    /// Moves a locked counter of an older epoch into this one and registers what its own epoch
-    /// lost. Its ceiling leaves `seed.room` values.
+    /// Touches counters in one transaction; `owner` is the one that the epoch must have, where the
+    /// caller depends on it.
+    pub(super) fn new(at: At, node: NodeId, now_us: i64, owner: Option<Owner>) -> Self {
+        Toucher { at, node, now_us, owner, rows_left: START_ROWS_MAX }
+    }
+
+    /// Moves a locked counter of an older epoch into this one; what its own epoch lost is looked
+    /// for, or noted as unsettled. Its ceiling leaves `seed.room` values.
     ///
     /// # Errors
     /// `Fenced` when the partition does not show this epoch open, or the counter is of a newer one.
     pub(super) async fn touch(
-        &self,
+        &mut self,
         conn: &mut Conn,
         counter: &Counter,
         seed: &Seed,
@@ -99,7 +110,7 @@ impl Toucher {
         if self.owner.as_ref().is_some_and(|owner| *owner != partition.owner) {
             return Err(fenced(self.at));
         }
-        let base = close(conn, counter, &partition, self.now_us).await?;
+        let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
         let step = columns::step(seed.step)?;
         let ceiling = grid::ceiling(base, step, seed.room, seed.max);
         let moved = sqlx::query(
@@ -132,12 +143,13 @@ impl Toucher {
     }
 }
 
-/// Registers every value of the counter's own, closed epoch that nobody accounts for; returns the
-/// value after which the counter goes on.
+/// Begins to look for every value of the counter's own, closed epoch that nobody accounts for;
+/// returns the value after which the counter goes on.
 async fn close(
     conn: &mut Conn,
     counter: &Counter,
     partition: &Partition,
+    rows_left: &mut u32,
     now_us: i64,
 ) -> Result<i64, LedgerError> {
     // Compared with the last epoch closed at the ceiling, not with how the counter's own was
@@ -152,13 +164,11 @@ async fn close(
     // Where the count says that nothing is missing up to `taken`, only what lies above is looked
     // at: the epoch may have been long.
     let whole = step.checked_mul(journaled) == Some(counter.taken - counter.start);
-    let after = if whole { counter.taken } else { counter.start };
+    let (after, journaled) = if whole { (counter.taken, 0) } else { (counter.start, journaled) };
     if after < base {
         let (counter_id, epoch) = (counter.counter_id, counter.epoch);
         let loss = Loss { counter_id, after, upto: base, step, reason, epoch };
-        // At worst as long a search as the epoch was; it holds up this counter only.
-        allow_long_search(conn).await?;
-        gaps::register_holes(conn, loss, now_us).await?;
+        unsettled::begin(conn, loss, journaled, rows_left, now_us).await?;
     }
     Ok(base)
 }
@@ -171,6 +181,9 @@ pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerE
         let why = "unknown; list the counters again";
         return Err(LedgerError::Refused(format!("counter {counter_id}: {why}")));
     };
+    if counter.is_settled() {
+        return Ok(());
+    }
     if partitions::closing(&mut tx, counter.partition, counter.epoch).await?.is_none() {
         return Ok(());
     }
@@ -179,15 +192,16 @@ pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerE
     commit(tx).await
 }
 
-/// Registers what a locked counter's own, closed epoch lost, and moves it on to where it goes on.
-/// Returns that value.
+/// Begins to look for what a locked counter's own, closed epoch lost, and moves it on to where it
+/// goes on. Returns that value.
 pub(super) async fn settle_locked(
     conn: &mut Conn,
     counter: &Counter,
     partition: &Partition,
     now_us: i64,
 ) -> Result<i64, LedgerError> {
-    let base = close(conn, counter, partition, now_us).await?;
+    let mut rows_left = START_ROWS_MAX;
+    let base = close(conn, counter, partition, &mut rows_left, now_us).await?;
     // The epoch stays the closed one: the next first touch must still be one.
     sqlx::query(
         "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0 \

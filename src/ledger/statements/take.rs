@@ -45,7 +45,8 @@ pub(super) async fn take(
     if orders.is_empty() {
         return Ok(Taken { outcomes: Vec::new() });
     }
-    let toucher = Toucher { at, node, now_us: store.clock.now_us(), owner: Some(Owner::Database) };
+    let now_us = store.clock.now_us();
+    let toucher = Toucher::new(at, node, now_us, Some(Owner::Database));
     match attempt(store, &toucher, orders, lock_wait, Care::Plain).await {
         Ok(Some(taken)) => return Ok(taken),
         // Its epoch may be over because the ledger went back: the next one looks at that first.
@@ -64,16 +65,22 @@ async fn attempt(
     lock_wait: Duration,
     care: Care,
 ) -> Result<Option<Taken>, LedgerError> {
-    let Toucher { at, node, now_us, .. } = *toucher;
+    let mut toucher = toucher.clone();
+    let Toucher { at, node, now_us, .. } = toucher;
     let mut tx = store.begin_impatient(node, lock_wait).await?;
     if care == Care::Judged {
         // A number taken from a ledger that went back may have been issued before.
         nodes::must_be_remembered(store, &mut tx, node).await?;
     }
     let started = Instant::now();
-    let locked = lock(&mut tx, toucher, orders).await;
+    let locked = lock(&mut tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
-    let (counters, dates) = locked?;
+    let (counters, mut dates) = locked?;
+    if let Some(unknown) = dates.unknown() {
+        // What was looked at for it is not to be looked at again.
+        commit(tx).await?;
+        return Err(unknown);
+    }
     // Only an order that was tried before may have its number.
     let tried = orders.iter().filter(|order| order.retry_count > 0);
     let ids: Vec<_> = tried.map(|order| order.record.allocation_id).collect();
@@ -103,7 +110,7 @@ async fn attempt(
 /// Takes every lock of the orders: counters, names of keys, families.
 async fn lock(
     conn: &mut Conn,
-    toucher: &Toucher,
+    toucher: &mut Toucher,
     orders: &[TakeOrder],
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
@@ -115,7 +122,7 @@ async fn lock(
 /// Locks every counter of the orders by name and brings it into this epoch.
 async fn lock_counters(
     conn: &mut Conn,
-    toucher: &Toucher,
+    toucher: &mut Toucher,
     orders: &[TakeOrder],
 ) -> Result<BTreeMap<Name, Working>, LedgerError> {
     let mut seeds: BTreeMap<(i64, &str, &str), &Seed> = BTreeMap::new();

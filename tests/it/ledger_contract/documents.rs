@@ -342,6 +342,35 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
     assert_eq!(late, [before("2026-02-20")], "what was issued meanwhile counts");
 }
 
+/// Goal: a family with more numbers than a call may read becomes usable, whoever dies on the way.
+/// Method: its numbers are taken while nobody looks at their dates; then one caller and the service
+/// look in turn.
+pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world: World) {
+    let at = world.database_epoch().await;
+    let unnoticed = |index: usize| {
+        let month = 1 + index % 3;
+        let date = format!("2026-{month:02}-{:02}", 1 + index % 28);
+        TakeOrder { family: None, ..dated(&format!("n{index}"), &date) }
+    };
+    let orders: Vec<_> = (0..2_400).map(unnoticed).collect();
+    assert!(take(&world, at, &orders).await.iter().all(is_taken));
+    let asked = world.ledger.last_date(7, "SEQ", "type=T").await;
+    assert!(matches!(&asked, Err(LedgerError::LockTimeout { .. })), "{asked:?}");
+    let early = dated("early", "2026-01-02");
+    let error = world.ledger.take(at, world.node, std::slice::from_ref(&early), LOCK_WAIT).await;
+    let Err(LedgerError::LockTimeout { counter: Some(counter), .. }) = &error else {
+        panic!("it read the whole family: {error:?}")
+    };
+    assert_eq!(*counter, early.serials[0].name());
+    // The service goes on where the caller ended.
+    let service = world.another().await;
+    assert!(service.settle_slice(1_000).await.unwrap());
+    drop(service);
+    assert_eq!(take(&world, at, &[early]).await, [before("2026-03-28")]);
+    assert!(!world.ledger.settle_slice(1_000).await.unwrap(), "nothing is left");
+    assert!(is_taken(&take(&world, at, &[dated("late", "2026-03-28")]).await[0]));
+}
+
 /// Goal: no number is dated before one that was imported. Method: numbers of three periods of one
 /// family, the second to come along the last by date.
 pub(super) async fn imported_dates_count_for_their_family(world: World) {
