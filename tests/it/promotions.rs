@@ -7,7 +7,7 @@ use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::Service;
 
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, program_with};
 use crate::restored::{assert_clean, assert_held, copy_ledger, put_in_place};
 
 /// The URL of a schema behind a proxy, which leads to the primary of the day.
@@ -33,7 +33,13 @@ async fn the_standby_is_promoted(redis: Option<&Redis>, options: &[&str]) {
     let mut primary = Postgres::start();
     let proxy = Proxy::start(primary.port());
     let url = behind(&primary, &proxy);
-    let deployment = Deployment::new(&url, redis.map(|redis| redis.url()).as_deref());
+    // No beat lies between: what is lost shows in no count.
+    let program = program_with(&[
+        "NUMERATOR__NODE__HEARTBEAT=4s".to_owned(),
+        "NUMERATOR__NODE__TTL=20s".to_owned(),
+    ]);
+    let redis_url = redis.map(|redis| redis.url());
+    let deployment = Deployment::of(program, &url, redis_url.as_deref());
     deployment.apply_load_series();
     let (one, other) = (deployment.serve(), deployment.serve());
     let mut seen = numbers(&one, "before", 3).await;

@@ -1,7 +1,7 @@
 //! What the users of a ledger agree on: its incarnation (F25). Drawn when a ledger is first opened,
 //! and anew with each hold.
 
-use super::{Store, Transaction, commit, life, restored};
+use super::{Store, Transaction, commit, holding, life};
 use crate::ledger::LedgerError;
 use crate::ledger::incarnation::{Incarnation, Shown};
 
@@ -32,7 +32,7 @@ pub(in crate::ledger) async fn agree(store: &Store) -> Result<(), LedgerError> {
         }
         Some(_) => {
             drop(tx);
-            restored::hold_all(store, &[], PUT_BACK).await?;
+            holding::hold_all(store, &[], PUT_BACK).await?;
         }
     }
     Ok(())

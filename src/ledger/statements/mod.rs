@@ -38,14 +38,13 @@ use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
     bulk, life,
 };
-use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Confirmed, Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter,
-    JournalFilter, JournalRow, Ledger, LedgerError, Lift, NewNode, Node, Owner, Partition,
-    PartitionState, Question, Raise, Released, RestingSeries, Seed, SeedOutcome, SeriesChange,
-    SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter,
+    JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Question,
+    Raise, RestingSeries, Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder,
+    Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -103,6 +102,7 @@ async fn metered<T>(
 // Below the macros that they use.
 mod audits;
 mod documents;
+mod holding;
 mod import;
 mod serials;
 mod snowflakes;
@@ -231,42 +231,6 @@ impl Ledger for Engine {
 
     async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError> {
         search!(self, store => recovery::lost_at_most(&store, closed, after_epoch))
-    }
-
-    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        call!(self, store => restored::hold(&store, seen, cause))
-    }
-
-    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => restored::hold_all(&store, seen, cause))
-    }
-
-    fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        self.store(Share::Common).witness.confirmed(node)
-    }
-
-    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
-        call!(self, store => nodes::remembers(&store, confirmed))
-    }
-
-    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
-        call!(self, store => counters::any_of(&store, partition))
-    }
-
-    async fn journal_again(
-        &self,
-        node: NodeId,
-        entries: &[Entry],
-    ) -> Result<Appended, LedgerError> {
-        search!(self, store of Journal, "other" => restored::journal_again(&store, node, entries))
-    }
-
-    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
-        search!(self, store => restored::lift(&store, partition, node, lifts))
-    }
-
-    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
-        search!(self, store => restored::release(&store, to, margin))
     }
 
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {

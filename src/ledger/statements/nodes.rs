@@ -47,7 +47,7 @@ pub(super) async fn must_be_remembered(
     }
 }
 
-/// See [`crate::ledger::Ledger::remembers`].
+/// See [`crate::ledger::RestoredLedger::remembers`].
 pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bool, LedgerError> {
     let Confirmed { node, beat, batches, incarnation: number, nonce } = *confirmed;
     let mut tx = store.begin_reading().await?;

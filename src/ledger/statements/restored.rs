@@ -1,5 +1,5 @@
-//! The ledger that went back: partitions are held, what others remember is written again, and an
-//! operator releases them above everything that anybody has seen (F9).
+//! The ledger that went back: what others remember is written again, and an operator releases the
+//! partitions above everything that anybody has seen (F9).
 //!
 //! Nothing here trusts an id or an epoch of the ledger's own: counters are found by their names,
 //! and epochs only rise.
@@ -10,12 +10,9 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
-use super::{
-    Conn, Db, Store, allow_long_search, append, bulk, commit, incarnation, partitions, seed,
-    snowflakes,
-};
-use crate::ledger::columns::{Word, from_json, signed, small, unsigned, unsigned_small};
-use crate::ledger::incarnation::Incarnation;
+use super::holding::lock_all;
+use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, partitions, seed};
+use crate::ledger::columns::{Word, from_json, signed};
 use crate::ledger::{
     Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
     Seed,
@@ -26,121 +23,7 @@ use crate::number::{SerialDefinition, SeriesDefinition};
 /// What was issued is journaled whatever its series has become since.
 const ANY_VERSION: u32 = u32::MAX;
 
-/// See [`crate::ledger::Ledger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let mut tx = store.begin_unfenced().await?;
-    let shown = incarnation::locked(store, &mut tx).await?;
-    let rows = lock_all(&mut tx).await?;
-    if !rows.iter().any(|row| row.is_behind(&[seen])) {
-        return Ok(false);
-    }
-    put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
-    let next = incarnation::renew(store, &mut tx, shown).await?;
-    commit(tx).await?;
-    store.witness.agree(next);
-    Ok(true)
-}
-
-/// See [`crate::ledger::Ledger::hold_all`].
-pub(super) async fn hold_all(store: &Store, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin_unfenced().await?;
-    let shown = incarnation::locked(store, &mut tx).await?;
-    let mut rows = lock_all(&mut tx).await?;
-    let is_open = |row: &&Row| row.state != PartitionState::Held;
-    let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
-    // Somebody has held it since this process looked, and it may be released by now: whoever comes
-    // late only adds what it has seen.
-    let mine = store.witness.agreed();
-    let is_later = |found: &Incarnation| mine.is_some_and(|mine| found.number > mine.number);
-    let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
-    if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
-        rows.retain(|row| row.state == PartitionState::Held);
-        put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
-        commit(tx).await?;
-        store.witness.agree(later);
-        return Ok(0);
-    }
-    let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
-    // Every other process must stop, and tell what it remembers, before it writes here again.
-    let next = incarnation::renew(store, &mut tx, shown).await?;
-    commit(tx).await?;
-    store.witness.agree(next);
-    Ok(held)
-}
-
-/// A partition's row while it is locked.
-struct Row {
-    partition: u32,
-    epoch: u64,
-    state: PartitionState,
-    seen_epoch: u64,
-}
-
-impl Row {
-    /// Whether a higher epoch of it was seen.
-    fn is_behind(&self, seen: &[At]) -> bool {
-        seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
-    }
-}
-
-/// Locks all partitions in their order: who holds one holds all, and two may do so at once.
-async fn lock_all(conn: &mut Conn) -> Result<Vec<Row>, LedgerError> {
-    let rows = sqlx::query(for_update!(
-        "select partition_id, epoch, state, seen_epoch from partition order by partition_id"
-    ))
-    .fetch_all(conn)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Row {
-                partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
-                epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
-                state: PartitionState::read(row.try_get("state")?)?,
-                seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
-            })
-        })
-        .collect()
-}
-
-/// Holds every partition and notes what was seen of each; how many were not held before.
-async fn put_on_hold(
-    conn: &mut Conn,
-    rows: &[Row],
-    seen: &[At],
-    cause: &str,
-    now_us: i64,
-) -> Result<u64, LedgerError> {
-    let mut held = 0;
-    for row in rows {
-        let seen = seen.iter().filter(|at| at.partition == row.partition);
-        let seen_epoch = seen.map(|at| at.epoch).fold(row.seen_epoch, u64::max);
-        let is_new = row.state != PartitionState::Held;
-        if !is_new && seen_epoch == row.seen_epoch {
-            continue;
-        }
-        held += u64::from(is_new);
-        // The first cause stays: those who come later only add what they have seen.
-        sqlx::query(
-            "update partition set seen_epoch = $2, \
-             cause = case when state = 'held' then cause else $3 end, \
-             changed_at_us = case when state = 'held' then changed_at_us else $4 end, \
-             state = 'held', actor = null where partition_id = $1",
-        )
-        .bind(small(row.partition, "partition")?)
-        .bind(signed(seen_epoch, "epoch")?)
-        .bind(cause)
-        .bind(now_us)
-        .execute(&mut *conn)
-        .await?;
-    }
-    if held > 0 {
-        snowflakes::forget_none(conn, now_us).await?;
-    }
-    Ok(held)
-}
-
-/// See [`crate::ledger::Ledger::journal_again`].
+/// See [`crate::ledger::RestoredLedger::journal_again`].
 pub(super) async fn journal_again(
     store: &Store,
     node: NodeId,
@@ -310,7 +193,7 @@ async fn read_serials(
     Ok(definition.map(|definition| definition.taken_serials().into_owned()).unwrap_or_default())
 }
 
-/// See [`crate::ledger::Ledger::lift`].
+/// See [`crate::ledger::RestoredLedger::lift`].
 pub(super) async fn lift(
     store: &Store,
     partition: u32,
@@ -369,7 +252,7 @@ async fn must_go_on_above(
     Err(LedgerError::Refused(format!("counter {key} lives in partition {home} by now, {why}")))
 }
 
-/// See [`crate::ledger::Ledger::release`].
+/// See [`crate::ledger::RestoredLedger::release`].
 pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Released, LedgerError> {
     let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
     let mut tx = store.begin().await?;

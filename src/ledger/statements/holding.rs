@@ -1,0 +1,171 @@
+//! Holding a ledger that went back: all partitions at once, and a new incarnation with it, so that
+//! every process is stopped by its next transaction (F9, F25). Also the way in for what is done
+//! with it then.
+
+use async_trait::async_trait;
+use sqlx::Row as _;
+
+use super::{
+    Conn, Engine, Store, commit, counters, incarnation, metered, nodes, restored, snowflakes,
+};
+use crate::ledger::columns::{Word as _, signed, small, unsigned, unsigned_small};
+use crate::ledger::connections::Share;
+use crate::ledger::incarnation::Incarnation;
+use crate::ledger::patience::Patience;
+use crate::ledger::{
+    Appended, At, Confirmed, Entry, LedgerError, Lift, PartitionState, Released, RestoredLedger,
+};
+use crate::node::NodeId;
+
+#[async_trait]
+impl RestoredLedger for Engine {
+    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
+        call!(self, store => hold(&store, seen, cause))
+    }
+
+    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause))
+    }
+
+    fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        self.store(Share::Common).witness.confirmed(node)
+    }
+
+    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
+        call!(self, store => nodes::remembers(&store, confirmed))
+    }
+
+    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
+        call!(self, store => counters::any_of(&store, partition))
+    }
+
+    async fn journal_again(
+        &self,
+        node: NodeId,
+        entries: &[Entry],
+    ) -> Result<Appended, LedgerError> {
+        search!(self, store of Journal, "other" => restored::journal_again(&store, node, entries))
+    }
+
+    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
+        search!(self, store => restored::lift(&store, partition, node, lifts))
+    }
+
+    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
+        search!(self, store => restored::release(&store, to, margin))
+    }
+}
+
+/// See [`crate::ledger::RestoredLedger::hold`].
+pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
+    let mut tx = store.begin_unfenced().await?;
+    let shown = incarnation::locked(store, &mut tx).await?;
+    let rows = lock_all(&mut tx).await?;
+    if !rows.iter().any(|row| row.is_behind(&[seen])) {
+        return Ok(false);
+    }
+    put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+    let next = incarnation::renew(store, &mut tx, shown).await?;
+    commit(tx).await?;
+    store.witness.agree(next);
+    Ok(true)
+}
+
+/// See [`crate::ledger::RestoredLedger::hold_all`].
+pub(super) async fn hold_all(store: &Store, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin_unfenced().await?;
+    let shown = incarnation::locked(store, &mut tx).await?;
+    let mut rows = lock_all(&mut tx).await?;
+    let is_open = |row: &&Row| row.state != PartitionState::Held;
+    let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
+    // Somebody has held it since this process looked, and it may be released by now: whoever comes
+    // late only adds what it has seen.
+    let mine = store.witness.agreed();
+    let is_later = |found: &Incarnation| mine.is_some_and(|mine| found.number > mine.number);
+    let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
+    if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
+        rows.retain(|row| row.state == PartitionState::Held);
+        put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+        commit(tx).await?;
+        store.witness.agree(later);
+        return Ok(0);
+    }
+    let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+    // Every other process must stop, and tell what it remembers, before it writes here again.
+    let next = incarnation::renew(store, &mut tx, shown).await?;
+    commit(tx).await?;
+    store.witness.agree(next);
+    Ok(held)
+}
+
+/// A partition's row while it is locked.
+pub(super) struct Row {
+    pub(super) partition: u32,
+    pub(super) epoch: u64,
+    pub(super) state: PartitionState,
+    pub(super) seen_epoch: u64,
+}
+
+impl Row {
+    /// Whether a higher epoch of it was seen.
+    fn is_behind(&self, seen: &[At]) -> bool {
+        seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
+    }
+}
+
+/// Locks all partitions in their order: who holds one holds all, and two may do so at once.
+pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<Row>, LedgerError> {
+    let rows = sqlx::query(for_update!(
+        "select partition_id, epoch, state, seen_epoch from partition order by partition_id"
+    ))
+    .fetch_all(conn)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Row {
+                partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
+                epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
+                state: PartitionState::read(row.try_get("state")?)?,
+                seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
+            })
+        })
+        .collect()
+}
+
+/// Holds every partition and notes what was seen of each; how many were not held before.
+async fn put_on_hold(
+    conn: &mut Conn,
+    rows: &[Row],
+    seen: &[At],
+    cause: &str,
+    now_us: i64,
+) -> Result<u64, LedgerError> {
+    let mut held = 0;
+    for row in rows {
+        let seen = seen.iter().filter(|at| at.partition == row.partition);
+        let seen_epoch = seen.map(|at| at.epoch).fold(row.seen_epoch, u64::max);
+        let is_new = row.state != PartitionState::Held;
+        if !is_new && seen_epoch == row.seen_epoch {
+            continue;
+        }
+        held += u64::from(is_new);
+        // The first cause stays: those who come later only add what they have seen.
+        sqlx::query(
+            "update partition set seen_epoch = $2, \
+             cause = case when state = 'held' then cause else $3 end, \
+             changed_at_us = case when state = 'held' then changed_at_us else $4 end, \
+             state = 'held', actor = null where partition_id = $1",
+        )
+        .bind(small(row.partition, "partition")?)
+        .bind(signed(seen_epoch, "epoch")?)
+        .bind(cause)
+        .bind(now_us)
+        .execute(&mut *conn)
+        .await?;
+    }
+    if held > 0 {
+        snowflakes::forget_none(conn, now_us).await?;
+    }
+    Ok(held)
+}
