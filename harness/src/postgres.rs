@@ -14,6 +14,10 @@ use tempfile::TempDir;
 
 use crate::process::{Process, find_program, free_port};
 
+mod standby;
+
+pub use standby::STANDBY;
+
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
@@ -163,6 +167,8 @@ impl Postgres {
             "fsync=on".to_owned(),
             // Within the data folder: a killed server leaves nothing in the machine's memory.
             "dynamic_shared_memory_type=mmap".to_owned(),
+            // A standby that may follow again does so at once.
+            "wal_retrieve_retry_interval=50ms".to_owned(),
         ];
         let wanted = self.settings.iter().map(|&setting| setting.to_owned());
         for setting in settings.into_iter().chain(wanted) {

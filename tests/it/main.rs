@@ -37,6 +37,7 @@ mod series_files;
 mod shapes;
 mod snowflakes;
 mod stage;
+mod standby;
 mod stopping;
 #[cfg(feature = "otlp")]
 mod traces;
