@@ -38,6 +38,7 @@ mod snowflakes;
 mod status;
 mod ticket;
 mod trimming;
+mod vouching;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use context::{Context, FlightNumbers};

@@ -18,6 +18,7 @@ mod postgres;
 mod reference_ledger;
 mod reference_plan;
 mod rows;
+mod safety;
 mod serials;
 mod settings;
 mod snowflakes;
@@ -31,6 +32,7 @@ pub use imports::Imports;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
+pub use safety::SafetyLedger;
 pub use serials::SerialLedger;
 pub use settings::LedgerSettings;
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
@@ -49,7 +51,9 @@ use crate::number::TakenRange;
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.
 #[async_trait]
-pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + SnowflakeLedger {
+pub trait Ledger:
+    Documents + Imports + ReferenceLedger + SafetyLedger + SerialLedger + SnowflakeLedger
+{
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
 
@@ -263,7 +267,7 @@ pub trait Ledger: Documents + Imports + ReferenceLedger + SerialLedger + Snowfla
 
     /// Settles a counter whose epoch is closed as its next first touch would (gaps registered,
     /// start moved), so that `verify` and `gaps` see untouched counters too (F17). Does nothing to
-    /// a counter of the current epoch.
+    /// a counter of the current epoch, nor to one whose partition is held.
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
 
     // --- the journal -----------------------------------------------------------------------

@@ -93,6 +93,7 @@ async fn metered<T>(
 // Below the macros that they use.
 mod documents;
 mod import;
+mod safety;
 mod serials;
 mod snowflakes;
 

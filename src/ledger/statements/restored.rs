@@ -95,6 +95,7 @@ async fn put_on_hold(
             "update partition set seen_epoch = $2, \
              cause = case when state = 'held' then cause else $3 end, \
              changed_at_us = case when state = 'held' then changed_at_us else $4 end, \
+             vouched_epoch = case when state = 'held' then vouched_epoch else 0 end, \
              state = 'held', actor = null where partition_id = $1",
         )
         .bind(small(row.partition, "partition")?)
@@ -374,8 +375,9 @@ pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Releas
     }
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
-         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, actor = null, \
-         cause = 'the ledger was restored', changed_at_us = $3 where partition_id = $1",
+         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
+         vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
+         changed_at_us = $3 where partition_id = $1",
     )
     .bind(id)
     .bind(epoch)

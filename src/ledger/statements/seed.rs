@@ -1,6 +1,6 @@
 //! The first touch of a counter in an epoch: where it goes on, and what the closed epoch lost.
 
-use super::counters::{Resolved, lock_all, lock_or_create};
+use super::counters::{self, Resolved, lock_all, lock_or_create};
 use super::gaps::{self, Loss};
 use super::{Conn, Store, allow_long_search, bytes, commit, nodes, partitions};
 use crate::ledger::columns::{self, read_node, signed};
@@ -164,15 +164,19 @@ async fn close(
 /// See [`crate::ledger::Ledger::settle`].
 pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerError> {
     let mut tx = store.begin().await?;
-    let locked = lock_all(&mut tx, &[counter_id]).await?;
-    let Some(counter) = locked.first() else {
-        let why = "unknown; list the counters again";
-        return Err(LedgerError::Refused(format!("counter {counter_id}: {why}")));
-    };
-    if partitions::closing(&mut tx, counter.partition, counter.epoch).await?.is_none() {
+    // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
+    let home = counters::partition_of(&mut tx, counter_id).await?;
+    let partition = partitions::share(&mut tx, home).await?;
+    if partition.state == PartitionState::Held {
         return Ok(());
     }
-    let partition = partitions::read(&mut tx, counter.partition).await?;
+    let locked = lock_all(&mut tx, &[counter_id]).await?;
+    let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
+        return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
+    };
+    if partitions::closing(&mut tx, home, counter.epoch).await?.is_none() {
+        return Ok(());
+    }
     settle_locked(&mut tx, counter, &partition, store.clock.now_us()).await?;
     commit(tx).await
 }
