@@ -32,7 +32,7 @@ pub use imports::Imports;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
-pub use safety::SafetyLedger;
+pub use safety::{LedgerCheckup, LedgerHazard, SafetyLedger};
 pub use serials::SerialLedger;
 pub use settings::LedgerSettings;
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};

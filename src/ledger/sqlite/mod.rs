@@ -6,6 +6,7 @@
 //! while another process writes.
 
 mod bulk;
+mod check_up;
 mod open;
 
 /// A select whose rows stay as they are: the transaction is the only writer.
@@ -35,6 +36,7 @@ use crate::ledger::witness::Witness;
 use crate::ledger::{Connections, LedgerError};
 use crate::metrics::LedgerMeter;
 
+use check_up::check_up;
 pub(super) use open::open;
 
 type Db = sqlx::Sqlite;

@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk,
+    bulk, check_up,
 };
 use crate::ledger::patience::Patience;
 use crate::ledger::{

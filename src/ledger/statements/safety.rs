@@ -2,15 +2,19 @@
 
 use async_trait::async_trait;
 
-use super::{Engine, Store, allow_long_search, commit, metered, partitions};
+use super::{Engine, Store, allow_long_search, check_up, commit, metered, partitions};
 use crate::ledger::patience::Patience;
-use crate::ledger::{At, LedgerError, SafetyLedger};
+use crate::ledger::{At, LedgerCheckup, LedgerError, SafetyLedger};
 
 /// How far back the newest number is looked for, in steps: the index over time serves a span.
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
 
 #[async_trait]
 impl SafetyLedger for Engine {
+    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
+        call!(self, store => check_up(&store))
+    }
+
     async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError> {
         call!(self, store => vouch(&store, epochs))
     }
