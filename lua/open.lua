@@ -22,28 +22,31 @@ if shown ~= incarnation then return {'unfit', echo, 'server shows ' .. shown} en
 
 local owner = redis.pcall(
   'HMGET', owner_key, 'deployment', 'epoch', 'incarnation', 'continuous_since_ms', 'window_ms',
-  'witnessed'
+  'witnessed', 'run_since', 'sealed_epoch'
 )
 if owner.err then owner = {} end
 if owner[1] and owner[1] ~= deployment then return {'foreign', echo, owner[1]} end
 local before = integer(owner[2])
 if before and before >= tonumber(epoch) then return {'newer', echo, owner[2]} end
 
--- Idempotency records are complete since then, if the same data set ran through the closed epoch,
--- and kept them for as long.
+-- The same data set ran through the closed epoch: what it knew, it knows. A sealed epoch was none
+-- of its own (F9).
+local goes_on = owner[2] == closed and owner[3] == incarnation and not owner[8]
+-- Idempotency records are complete since then, if they were kept for as long.
 local since_ms, witnessed = now_ms, ''
 if pristine then
   since_ms = '0'
-elseif owner[2] == closed and owner[3] == incarnation and owner[5] == window_ms
-  and integer(owner[4]) then
+elseif goes_on and owner[5] == window_ms and integer(owner[4]) then
   since_ms, witnessed = owner[4], owner[6] or ''
 end
+-- Every number since this epoch was taken here: who asks how far a counter came is told (F9).
+local run_since = goes_on and integer(owner[7]) and owner[7] or epoch
 
 -- The old record goes with all of its nodes' fields, whatever its type is (F14).
 redis.call('DEL', owner_key)
 redis.call(
   'HSET', owner_key, 'epoch', epoch, 'incarnation', incarnation, 'deployment', deployment,
   'opened_at_ms', now_ms, 'continuous_since_ms', since_ms, 'window_ms', window_ms,
-  'witnessed', witnessed
+  'witnessed', witnessed, 'run_since', run_since
 )
 return {'opened', echo}

@@ -15,7 +15,7 @@ local before = integer(owner[2])
 if before and before >= tonumber(epoch) then
   return {'unfit', echo, 'the owner record shows epoch ' .. owner[2]}
 end
--- Which epoch took the numbers stays known, however often this is repeated.
+-- Which epoch took the numbers stays known, and since when, however often this is repeated.
 redis.call('HSET', owner_key, 'epoch', epoch, 'sealed_epoch', owner[3] or owner[2])
 -- No number of this epoch has a record here, and there may be others between: what opens the next
 -- one must not take the records for complete.

@@ -94,6 +94,7 @@ impl Lane {
             Ok(true) => {
                 self.well();
                 self.owed.join(at.epoch, node);
+                self.context.membership.vouching().join(at);
                 let counters_max = self.context.settings.counters_max;
                 Standing::Redis(Box::new(Seat::new(at, incarnation, node, counters_max)))
             }
@@ -159,6 +160,8 @@ impl Lane {
             self.context.journal.hurry();
             return None;
         }
+        // From here on the epoch may close without this process.
+        self.context.membership.vouching().leave(self.partition);
         match self.context.ledger.acknowledge(at, &nodes).await {
             Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
                 self.owed.forget_before(epoch);
@@ -205,6 +208,8 @@ impl Lane {
         let (participations, unsure) = (self.owed.joined_in(closing), self.owed.unsure_in(closing));
         let plan = Plan { cause, lost_data, participations, unsure };
         let settled = self.settled();
+        // It acknowledges for this process.
+        self.context.membership.vouching().leave(self.partition);
         match reconciler::recover(&self.context, row, plan, settled).await {
             Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
             Ok(Recovered::Held) => Standing::Held,

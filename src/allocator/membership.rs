@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Context;
 use super::testimony::{Said, Testimony};
+use super::vouching::Vouching;
 use crate::clock::SharedClock;
 use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
 use crate::node::{NodeId, host};
@@ -36,6 +38,7 @@ pub struct Membership {
     news: watch::Sender<News>,
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
+    vouching: Mutex<Vouching>,
     /// Whether the ledger answered the last heartbeat, or was held in its place.
     ledger_answers: AtomicBool,
     /// Why the ledger must be held, until it is.
@@ -82,6 +85,7 @@ impl Membership {
             node: Mutex::new(node),
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
+            vouching: Mutex::default(),
             ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
             testimony,
@@ -171,6 +175,11 @@ impl Membership {
         *highest = at.epoch.max(*highest);
     }
 
+    /// Of which epochs this process knows that none followed.
+    pub(super) fn vouching(&self) -> MutexGuard<'_, Vouching> {
+        self.vouching.lock().expect("no holder of this lock panics")
+    }
+
     /// Whether the ledger is known to have gone back and does not say so itself yet.
     #[must_use]
     pub fn ledger_went_back(&self) -> bool {
@@ -181,13 +190,14 @@ impl Membership {
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }
-        let node = self.node();
+        let (node, sent_at) = (self.node(), Instant::now());
         let beat = self.ledger.heartbeat(node, sight).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
             Ok(partitions) => {
                 self.publish(context, partitions);
                 self.testify();
+                self.vouching().beat(sent_at, context.settings.recovery_barrier_max);
             }
             Err(LedgerError::NodeGone(_)) => {
                 if let Err(error) = self.replace(node).await {
@@ -230,8 +240,14 @@ impl Membership {
         };
         let cause = self.went_back.lock().expect("no holder of this lock panics").clone();
         let cause = cause.unwrap_or_default();
+        let vouched = {
+            let mut vouching = self.vouching();
+            vouching.stop(context.settings.recovery_barrier_max);
+            vouching.given()
+        };
         let held = async {
             self.ledger.hold_all(&seen, &cause).await?;
+            self.ledger.vouch(&vouched).await?;
             self.replace(node).await?;
             self.ledger.partitions().await
         };
@@ -243,6 +259,7 @@ impl Membership {
                 let detail = serde_json::json!({ "cause": cause });
                 context.event("ledger-went-back", at, node, detail).await;
                 self.publish(context, partitions);
+                self.vouching().forget();
                 *self.went_back.lock().expect("no holder of this lock panics") = None;
             }
             Err(error) => tracing::error!(%error, "the partitions cannot be held yet"),

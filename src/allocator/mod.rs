@@ -40,6 +40,7 @@ mod status;
 mod testimony;
 mod ticket;
 mod trimming;
+mod vouching;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use context::{Context, FlightNumbers};

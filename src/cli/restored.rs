@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::output::{print, print_json, say};
 use super::reconcile::ReconcileArgs;
 use super::session::{check_partition, clock, open_deployment};
+use super::words::moment;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::ledger::{Event, SharedLedger};
@@ -37,6 +38,11 @@ pub struct RestoredArgs {
 #[derive(Debug, Serialize)]
 struct RestoredAnswer {
     applied: bool,
+    /// When the ledger was first held of what is held now; none where nothing is.
+    held_at: Option<String>,
+    /// When the newest number was issued that it had journaled by then: what came after is
+    /// forgotten.
+    newest_record_at: Option<String>,
     partitions: Vec<Restored>,
 }
 
@@ -63,8 +69,13 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     if hold {
         ledger.hold_all(&[], "an operator restored the ledger").await?;
     }
-    let mut partitions = Vec::new();
-    for row in ledger.partitions().await? {
+    let (mut partitions, rows) = (Vec::new(), ledger.partitions().await?);
+    let held_at_us = rows.iter().filter(|row| is_held(row)).map(|row| row.changed_at_us).min();
+    let newest_us = match held_at_us {
+        Some(held_at_us) => ledger.last_issued_us(held_at_us).await?,
+        None => None,
+    };
+    for row in rows {
         if !is_held(&row) || args.partition.is_some_and(|number| number != row.partition) {
             continue;
         }
@@ -77,7 +88,12 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     if let Some(redis) = &redis {
         redis.stop().await;
     }
-    let answer = RestoredAnswer { applied: args.apply, partitions };
+    let answer = RestoredAnswer {
+        applied: args.apply,
+        held_at: held_at_us.map(moment),
+        newest_record_at: newest_us.map(moment),
+        partitions,
+    };
     if args.json {
         print_json(&answer)?;
     } else {
@@ -109,22 +125,33 @@ impl RestoredAnswer {
         }
         let line = |found: &Restored| {
             let Restored { partition, epoch, counters, counters_behind, records, .. } = found;
-            let end = match (found.released, found.margin_needed) {
+            let end = match (found.released, found.unbounded) {
                 (Some(epoch), _) => {
                     format!("{} journaled, open at epoch {epoch}", found.journaled)
                 }
-                (None, true) => "held; --margin is needed".to_owned(),
-                (None, false) => "held".to_owned(),
+                (None, Some(why)) => format!("held; --margin is needed: {why}"),
+                (None, None) => "held".to_owned(),
             };
+            let epoch_or = |epoch: Option<u64>| epoch.map_or("-".to_owned(), |e| e.to_string());
             format!(
-                "partition {partition}: epoch {epoch} (seen {}, redis {}), counters {counters} \
-                 ({counters_behind} behind), records {records}, left alone {}: {end}",
+                "partition {partition}: epoch {epoch} (seen {}, redis {} to {}), counters \
+                 {counters} ({counters_behind} behind), records {records}, left alone {}: {end}",
                 found.seen_epoch,
-                found.redis_epoch.map_or_else(|| "-".to_owned(), |epoch| epoch.to_string()),
+                epoch_or(found.run_since),
+                epoch_or(found.redis_epoch),
                 found.left_alone,
             )
         };
         let mut lines: Vec<String> = self.partitions.iter().map(line).collect();
+        if self.partitions.iter().any(|found| found.unbounded.is_some()) {
+            let at = |moment: &Option<String>| moment.clone().unwrap_or_else(|| "-".to_owned());
+            lines.push(format!(
+                "the newest record is of {}, the ledger was held at {}: a margin covers what each \
+                 counter may have issued since",
+                at(&self.newest_record_at),
+                at(&self.held_at),
+            ));
+        }
         if !self.applied {
             lines.push("nothing is changed yet; do it with --apply".into());
         }

@@ -93,6 +93,7 @@ async fn gather(
     };
     Ok(StatusAnswer {
         engine: stores.ledger.engine(),
+        ledger_server: ServerAnswer::of_ledger(stores.ledger.check_up().await?),
         redis_servers: checkups.into_iter().map(ServerAnswer::of).collect(),
         partitions,
         nodes: nodes.into_iter().map(|seen| NodeAnswer::of(seen, &held)).collect(),

@@ -25,6 +25,8 @@ pub struct Scanned {
     pub epoch: Option<u64>,
     /// The epoch in which the server last took numbers.
     pub taking_epoch: Option<u64>,
+    /// Since which epoch this data set has owned every one up to that; `None`: it is not known.
+    pub run_since: Option<u64>,
     /// Where the next page begins; `None` after the last.
     pub next: Option<String>,
     /// Some of the partition's keys; over all pages every key, some more than once.
@@ -105,11 +107,13 @@ impl Redis {
             let deployment = Some(parts.text()?).filter(|deployment| !deployment.is_empty());
             let epoch: Option<u64> = parts.text()?.parse().ok();
             let sealed: Option<u64> = parts.text()?.parse().ok();
+            let run_since: Option<u64> = parts.text()?.parse().ok();
             let next = Some(parts.text()?).filter(|cursor| cursor != "0");
             let names = parts.list(|key| key.into_string().ok_or_else(|| garbled("a key")))?;
             parts.end()?;
             let keys = names.iter().filter_map(|key| held_key(keys, partition, key)).collect();
-            Ok(Scanned { is_master, deployment, epoch, taking_epoch: sealed.or(epoch), next, keys })
+            let taking_epoch = sealed.or(epoch);
+            Ok(Scanned { is_master, deployment, epoch, taking_epoch, run_since, next, keys })
         })
         .await
     }

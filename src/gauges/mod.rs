@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::allocator::{Allocator, Context, Room};
-use crate::ledger::{Owner, Partition, PartitionState};
+use crate::ledger::{LedgerCheckup, LedgerHazard, Owner, Partition, PartitionState};
 use crate::metrics::{
     ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
 };
@@ -55,6 +55,9 @@ impl Gauges {
         let (metrics, bounds) = (&context.metrics, &context.settings);
         metrics.say_build(context.ledger.engine(), context.clock.now_us());
         metrics.collisions.set(f64::NAN);
+        for name in LedgerHazard::NAMES {
+            metrics.ledger_hazards.of(name).set(f64::NAN);
+        }
         metrics.redis_configured.set(flag(context.redis.is_some()));
         metrics.queue_max.set(bounds.queue_max as f64);
         metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
@@ -117,7 +120,11 @@ impl Gauges {
             while ticks.next().await {
                 self.context.metrics.replace_fullest(self.fullest());
                 // A store that is away keeps the other from being looked at no longer than itself.
-                tokio::join!(self.measure_collisions(), self.measure_outboxes(&stop));
+                tokio::join!(
+                    self.measure_collisions(),
+                    self.measure_hazards(),
+                    self.measure_outboxes(&stop)
+                );
             }
         })
     }
@@ -136,6 +143,21 @@ impl Gauges {
             tracing::debug!(%error, "collisions are not counted");
         }
         self.context.metrics.collisions.set(count.map_or(f64::NAN, |count| count as f64));
+    }
+
+    /// Asks the database how it keeps commits.
+    async fn measure_hazards(&self) {
+        let checkup = self.context.ledger.check_up().await;
+        if let Err(error) = &checkup {
+            tracing::debug!(%error, "the ledger's hazards are not known");
+        }
+        for name in LedgerHazard::NAMES {
+            let is_there = |checkup: &LedgerCheckup| {
+                checkup.hazards.iter().any(|hazard| hazard.name() == name)
+            };
+            let shown = checkup.as_ref().map_or(f64::NAN, |checkup| flag(is_there(checkup)));
+            self.context.metrics.ledger_hazards.of(name).set(shown);
+        }
     }
 
     /// Counts what lies in the outboxes. Partitions whose Redis is known to be away are not asked,

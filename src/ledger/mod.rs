@@ -21,6 +21,7 @@ mod reference_ledger;
 mod reference_plan;
 mod restored_ledger;
 mod rows;
+mod safety;
 mod serials;
 mod settings;
 mod snowflakes;
@@ -37,6 +38,7 @@ pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use restored_ledger::RestoredLedger;
 pub use rows::*;
+pub use safety::{LedgerCheckup, LedgerHazard, SafetyLedger};
 pub use serials::SerialLedger;
 pub use settings::LedgerSettings;
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
@@ -56,7 +58,14 @@ use crate::number::TakenRange;
 /// unless its page says otherwise.
 #[async_trait]
 pub trait Ledger:
-    Audits + Documents + Imports + ReferenceLedger + RestoredLedger + SerialLedger + SnowflakeLedger
+    Audits
+    + Documents
+    + Imports
+    + ReferenceLedger
+    + RestoredLedger
+    + SafetyLedger
+    + SerialLedger
+    + SnowflakeLedger
 {
     /// Name of the engine: `sqlite` or `postgres`.
     fn engine(&self) -> &'static str;
@@ -249,8 +258,8 @@ pub trait Ledger:
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
     /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and
-    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, nor
-    /// to one that nothing was taken from.
+    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, to
+    /// one that nothing was taken from, nor to one whose partition is held.
     async fn settle(&self, counter_id: i64) -> Result<(), LedgerError>;
 
     // --- the journal -----------------------------------------------------------------------

@@ -160,6 +160,8 @@ definitions! {
          do not.";
     LEDGER_UP GAUGE "numerator_ledger_up" []
         "1 while the ledger answers this node's heartbeat.";
+    LEDGER_HAZARD GAUGE "numerator_ledger_hazard" ["hazard"]
+        "1 where the database is set up so that it may lose commits, by hazard; NaN: not known.";
     LEDGER_CALL_SECONDS SECONDS "numerator_ledger_call_seconds" ["call"]
         "Time of a call to the ledger, by kind: heartbeat, append (journal), take (database path), \
          seed, raise, replays, other.";

@@ -42,6 +42,8 @@ const PATHS: [&str; 2] = ["redis", "database"];
 const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
 /// Why a flight to Redis is flown again.
 const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
+/// How the database may lose commits.
+const LEDGER_HAZARDS: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
 /// What becomes of the locks of a transaction of the database path.
 const LOCK_OUTCOMES: [&str; 3] = ["granted", "contended", "timeout"];
 /// Kinds of recoveries.
@@ -118,6 +120,8 @@ pub struct Handles {
     pub journal_batch_records: Histogram,
     /// Whether the ledger answers the heartbeat.
     pub ledger_up: Gauge,
+    /// Whether the database may lose commits, by hazard.
+    pub ledger_hazards: Family<Gauge>,
     /// Connections in use.
     pub ledger_connections_used: Gauge,
     /// Connections that nobody uses.
@@ -193,6 +197,9 @@ impl Metrics {
             journal_batch_seconds: defined::JOURNAL_BATCH_SECONDS.histogram(&[]),
             journal_batch_records: defined::JOURNAL_BATCH_RECORDS.histogram(&[]),
             ledger_up: defined::LEDGER_UP.gauge(&[]),
+            ledger_hazards: Family::new(LEDGER_HAZARDS, |name| {
+                defined::LEDGER_HAZARD.gauge(&[name])
+            }),
             ledger_connections_used: defined::LEDGER_CONNECTIONS.gauge(&["used"]),
             ledger_connections_idle: defined::LEDGER_CONNECTIONS.gauge(&["idle"]),
             ledger_connections_max: defined::LEDGER_CONNECTIONS_MAX.gauge(&[]),

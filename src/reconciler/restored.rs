@@ -8,6 +8,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
+use super::margin::{Unbounded, unbounded};
 use crate::counter::{
     CounterError, HeldKey, Keys, OutboxEntry, Redis, Remembered, Revealed, Scanned, Sealed,
 };
@@ -40,10 +41,10 @@ pub enum RestoreError {
     NoRedis(u32),
     /// Nobody knows how many numbers the ledger has forgotten.
     #[error(
-        "redis cannot tell how far partition {0} had come; say with --margin how many numbers each \
-         counter may have issued since the ledger was backed up"
+        "partition {0}: {1}; say with --margin how many numbers each counter may have issued since \
+         the newest record of the ledger"
     )]
-    MarginNeeded(u32),
+    MarginNeeded(u32, Unbounded),
     /// Somebody saw a higher epoch meanwhile.
     #[error("partition {0} has moved on; try again")]
     MovedOn(u32),
@@ -81,6 +82,8 @@ pub struct Restored {
     pub seen_epoch: u64,
     /// The epoch in which Redis last took numbers; `None`: it knows of none.
     pub redis_epoch: Option<u64>,
+    /// Since which epoch its data set has owned every one up to that.
+    pub run_since: Option<u64>,
     /// Counters in Redis.
     pub counters: u64,
     /// Counters whose ceiling in Redis is above the ledger's, or which the ledger does not know.
@@ -91,8 +94,8 @@ pub struct Restored {
     pub journaled: u64,
     /// Records of earlier epochs: whether they were handed out is not known any more.
     pub left_alone: u64,
-    /// Whether `--margin` must say what Redis cannot.
-    pub margin_needed: bool,
+    /// Why `--margin` must say what Redis cannot; `None`: it can, or there is no counter.
+    pub unbounded: Option<Unbounded>,
     /// The epoch in which the partition is open again; `None`: only looked at.
     pub released: Option<u64>,
 }
@@ -113,16 +116,17 @@ impl Restore<'_> {
         let page = self.first_page(row).await?;
         let redis_epoch = page.as_ref().and_then(|page| page.epoch);
         found.redis_epoch = page.as_ref().and_then(|page| page.taking_epoch);
+        found.run_since = page.as_ref().and_then(|page| page.run_since);
         let known = row.epoch.max(row.seen_epoch);
-        // Redis tells all where it took the last numbers: then its ceilings bound them.
-        let tells_all = redis_epoch.is_some_and(|epoch| epoch >= known && epoch > 0);
-        // A margin lifts counters that somebody knows: without any there is nothing to state.
-        let has_counters = redis_epoch.is_some() || self.ledger.has_counters(partition).await?;
-        found.margin_needed = known > 0 && !tells_all && has_counters;
+        if let Some(why) = unbounded(row, self.first_forgotten(row).await?, page.as_ref())
+            && self.has_counters(partition, page.as_ref()).await?
+        {
+            found.unbounded = Some(why);
+        }
         let to = At { partition, epoch: known.max(redis_epoch.unwrap_or(0)) + 1 };
         if self.apply {
-            if found.margin_needed && self.margin.is_none() {
-                return Err(RestoreError::MarginNeeded(partition));
+            if let (Some(why), None) = (found.unbounded, self.margin) {
+                return Err(RestoreError::MarginNeeded(partition, why));
             }
             self.seal(to).await?;
         }
@@ -138,6 +142,35 @@ impl Restore<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The first epoch of which numbers may be forgotten: the one before the ledger's own too,
+    /// where that was not closed yet.
+    async fn first_forgotten(&self, row: &Partition) -> Result<u64, RestoreError> {
+        let before = At { partition: row.partition, epoch: row.epoch.saturating_sub(1) };
+        let closed = self.ledger.closed_epoch(before, None).await?;
+        let is_closed = closed.is_some_and(|closed| closed.at == before);
+        // Nothing is taken in epoch 0.
+        Ok(if is_closed { row.epoch } else { before.epoch }.max(1))
+    }
+
+    /// Whether the ledger or Redis knows any counter of a partition: a margin lifts those, and
+    /// without any there is nothing to state.
+    async fn has_counters(
+        &self,
+        partition: u32,
+        first: Option<&Scanned>,
+    ) -> Result<bool, RestoreError> {
+        let is_counter = |key: &HeldKey| matches!(key, HeldKey::Counter(_));
+        let mut page = first.cloned();
+        while let (Some(redis), Some(shown)) = (self.redis, &page) {
+            if shown.keys.iter().any(is_counter) {
+                return Ok(true);
+            }
+            let Some(cursor) = &shown.next else { break };
+            page = Some(redis.scan(self.keys, partition, Some(cursor)).await?);
+        }
+        Ok(self.ledger.has_counters(partition).await?)
     }
 
     /// The owner record and the first keys, where there is a Redis to ask.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::compare::Comparison;
 use super::settling::{settle_counters, settle_slices};
 use super::texts::{Misread, Texts};
-use super::{RedisReport, Stores};
+use super::{RedisReport, Stores, is_held};
 use crate::backoff::Backoff;
 use crate::ledger::{
     Audited, Collision, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, Totals,
@@ -34,6 +34,8 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 /// What `verify` found.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct VerifyReport {
+    /// Partitions that are held: the ledger went back, and what it shows is not the last word.
+    pub held: Vec<u32>,
     /// Counters looked at.
     pub counters: u64,
     /// Values of all counters, from their start to their highest.
@@ -99,10 +101,11 @@ pub struct Finding {
 impl VerifyReport {
     /// Whether no number was issued twice, every value is accounted for, every row reads as it
     /// should, no collision is recorded that nobody has explained (a unique key alone proves
-    /// nothing), and Redis does not contradict the ledger.
+    /// nothing), Redis does not contradict the ledger, and the ledger is not held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.missing.is_empty()
+        self.held.is_empty()
+            && self.missing.is_empty()
             && self.twice.is_empty()
             && self.totals.collisions == 0
             && self.misread.is_empty()
@@ -145,6 +148,10 @@ impl fmt::Display for VerifyReport {
         }
         if let Some(redis) = &self.redis {
             write!(f, "{redis}")?;
+        }
+        if !self.held.is_empty() {
+            let held = &self.held;
+            writeln!(f, "held: partitions {held:?}; see `reconcile --ledger-restored`")?;
         }
         let verdict = if self.is_clean() { "ok: every value once" } else { "NOT CLEAN" };
         write!(f, "{verdict}")
@@ -217,6 +224,8 @@ pub async fn verify(stores: &Stores, patience: Duration) -> Result<VerifyReport,
     report.nobodys = ledger.nobodys(FINDINGS_MAX).await?;
     report.stray_revisions = ledger.stray_revisions(FINDINGS_MAX).await?;
     report.totals = ledger.totals().await?;
+    let rows = ledger.partitions().await?;
+    report.held = rows.iter().filter(|row| is_held(row)).map(|row| row.partition).collect();
     Ok(report)
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use harness::cluster::Cluster;
+use harness::postgres::{Postgres, STANDBY};
 use harness::redis::Redis as Server;
 use harness::sentinel::Sentinels;
 use numerator::counter::{Checkup, Redis, RedisSettings};
@@ -112,4 +113,64 @@ async fn a_service_serves_on_a_dangerous_redis_and_tells_log_ledger_and_status()
     let text = deployment.ok(&["status"]);
     assert!(text.contains("cure: CONFIG SET appendonly yes"), "{text}");
     assert!(service.terminate());
+}
+
+/// The value of a gauge of hazards.
+async fn hazard(url: &str, name: &str) -> Option<String> {
+    let text = reqwest::get(format!("{url}/metrics")).await.unwrap().text().await.unwrap();
+    let series = format!("numerator_ledger_hazard{{hazard=\"{name}\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
+}
+
+#[tokio::test]
+async fn a_ledger_whose_standby_commits_do_not_wait_for_is_told_until_it_is_synchronous() {
+    let postgres = Postgres::start();
+    let mut deployment = Deployment::new(&postgres.url("hazards"), None);
+    deployment.extra = "[metrics]\nperiod = \"1s\"\n".into();
+    let ledger = open(&deployment).await;
+    let names = async || {
+        let checkup = ledger.check_up().await.unwrap();
+        assert_eq!(checkup.unchecked, [""; 0]);
+        checkup.hazards.iter().map(numerator::ledger::LedgerHazard::name).collect::<Vec<_>>()
+    };
+    assert_eq!(names().await, [""; 0], "without a standby none is asked for");
+    let _standby = postgres.start_standby();
+    assert_eq!(names().await, ["asynchronous-standby"]);
+    let text = deployment.ok(&["status"]);
+    assert!(text.contains("1 standbys for which no commit waits"), "{text}");
+    assert!(text.contains("synchronous_standby_names"), "{text}");
+    let service = deployment.serve();
+    let shown = async |value: &str| {
+        let deadline = Instant::now() + LIMIT;
+        while hazard(&service.url, "asynchronous-standby").await.as_deref() != Some(value) {
+            assert!(Instant::now() < deadline, "the metric does not get to {value}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    shown("1").await;
+
+    postgres.sql(&format!("alter system set synchronous_standby_names = '{STANDBY}'"));
+    postgres.sql("select pg_reload_conf()");
+    shown("0").await;
+    assert_eq!(names().await, [""; 0]);
+    // What such a wait is worth is taken back by a setting of the user.
+    postgres.sql("alter role postgres set synchronous_commit = 'local'");
+    let again = open(&deployment).await.check_up().await.unwrap();
+    let told: Vec<String> = again.hazards.iter().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains("synchronous_commit is local"), "{told:?}");
+    assert!(service.terminate());
+}
+
+#[tokio::test]
+async fn a_user_that_may_not_see_the_standbys_is_told_what_it_lacks() {
+    let postgres = Postgres::start();
+    let url = postgres.url("unseen").replace("postgres@", "clerk@");
+    postgres.sql("create role clerk login; grant all on schema unseen to clerk");
+    let _standby = postgres.start_standby();
+    let ledger = open(&Deployment::new(&url, None)).await;
+    let checkup = ledger.check_up().await.unwrap();
+    assert_eq!(checkup.hazards, []);
+    assert!(checkup.unchecked[0].contains("grant pg_monitor"), "{checkup:?}");
+    postgres.sql("grant pg_monitor to clerk");
+    assert_eq!(ledger.check_up().await.unwrap().hazards.len(), 1);
 }

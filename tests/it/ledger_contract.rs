@@ -220,6 +220,10 @@ ledger_contract! {
         a_refused_record_spends_no_value_of_the_counter_that_has_its_id_by_now
         a_serial_that_an_older_version_knew_by_its_place_is_found_by_its_name
         numbers_at_most_lost_are_summed_over_touched_and_untouched_counters
+        a_word_for_an_epoch_counts_from_a_hold_to_its_end
+        the_newest_number_is_of_before_the_hold
+        a_counter_of_a_held_partition_is_not_settled
+        a_counter_is_not_settled_while_its_partition_is_being_held
     }
     takes {
         numbers_follow_each_other_across_calls

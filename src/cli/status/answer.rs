@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::super::words;
 use crate::counter::{Checkup, Hazard};
-use crate::ledger::{Counter, HeldNumber, Owner, Partition, Sight, Totals};
+use crate::ledger::{
+    Counter, HeldNumber, LedgerCheckup, LedgerHazard, Owner, Partition, Sight, Totals,
+};
 use crate::reconciler::Observed;
 
 /// What the stores show.
@@ -12,6 +14,8 @@ use crate::reconciler::Observed;
 pub(super) struct StatusAnswer {
     pub(super) engine: &'static str,
     /// The masters of Redis and how they are set up; none where no Redis is configured.
+    /// How the database keeps commits.
+    pub(super) ledger_server: ServerAnswer,
     pub(super) redis_servers: Vec<ServerAnswer>,
     pub(super) partitions: Vec<PartitionAnswer>,
     pub(super) nodes: Vec<NodeAnswer>,
@@ -43,8 +47,8 @@ pub(super) struct PartitionAnswer {
     pub(super) redis: Option<RedisAnswer>,
 }
 
-/// One server of Redis.
-#[derive(Debug, Serialize)]
+/// One server of Redis, or the ledger's.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct ServerAnswer {
     pub(super) server: String,
     /// What makes losing its data likelier.
@@ -172,6 +176,19 @@ impl CeilingAnswer {
 }
 
 impl ServerAnswer {
+    pub(super) fn of_ledger(checkup: LedgerCheckup) -> Self {
+        let hazard = |hazard: &LedgerHazard| HazardAnswer {
+            hazard: hazard.name(),
+            meaning: hazard.to_string(),
+            cure: hazard.cure(),
+        };
+        ServerAnswer {
+            hazards: checkup.hazards.iter().map(hazard).collect(),
+            server: "ledger".into(),
+            unchecked: checkup.unchecked,
+        }
+    }
+
     pub(super) fn of(checkup: Checkup) -> Self {
         let hazard = |hazard: &Hazard| HazardAnswer {
             hazard: hazard.name(),

@@ -115,6 +115,7 @@ impl StatusAnswer {
         let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
         let silent = self.nodes.iter().filter(|node| !node.alive).count();
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
+        let of_ledger = self.ledger_server.hazards.len() as u64;
         let Totals { collisions, rejected, .. } = self.totals;
         let counted = |count: u64, what| (count > 0).then(|| format!("{count} {what}"));
         let found = [
@@ -127,6 +128,7 @@ impl StatusAnswer {
             ),
             (Mood::Warning, counted(silent as u64, "silent nodes")),
             (Mood::Warning, counted(rejected, "rejected records")),
+            (Mood::Warning, counted(of_ledger, "hazards of the ledger")),
             (Mood::Warning, counted(hazards as u64, "hazards of redis")),
         ];
         let found = found.into_iter().filter_map(|(mood, text)| Some((mood, text?)));
@@ -237,14 +239,16 @@ impl StatusAnswer {
         };
         let mut lines: Vec<Line> = troubles.into_iter().map(line).collect();
         lines.extend(self.asking());
-        for server in &self.redis_servers {
-            let name = &server.server;
+        let of_redis = self.redis_servers.iter();
+        let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
+        let ledger = (self.ledger_server.server.clone(), &self.ledger_server);
+        for (name, server) in [ledger].into_iter().chain(of_redis) {
             lines.extend(server.hazards.iter().map(|hazard| Line {
-                text: format!("redis {name}: {}; cure: {}", hazard.meaning, hazard.cure),
+                text: format!("{name}: {}; cure: {}", hazard.meaning, hazard.cure),
                 mood: Mood::Warning,
             }));
             lines.extend(server.unchecked.iter().map(|why| Line {
-                text: format!("redis {name}: not checked: {why}"),
+                text: format!("{name}: not checked: {why}"),
                 mood: Mood::Plain,
             }));
         }
@@ -307,6 +311,7 @@ impl RedisAnswer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::ServerAnswer;
     use super::*;
 
     fn partition(partition: u32, state: &'static str, owner: &'static str) -> PartitionAnswer {
@@ -347,6 +352,7 @@ mod tests {
     fn status(partitions: Vec<PartitionAnswer>) -> StatusAnswer {
         StatusAnswer {
             engine: "sqlite",
+            ledger_server: ServerAnswer::default(),
             redis_servers: Vec::new(),
             partitions,
             nodes: vec![node(true)],

@@ -2,6 +2,7 @@
 //! The statements themselves are shared (`statements`) and compiled once per engine.
 
 mod bulk;
+mod check_up;
 mod engine;
 mod life;
 mod open;
@@ -32,6 +33,7 @@ use crate::ledger::witness::Witness;
 use crate::ledger::{Connections, LedgerError};
 use crate::metrics::LedgerMeter;
 
+use check_up::check_up;
 use engine::Engine;
 pub(super) use open::open;
 

@@ -145,6 +145,9 @@ pub struct Partition {
     pub is_lent: bool,
     /// While `held`: the highest epoch that nodes or Redis have shown; 0: none (F9).
     pub seen_epoch: u64,
+    /// While `held`: the epoch of Redis that was the newest by the word of a node that took part
+    /// in it; 0: nobody gave it (F9).
+    pub vouched_epoch: u64,
     /// When the state last changed.
     pub changed_at_us: i64,
 }

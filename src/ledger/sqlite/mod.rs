@@ -6,6 +6,7 @@
 //! while another process writes.
 
 mod bulk;
+mod check_up;
 mod life;
 mod mark;
 mod open;
@@ -37,6 +38,7 @@ use crate::ledger::witness::Witness;
 use crate::ledger::{Connections, LedgerError};
 use crate::metrics::LedgerMeter;
 
+use check_up::check_up;
 use life::Transaction;
 use mark::Mark;
 pub(super) use open::open;

@@ -51,6 +51,19 @@ pub(super) async fn raise(
     Ok(ceilings)
 }
 
+/// Where a counter lives, as long as nobody moves it.
+pub(super) async fn partition_of(conn: &mut Conn, counter_id: i64) -> Result<u32, LedgerError> {
+    let home = sqlx::query_scalar("select partition_id from counter where counter_id = $1")
+        .bind(counter_id)
+        .fetch_optional(conn)
+        .await?;
+    let unknown = || {
+        let why = "unknown; list the counters again";
+        LedgerError::Refused(format!("counter {counter_id}: {why}"))
+    };
+    unsigned_small(home.ok_or_else(unknown)?, "counter.partition_id")
+}
+
 /// See [`crate::ledger::Ledger::counter`].
 pub(super) async fn by_name(
     store: &Store,

@@ -155,6 +155,7 @@ async fn put_on_hold(
             "update partition set seen_epoch = $2, \
              cause = case when state = 'held' then cause else $3 end, \
              changed_at_us = case when state = 'held' then changed_at_us else $4 end, \
+             vouched_epoch = case when state = 'held' then vouched_epoch else 0 end, \
              state = 'held', actor = null where partition_id = $1",
         )
         .bind(small(row.partition, "partition")?)

@@ -36,8 +36,9 @@ use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk, life,
+    bulk, check_up, life,
 };
+use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
@@ -104,6 +105,7 @@ mod audits;
 mod documents;
 mod holding;
 mod import;
+mod safety;
 mod serials;
 mod snowflakes;
 

@@ -14,7 +14,8 @@ use crate::node::NodeId;
 pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
     let rows = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, changed_at_us \
+         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
+         vouched_epoch, changed_at_us \
          from partition order by partition_id",
     )
     .fetch_all(&store.reader)
@@ -27,7 +28,8 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
 pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, changed_at_us \
+         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
+         vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
     .bind(small(partition, "partition")?)
@@ -40,7 +42,8 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(for_share!(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, changed_at_us \
+         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
+         vouched_epoch, changed_at_us \
          from partition where partition_id = $1"
     ))
     .bind(small(partition, "partition")?)
@@ -145,6 +148,7 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
         wanted: Wanted::read(row.try_get("wanted")?)?,
         is_lent: row.try_get::<Option<Vec<u8>>, _>("lent_to")?.is_some(),
         seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
+        vouched_epoch: unsigned(row.try_get("vouched_epoch")?, "partition.vouched_epoch")?,
         changed_at_us: row.try_get("changed_at_us")?,
     })
 }

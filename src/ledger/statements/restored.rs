@@ -287,8 +287,9 @@ pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Releas
     }
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
-         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, actor = null, \
-         cause = 'the ledger was restored', changed_at_us = $3 where partition_id = $1",
+         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
+         vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
+         changed_at_us = $3 where partition_id = $1",
     )
     .bind(id)
     .bind(epoch)

@@ -1,7 +1,7 @@
 //! The first touch of a counter in an epoch: where it goes on. What the closed epoch lost is looked
 //! for behind, as far as a few rows do not show it: a start never waits for the length of an epoch.
 
-use super::counters::{Resolved, lock_all, lock_or_create};
+use super::counters::{self, Resolved, lock_all, lock_or_create};
 use super::gaps::Loss;
 use super::unsettled::{self, START_ROWS_MAX};
 use super::{Conn, Store, bytes, commit, nodes, partitions};
@@ -176,18 +176,22 @@ async fn close(
 /// See [`crate::ledger::Ledger::settle`].
 pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerError> {
     let mut tx = store.begin().await?;
+    // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
+    let home = counters::partition_of(&mut tx, counter_id).await?;
+    let partition = partitions::share(&mut tx, home).await?;
+    if partition.state == PartitionState::Held {
+        return Ok(());
+    }
     let locked = lock_all(&mut tx, &[counter_id]).await?;
-    let Some(counter) = locked.first() else {
-        let why = "unknown; list the counters again";
-        return Err(LedgerError::Refused(format!("counter {counter_id}: {why}")));
+    let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
+        return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
     };
     if counter.is_settled() {
         return Ok(());
     }
-    if partitions::closing(&mut tx, counter.partition, counter.epoch).await?.is_none() {
+    if partitions::closing(&mut tx, home, counter.epoch).await?.is_none() {
         return Ok(());
     }
-    let partition = partitions::read(&mut tx, counter.partition).await?;
     settle_locked(&mut tx, counter, &partition, store.clock.now_us()).await?;
     commit(tx).await
 }

@@ -1,6 +1,7 @@
 //! A ledger that went back: who notices, what is held, how it is released (F9). The going back is
 //! done with plain SQL, as a backup put in place would.
 
+use numerator::clock::Clock as _;
 use numerator::ledger::{
     Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Record,
     Released, SeriesChange,
@@ -288,4 +289,88 @@ pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_c
     world.seed(next, &seed("touched")).await;
     assert_eq!(lost(0).await, 9 + 10, "what was resolved meanwhile is in the gap register");
     assert_eq!(lost(open.epoch).await, 0, "an earlier closing has it already");
+}
+
+/// Lifts a held counter that its epoch's closing at the ceiling would settle.
+async fn lifted(world: &World) -> (At, i64) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    world.append(&[entry(open, counter_id, 1)]).await;
+    let next = world.redis_epoch(Closing::Exact).await;
+    (next, counter_id)
+}
+
+pub(super) async fn a_counter_of_a_held_partition_is_not_settled(world: World) {
+    let (open, counter_id) = lifted(&world).await;
+    let ledger = &world.ledger;
+    ledger.hold_all(&[], "c").await.unwrap();
+    let lift = [Lift { series_id: 7, serial: "SEQ".into(), key: "k".into(), value: 50 }];
+    assert_eq!(ledger.lift(open.partition, world.node, &lift).await.unwrap(), 1);
+    ledger.settle(counter_id).await.unwrap();
+    let counter = async || ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
+    assert_eq!(counter().await.ceiling, 50, "the lift stands");
+    let to = at(open.epoch + 1);
+    assert_eq!(ledger.release(to, 0).await.unwrap(), Released::Released);
+    ledger.settle(counter_id).await.unwrap();
+    let next = world.redis_epoch(Closing::Exact).await;
+    let (_, value, _) = world.seed(next, &seed("k")).await;
+    assert_eq!(value, 50, "and counts");
+    world.verify().await;
+}
+
+pub(super) async fn a_counter_is_not_settled_while_its_partition_is_being_held(world: World) {
+    // One writer at a time: nothing comes between.
+    if world.ledger.engine() == "sqlite" {
+        return;
+    }
+    let (_, counter_id) = lifted(&world).await;
+    let before = world.ledger.counter(7, "SEQ", "k").await.unwrap();
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    let mut holding = pool.begin().await.unwrap();
+    sqlx::query("update partition set state = 'held'").execute(&mut *holding).await.unwrap();
+    let ledger = std::sync::Arc::clone(&world.ledger);
+    let settling = tokio::spawn(async move { ledger.settle(counter_id).await });
+    let waits = "select count(*) from pg_locks where not granted";
+    while sqlx::query_scalar::<_, i64>(waits).fetch_one(&pool).await.unwrap() == 0 {
+        assert!(!settling.is_finished(), "it does not wait for who holds the partition");
+        tokio::task::yield_now().await;
+    }
+    holding.commit().await.unwrap();
+    settling.await.unwrap().unwrap();
+    assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap(), before);
+}
+
+pub(super) async fn a_word_for_an_epoch_counts_from_a_hold_to_its_end(world: World) {
+    let ledger = &world.ledger;
+    let vouched = async || world.partition().await.vouched_epoch;
+    world.redis_epoch(Closing::Exact).await;
+    ledger.vouch(&[at(1)]).await.unwrap();
+    assert_eq!(vouched().await, 0, "nothing is held");
+    ledger.hold_all(&[], "c").await.unwrap();
+    ledger.vouch(&[at(3), At { partition: 0, epoch: 9 }]).await.unwrap();
+    ledger.vouch(&[at(2)]).await.unwrap();
+    ledger.hold_all(&[at(3)], "c").await.unwrap();
+    assert_eq!(vouched().await, 3, "the newest word stands while it is held");
+    assert_eq!(ledger.release(at(4), 0).await.unwrap(), Released::Released);
+    assert_eq!(vouched().await, 0);
+    ledger.hold_all(&[], "c").await.unwrap();
+    assert_eq!(vouched().await, 0, "nobody has given one yet");
+}
+
+pub(super) async fn the_newest_number_is_of_before_the_hold(world: World) {
+    let ledger = &world.ledger;
+    let (open, counter_id) = busy(&world).await;
+    let newest = async |upto_us| ledger.last_issued_us(upto_us).await.unwrap();
+    let upto_us = world.clock.now_us();
+    let before = newest(upto_us).await;
+    assert!(before.is_some_and(|issued_us| issued_us <= upto_us), "{before:?}");
+    assert_eq!(newest(before.unwrap() - 1).await, None);
+    // Told again after a month: it was issued before, and says nothing of what is forgotten.
+    world.clock.set(upto_us + 30 * 86_400_000_000);
+    let told = with(entry(open, counter_id, 7), |record| {
+        record.issued_at_us = upto_us + 1;
+        record.counter_keys = vec!["k".into()];
+    });
+    ledger.journal_again(world.node, &[told]).await.unwrap();
+    assert_eq!(newest(world.clock.now_us() - 1).await, before);
 }

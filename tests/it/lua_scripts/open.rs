@@ -8,6 +8,11 @@ fn since(bench: &Bench) -> String {
     bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"])
 }
 
+/// The epoch since which this data set has owned every one.
+fn run_since(bench: &Bench) -> String {
+    bench.server.cli(&["hget", &bench.owner_key(), "run_since"])
+}
+
 #[tokio::test]
 async fn an_opened_epoch_has_a_fresh_owner_record() {
     let mut bench = Bench::new().await;
@@ -22,7 +27,7 @@ async fn an_opened_epoch_has_a_fresh_owner_record() {
         format!("{}\n{}\n{DEPLOYMENT}\n{}", EPOCH + 1, bench.guard.incarnation, NOW_MS + 5);
     assert_eq!(bench.server.cli(&command), expected);
     // The nodes' fields of the epoch before are gone with it.
-    assert_eq!(bench.server.cli(&["hlen", &owner]), "7");
+    assert_eq!(bench.server.cli(&["hlen", &owner]), "8");
 }
 
 #[tokio::test]
@@ -53,6 +58,39 @@ async fn the_age_is_carried_over_only_from_the_epoch_just_closed_on_the_same_dat
     bench.server.flushall();
     bench.next_epoch(false, NOW_MS + 6).await;
     assert_eq!(since(&bench), (NOW_MS + 6).to_string());
+}
+
+#[tokio::test]
+async fn a_run_goes_on_only_from_the_epoch_just_closed_on_the_same_data() {
+    let mut bench = Bench::new().await;
+    let first = EPOCH.to_string();
+    assert_eq!(run_since(&bench), first, "a pristine one begins its run too");
+    bench.next_epoch(false, NOW_MS).await;
+    bench.next_epoch(false, NOW_MS).await;
+    assert_eq!(run_since(&bench), first);
+    // The database had an epoch in between.
+    bench.guard.epoch += 1;
+    bench.next_epoch(false, NOW_MS).await;
+    let anew = |bench: &Bench| bench.guard.epoch.to_string();
+    assert_eq!(run_since(&bench), anew(&bench));
+    // Another server's data.
+    let owner = bench.owner_key();
+    bench.server.cli(&["hset", &owner, "incarnation", &"c".repeat(40)]);
+    bench.next_epoch(false, NOW_MS).await;
+    assert_eq!(run_since(&bench), anew(&bench));
+    for rubbish in ["rubbish", ""] {
+        bench.server.cli(&["hset", &owner, "run_since", rubbish]);
+        bench.next_epoch(false, NOW_MS).await;
+        assert_eq!(run_since(&bench), anew(&bench), "{rubbish:?}");
+    }
+    bench.server.flushall();
+    bench.next_epoch(false, NOW_MS).await;
+    assert_eq!(run_since(&bench), anew(&bench));
+    // Whoever may have lost data names no epoch that was closed.
+    let epoch = bench.guard.epoch + 1;
+    let opening = Opening { epoch, closed_epoch: 0, pristine: false, ..bench.opening() };
+    assert_eq!(bench.open(&opening).await, OpenOutcome::Opened);
+    assert_eq!(run_since(&bench), epoch.to_string());
 }
 
 #[tokio::test]

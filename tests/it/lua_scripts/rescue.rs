@@ -99,6 +99,7 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     assert_eq!(foreign, Sealed::Foreign { deployment: DEPLOYMENT.into() });
     let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
     assert_eq!((page.epoch, page.taking_epoch), (Some(EPOCH + 5), Some(EPOCH)), "both are known");
+    assert_eq!(page.run_since, Some(EPOCH), "a repeat reads the same");
 
     let guard = bench.next();
     let flight = bench.flight(&guard, &[plain("c")]);
@@ -111,6 +112,8 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
     assert_eq!(bench.open(&next).await, OpenOutcome::Opened);
     let since = bench.server.cli(&["hget", &bench.owner_key(), "continuous_since_ms"]);
     assert_eq!(since, NOW_MS.to_string(), "the records of sealed epochs are not all here");
+    let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
+    assert_eq!(page.run_since, Some(EPOCH + 6), "nor are their numbers");
     bench.guard.epoch = EPOCH + 6;
     bench.guard.confirmed = 0;
     bench.seed("c", 100, 200).await;
@@ -124,5 +127,5 @@ async fn a_server_without_an_owner_record_has_nothing_to_seal() {
     assert_eq!(sealed, Sealed::Sealed);
     assert_eq!(bench.server.cli(&["exists", "nbr:{7}:owner"]), "0");
     let page = bench.redis.scan(&bench.keys, PARTITION, None).await.unwrap();
-    assert_eq!((page.epoch, page.deployment), (None, None));
+    assert_eq!((page.epoch, page.run_since, page.deployment), (None, None, None));
 }

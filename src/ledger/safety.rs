@@ -1,0 +1,99 @@
+//! What a ledger says of its own safety: which commits it may lose, and, where it has lost some,
+//! what is known of them.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::{At, LedgerError};
+
+/// A setting or state of the database that makes losing its last commits likelier.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LedgerHazard {
+    /// Standbys follow for which no commit waits.
+    AsynchronousStandby {
+        /// How many.
+        standbys: i64,
+    },
+    /// Commits are confirmed before they are on disk, or before the standbys that they should wait
+    /// for have them.
+    LazyCommit {
+        /// `synchronous_commit` of a session of the program, or SQLite's `synchronous`.
+        setting: String,
+    },
+    /// `fsync off`.
+    NoFsync,
+}
+
+impl LedgerHazard {
+    /// The names of all of them.
+    pub const NAMES: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
+
+    /// Its name in answers and metrics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            LedgerHazard::AsynchronousStandby { .. } => Self::NAMES[0],
+            LedgerHazard::LazyCommit { .. } => Self::NAMES[1],
+            LedgerHazard::NoFsync => Self::NAMES[2],
+        }
+    }
+
+    /// What ends it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        match self {
+            LedgerHazard::AsynchronousStandby { .. } => {
+                "name those that may be promoted in synchronous_standby_names, and never promote \
+                 another"
+            }
+            LedgerHazard::LazyCommit { .. } => "set synchronous_commit = on",
+            LedgerHazard::NoFsync => "set fsync = on",
+        }
+    }
+}
+
+/// What it is and what it may lead to.
+impl fmt::Display for LedgerHazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LedgerHazard::AsynchronousStandby { standbys } => write!(
+                f,
+                "{standbys} standbys for which no commit waits: one that is promoted lacks the \
+                 last commits, and the ledger is held"
+            ),
+            LedgerHazard::LazyCommit { setting } => write!(
+                f,
+                "synchronous_commit is {setting}: a commit that was confirmed may be lost by a \
+                 crash or a fail-over"
+            ),
+            LedgerHazard::NoFsync => {
+                f.write_str("fsync is off: a machine that fails may lose any commit")
+            }
+        }
+    }
+}
+
+/// What the database says of how it keeps commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LedgerCheckup {
+    /// What is dangerous.
+    pub hazards: Vec<LedgerHazard>,
+    /// What could not be checked, and why.
+    pub unchecked: Vec<String>,
+}
+
+/// Answers about commits that are gone, or may go.
+#[async_trait]
+pub trait SafetyLedger: Send + Sync + 'static {
+    /// Asks the database how it keeps commits. Changes nothing.
+    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError>;
+
+    /// Notes the epochs of Redis after which none followed, by the word of a node that took part
+    /// in them; only while the partitions are held, and until they are held anew or released. Safe
+    /// to repeat.
+    async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError>;
+
+    /// When the newest number that was journaled by `upto_us` was issued; `None`: there is none.
+    async fn last_issued_us(&self, upto_us: i64) -> Result<Option<i64>, LedgerError>;
+}
