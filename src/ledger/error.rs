@@ -157,7 +157,7 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
     }
 }
 
-/// PostgreSQL: the ledger lives another life than the one agreed on (migration 22).
+/// PostgreSQL: the ledger lives another life than the one agreed on (migration 20).
 const NO_SUCH_INCARNATION: &str = "NU001";
 
 /// SQLite: what the transaction has read is no longer the newest.
