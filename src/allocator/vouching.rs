@@ -14,7 +14,7 @@ use crate::ledger::At;
 
 /// What this process could vouch for.
 #[derive(Debug, Default)]
-pub struct Vouching {
+pub(super) struct Vouching {
     /// The epoch that it takes part in, by partition.
     joined: BTreeMap<u32, u64>,
     /// When the last heartbeat that was confirmed was sent.
