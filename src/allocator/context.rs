@@ -16,8 +16,8 @@ use crate::ledger::{At, Deployment, Event, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 
-/// Most that the clocks of two processes may differ for a retry to find its number all the same, and
-/// how much later than its window it may find it; with a shorter window, as much as that.
+/// Most that the clocks of two processes may differ for a retry to find its number all the same,
+/// and how much later than its window it may find it; with a shorter window, as much as that.
 const CLOCK_MARGIN_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The stores and bounds of one process.

@@ -69,12 +69,12 @@ async fn a_retry_of_a_journaled_number_is_told_that_it_may_be_taken_while_the_le
     assert_eq!((status, &body["number_taken"]), (500, &"maybe".into()), "{body}");
 }
 
-/// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a second
-/// process with another window, beside the first and once that has left.
+/// Goal: processes never forget for each other: their window is the ledger's (F29). Method: a
+/// second process with another window, beside the first and once that has left.
 #[tokio::test]
 async fn a_process_with_another_window_is_refused_while_others_are_there_and_changes_it_alone() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
-    let url = postgres.url("window");
+    let url = postgres.url("windows");
     let window = |window: &str| {
         let mut deployment = Deployment::new(&url, Some(&redis.url()));
         deployment.extra = format!("[idempotency]\nwindow = \"{window}\"\n");

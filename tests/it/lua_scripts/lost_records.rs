@@ -1,6 +1,8 @@
 //! Idempotency records that vanish alone, in a data set that is complete otherwise: a key that was
 //! deleted or evicted is a question to the journal, never a key that never was (F28).
 
+use std::slice::from_ref;
+
 use numerator::counter::{IssueOutcome, IssueRequest};
 
 use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, taken};
@@ -116,7 +118,7 @@ async fn what_an_older_program_kept_is_not_complete_until_a_window_is_over() {
     let mut bench = seeded().await;
     bench.server.cli(&["hdel", &bench.owner_key(), "window_ms", "witnessed"]);
     let request = keyed("doc", None, "d1");
-    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask]);
     let asked = IssueRequest { asked: true, ..request.clone() };
     assert_eq!(bench.issue(&[asked]).await, [taken(1)]);
     assert_eq!(bench.issue(&[keyed("other", None, "d1")]).await, [IssueOutcome::Ask]);
@@ -130,11 +132,11 @@ async fn what_an_older_program_kept_is_not_complete_until_a_window_is_over() {
 async fn a_bucket_that_vanishes_is_missed_in_later_epochs_too() {
     let mut bench = seeded().await;
     let request = keyed("doc", None, "d1");
-    bench.issue(&[request.clone()]).await;
+    bench.issue(from_ref(&request)).await;
     bench.next_epoch(false, NOW_MS).await;
     bench.seed("c", 1, 1_000).await;
     delete_buckets(&bench);
-    assert_eq!(bench.issue(&[request.clone()]).await, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask]);
     let asked = |document: &str| IssueRequest { asked: true, ..keyed(document, None, "d1") };
     assert_eq!(bench.issue(&[asked("doc")]).await, [taken(2)]);
     // The owner record goes, and with it the names of the bitmaps; the bucket is written to again.

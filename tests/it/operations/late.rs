@@ -125,7 +125,7 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
     let settings = Settings::load(&Sources { file, ..Sources::default() }).unwrap();
     let other = Service::start(&settings, Arc::new(SystemClock), Mode::Serve).await.unwrap();
     late.go_home().await;
-    let stands = || other.readiness().serving.redis as u32 == settings.partitions;
+    let stands = || other.readiness().serving.redis == settings.partitions as usize;
     let deadline = Instant::now() + LIMIT;
     while !stands() {
         assert!(Instant::now() < deadline, "{:?}", other.readiness());
