@@ -38,7 +38,7 @@ async fn the_standby_is_promoted(redis: Option<&Redis>, options: &[&str]) {
         "NUMERATOR__NODE__HEARTBEAT=4s".to_owned(),
         "NUMERATOR__NODE__TTL=20s".to_owned(),
     ]);
-    let redis_url = redis.map(|redis| redis.url());
+    let redis_url = redis.map(Redis::url);
     let deployment = Deployment::of(program, &url, redis_url.as_deref());
     deployment.apply_load_series();
     let (one, other) = (deployment.serve(), deployment.serve());
