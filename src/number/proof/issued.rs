@@ -5,6 +5,7 @@
 //! while that version gave numbers: what a third one took then is not looked at.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::super::{ReferenceData, Series, SeriesDefinition};
@@ -37,9 +38,8 @@ impl Compiled {
         definition: &Arc<SeriesDefinition>,
         reference: &Arc<ReferenceData>,
     ) -> Result<(), ProofError> {
-        let key = Arc::as_ptr(definition);
-        if !self.0.contains_key(&key) {
-            self.0.insert(key, compile(definition, reference)?);
+        if let Entry::Vacant(vacant) = self.0.entry(Arc::as_ptr(definition)) {
+            vacant.insert(compile(definition, reference)?);
         }
         Ok(())
     }
