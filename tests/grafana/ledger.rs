@@ -151,6 +151,15 @@ fn ledger() -> Row {
         )
         .above(&[(1.0, "red")])
         .see("a-held-partition"),
+        Panel::lines(
+            "Ledger hazards",
+            "short",
+            vec![(gauge("max", "hazard", "numerator_ledger_hazard"), "{{hazard}}")],
+            "1 where the database is set up so that it may lose commits; `numerator status` says \
+             what to set. No line where it could not be looked at.",
+        )
+        .above(&[(1.0, "orange")])
+        .see("hazards-of-the-ledger"),
     ];
     Row { title: "Ledger", panels }
 }

@@ -1,11 +1,14 @@
 //! A ledger that fails over to a standby that lags, with all processes alive and with none (F25):
 //! the last commits are gone, less than a heartbeat of them, and nobody's own marks need be.
 
+use std::time::Duration;
+
 use harness::load;
 use harness::postgres::Postgres;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::Service;
+use tokio::time::Instant;
 
 use crate::deployment::{Deployment, program_with};
 use crate::restored::{assert_clean, assert_held, copy_ledger, put_in_place};
@@ -15,14 +18,30 @@ fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
     postgres.url_by(proxy.port(), "promoted")
 }
 
+/// How soon a process goes on after a release: with its next heartbeat, and a little later.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What a document's request is answered once its service issues again.
+async fn answer(service: &Service, document: &str) -> (u16, String) {
+    let client = reqwest::Client::new();
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let (status, body) = load::take(&client, &service.url, document).await;
+        if let Some(number) = body["document_number"].as_str() {
+            return (status, number.to_owned());
+        }
+        assert!(status == 503 && Instant::now() < deadline, "{status} {body} {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Numbers for so many documents of a name, one after the other.
 async fn numbers(service: &Service, name: &str, count: usize) -> Vec<String> {
-    let client = reqwest::Client::new();
     let mut numbers = Vec::new();
     for place in 0..count {
-        let (status, body) = load::take(&client, &service.url, &format!("{name}-{place}")).await;
-        assert_eq!(status, 201, "{body} {}", service.log());
-        numbers.push(body["document_number"].as_str().unwrap().to_owned());
+        let (status, number) = answer(service, &format!("{name}-{place}")).await;
+        assert_eq!(status, 201, "{number}");
+        numbers.push(number);
     }
     numbers
 }
@@ -57,11 +76,9 @@ async fn the_standby_is_promoted(redis: Option<&Redis>, options: &[&str]) {
     let released = deployment.ok(&arguments);
     assert!(released.contains("\"released\""), "{released}");
     // It has been told again what it lost: the documents have their numbers.
-    let client = reqwest::Client::new();
     for place in 0..2 {
-        let document = format!("lost-{place}");
-        let (status, body) = load::take(&client, &other.url, &document).await;
-        assert_eq!((status, body["document_number"].as_str()), (200, Some(&*seen[3 + place])));
+        let told = answer(&other, &format!("lost-{place}")).await;
+        assert_eq!(told, (200, seen[3 + place].clone()));
     }
     seen.extend(numbers(&other, "other", 3).await);
     seen.extend(numbers(&one, "after", 3).await);

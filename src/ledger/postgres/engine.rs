@@ -198,6 +198,7 @@ fn connections(
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
+    use crate::ledger::incarnation::Incarnation;
     use crate::ledger::witness::Marks;
     use crate::node::NodeId;
 
@@ -207,6 +208,7 @@ mod tests {
         let engine = Engine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let (before, node) = (engine.store(Share::Common), NodeId::random());
         let confirmed = Marks { beat: 7, batches: 3 };
+        before.witness.register(node, Incarnation::first());
         before.witness.confirm(node, confirmed);
         let journal = engine.store(Share::Journal);
         engine.give_up(&before);

@@ -312,6 +312,7 @@ pub(super) async fn a_counter_of_a_held_partition_is_not_settled(world: World) {
     let to = at(open.epoch + 1);
     assert_eq!(ledger.release(to, 0).await.unwrap(), Released::Released);
     ledger.settle(counter_id).await.unwrap();
+    let world = world.anew().await;
     let next = world.redis_epoch(Closing::Exact).await;
     let (_, value, _) = world.seed(next, &seed("k")).await;
     assert_eq!(value, 50, "and counts");
