@@ -94,11 +94,13 @@ async fn no_password_is_logged_whatever_happens_and_however_much_is_logged() {
     deployment.extra = "[log]\nfilter = \"trace\"\n".into();
     deployment.apply_load_series();
     let mut service = deployment.serve();
-    assert_eq!(load::documents(&service.url, 2, 4).await.failures.len(), 0);
+    let before = load::documents(&service.url, 2, 4).await;
+    assert_eq!(before.failures.len(), 0, "{:?}", before.failures);
     // Lost connections are told with their cause; the password is asked for again.
     redis.cli(&["client", "kill", "type", "normal"]);
     postgres.sql("select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle'");
-    assert_eq!(load::documents(&service.url, 2, 4).await.failures.len(), 0);
+    let after = load::documents(&service.url, 2, 4).await;
+    assert_eq!(after.failures.len(), 0, "{:?}", after.failures);
     service.signal("TERM");
     assert!(service.has_ended_well());
     shows_no_secret(&service.log());
