@@ -3,16 +3,17 @@
 -- KEYS[1] owner record          KEYS[2..] outboxes
 -- ARGV[1] echo
 -- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment,
---   continuous_since_ms, nodes, lengths}; "" is what the owner record lacks, a node one that flew
---   under it with entries left, a length "" that of a key of another type
+--   continuous_since_ms, nodes, lengths, flown}; "" is what the owner record lacks, a node one that flew
+--   under it with entries left, `flown` all that flew under it, a length "" that of a key of another type
 local owner_key, echo = KEYS[1], ARGV[1]
 
 local role, shown = server()
 local fields = redis.pcall('HGETALL', owner_key)
 if fields.err then fields = {} end
-local owner, nodes = {}, {}
+local owner, nodes, flown = {}, {}, {}
 for i = 1, #fields, 2 do
   local node = string.match(fields[i], '^n:(%x+)$')
+  if node then flown[#flown + 1] = node end
   if node and fields[i + 1] ~= '0' then nodes[#nodes + 1] = node end
   owner[fields[i]] = fields[i + 1]
 end
@@ -23,5 +24,5 @@ for i = 2, #KEYS do
 end
 return {
   'surveyed', echo, role, shown, owner.epoch or '', owner.incarnation or '',
-  owner.deployment or '', owner.continuous_since_ms or '', nodes, lengths
+  owner.deployment or '', owner.continuous_since_ms or '', nodes, lengths, flown
 }

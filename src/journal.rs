@@ -26,7 +26,7 @@ mod queue;
 mod writing;
 
 pub use in_use::CounterInUse;
-pub use queue::{Handover, JournalQueue, Lag};
+pub use queue::{Handover, JournalQueue, Lag, Told};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -72,6 +72,7 @@ pub fn start(
         in_use: InUse::default(),
         waiting: Arc::default(),
         rows_max: settings.journal_batch_rows_max,
+        unkept: Arc::default(),
     };
     let writer = Writer {
         ledger: Arc::clone(ledger),
@@ -87,6 +88,8 @@ pub fn start(
         rows_max: settings.journal_batch_rows_max,
         backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
         metrics: metrics.clone(),
+        unkept: Arc::clone(&queue.unkept),
+        refused: 0,
     };
     let task = Task::start("journal", |stop| writer.run(stop));
     (queue, task)
@@ -107,6 +110,10 @@ struct Writer {
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
+    /// When records of the database path last found no room to be kept.
+    unkept: Arc<Mutex<Option<Instant>>>,
+    /// Records that the ledger refused and took raw, in the life of the process.
+    refused: u64,
 }
 
 /// What the loop does next.
@@ -130,7 +137,10 @@ impl Writer {
                     self.in_use.note(&entries);
                     self.kept.push(node, entries.into_iter().map(with_text));
                 }
-                Next::Message(Message::TellAgain) => self.tell_again().await,
+                Next::Message(Message::TellAgain(listener)) => {
+                    let told = self.tell_again().await;
+                    let _ = listener.send(told);
+                }
                 Next::Look => self.write_late().await,
                 Next::End => return,
             }
@@ -225,8 +235,9 @@ impl Writer {
         self.tell_progress(partitions);
     }
 
-    /// Writes what is kept once more.
-    async fn tell_again(&mut self) {
+    /// Writes what is kept once more, and what waits beside for its counters with it.
+    async fn tell_again(&mut self) -> Told {
+        let refused = self.refused;
         let kept = self.kept.take();
         let count = kept.len();
         let since = Instant::now();
@@ -242,6 +253,9 @@ impl Writer {
             }
         }
         tracing::warn!(count, "the ledger was told its newest records again");
+        let unkept = *self.unkept.lock().expect("no holder of this lock panics");
+        let (forgot, refused) = (self.kept.forgot().max(unkept), self.refused - refused);
+        Told { forgot, refused, waiting: self.late.len() }
     }
 
     /// What comes next; the end once the loop is asked for it and nothing waits.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    LaneView, Membership, Peers, Places, Sights, Testimony,
+    Inquest, LaneView, Membership, Peers, Places, Sights, Testimony,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -112,9 +112,9 @@ impl Service {
         let partitions = deployment.partitions_total();
         let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
         let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
-        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&clock), testimony)
-            .await
-            .context("joining as a node")?;
+        let (own, time) = (Arc::clone(&ledger), Arc::clone(&clock));
+        let membership =
+            Membership::join(own, time, testimony, bounds).await.context("joining as a node")?;
         let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
         let may_change = mode == Mode::Serve;
         if let Err(differs) = ledger.agree_window(node, window_ms, may_change).await {
@@ -143,6 +143,7 @@ impl Service {
         });
         let mut loops = Loops::default();
         loops.aides.push(Membership::start(Arc::clone(&context)));
+        loops.aides.push(Inquest::start(Arc::clone(&context)));
         loops.aides.push(Reconciler::start(Arc::clone(&context)));
         if let Some(redis) = &redis {
             loops.aides.push(Sights::start(Arc::clone(&context), redis.clone()));

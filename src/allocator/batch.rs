@@ -147,6 +147,12 @@ impl Batch {
         context.metrics.flight_seconds.of("database").record(started.elapsed());
         context.metrics.flight_requests.of("database").record(orders.len() as f64);
         let outcomes = result?.outcomes;
+        // What was taken before the ledger went back, and is heard of only now, is nobody's: its
+        // users may have agreed on a ledger without it.
+        let Some(_right) = context.membership.hand_out(node) else {
+            let cause = "the ledger went back meanwhile".to_owned();
+            return Err(LedgerError::Unreachable { cause, maybe_written: true });
+        };
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
         context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());

@@ -76,6 +76,12 @@ impl Lane {
                 }
                 _ => self.participate(at, incarnation.clone()).await,
             },
+            // Nobody would miss what it took. Another process meets it within two heartbeats.
+            (PartitionState::Open, Owner::Database) if !self.context.membership.is_met() => {
+                tracing::info!(%node, "no other process has met this one yet");
+                self.backoff.wait().await;
+                Standing::Nowhere
+            }
             (PartitionState::Open, Owner::Database) => {
                 self.well();
                 Standing::Database(at, node)

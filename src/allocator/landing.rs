@@ -7,13 +7,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::chores::RaiseWish;
 use super::durable::Answer;
-use super::lane::Lane;
+use super::lane::{Lane, unavailable};
 use super::notes::{Note, signed};
 use super::redis_path::{Course, leave};
 use super::rooms::Room;
 use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
-use super::{AllocError, replay};
+use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{Entry, IssuePath, Seed};
@@ -63,6 +63,19 @@ impl Lane {
         if let Some(least) = seat.room.told() {
             self.show_room(least);
         }
+        let membership = Arc::clone(&self.context.membership);
+        let Some(right) = membership.hand_out(seat.node) else {
+            return self.hand_nothing_out(
+                told,
+                refused,
+                [
+                    cold.into_iter().map(|(ticket, _)| ticket).collect(),
+                    full.into_iter().filter_map(|full| full.ticket).collect(),
+                    ask,
+                    back,
+                ],
+            );
+        };
         if !entries.is_empty() {
             let (partition, node) = (self.partition, seat.node);
             let is_urgent = told.iter().any(|(ticket, _)| ticket.order.is_durable());
@@ -71,6 +84,7 @@ impl Lane {
             self.context.journal.hand_over(handover);
             self.handed = number;
         }
+        drop(right);
         self.answer_handed_out(number, told);
         for (ticket, error) in refused {
             ticket.answer(Err(error));
@@ -85,6 +99,24 @@ impl Lane {
             Some(cause) => leave(seat, cause),
             None => Course::Stay,
         }
+    }
+
+    /// The ledger went back before the flight landed: its users may agree on one without what it
+    /// took, so that nobody may get it (F25).
+    fn hand_nothing_out(
+        &mut self,
+        told: Vec<Answer>,
+        refused: Vec<(Ticket, AllocError)>,
+        others: [Vec<Ticket>; 4],
+    ) -> Course {
+        for (ticket, _) in told {
+            ticket.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
+        }
+        for (ticket, error) in refused {
+            ticket.answer(Err(error));
+        }
+        others.into_iter().for_each(|tickets| self.wait_again(tickets));
+        Course::Stay
     }
 
     /// Parks requests behind cold counters and has those seeded; a counter that was warm in this

@@ -6,16 +6,18 @@
 //! Here it is noticed that the ledger went back (F9): it has forgotten a heartbeat, a journal batch
 //! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Context;
+use super::memory::Memory;
 use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
+use super::{AllocatorSettings, Context};
 use crate::clock::SharedClock;
 use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
 use crate::node::{NodeId, host};
@@ -39,6 +41,9 @@ pub struct Membership {
     /// Highest epoch seen of each partition, wherever it was seen.
     seen: Mutex<BTreeMap<u32, u64>>,
     vouching: Mutex<Vouching>,
+    memory: Mutex<Memory>,
+    /// Identities that hand nothing out any more: the ledger has gone back under them.
+    silenced: RwLock<HashSet<NodeId>>,
     /// Whether the ledger answered the last heartbeat, or was held in its place.
     ledger_answers: AtomicBool,
     /// Why the ledger must be held, until it is.
@@ -57,6 +62,7 @@ impl Membership {
         ledger: SharedLedger,
         clock: SharedClock,
         testimony: Testimony,
+        settings: &AllocatorSettings,
     ) -> Result<Arc<Self>, LedgerError> {
         let label = label();
         let unreadable = |error: std::io::Error| {
@@ -86,10 +92,13 @@ impl Membership {
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
             vouching: Mutex::default(),
+            memory: Mutex::new(Memory::new(node, settings.journal_keep)),
+            silenced: RwLock::default(),
             ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
             testimony,
         };
+        membership.look_around(settings.node_ttl).await;
         membership.testify();
         Ok(Arc::new(membership))
     }
@@ -144,6 +153,7 @@ impl Membership {
         // the other row never flies, falls silent and is retired.
         if *current == lost {
             *current = node;
+            self.memory().take(node);
         }
         Ok(())
     }
@@ -180,6 +190,41 @@ impl Membership {
         self.vouching.lock().expect("no holder of this lock panics")
     }
 
+    /// What this process could tell an inquest.
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().expect("no holder of this lock panics")
+    }
+
+    /// Takes in whom the ledger shows; one that cannot be read shows nobody.
+    async fn look_around(&self, ttl: Duration) {
+        if !self.ledger.fails_over() {
+            return;
+        }
+        match self.ledger.nodes().await {
+            Ok(nodes) => self.memory().look(&nodes, Instant::now(), ttl),
+            Err(error) => tracing::debug!(%error, "cannot read the nodes"),
+        }
+    }
+
+    /// Whether this identity may take numbers from the database: should the ledger forget it,
+    /// somebody else must miss it (F25). Redis remembers by itself who took from it.
+    pub(super) fn is_met(&self) -> bool {
+        !self.ledger.fails_over() || self.memory().is_met()
+    }
+
+    /// The right to hand out what an identity took, until it is dropped; `None` once the ledger has
+    /// gone back under that identity: what comes then is no answer any more.
+    pub(super) fn hand_out(&self, node: NodeId) -> Option<RwLockReadGuard<'_, HashSet<NodeId>>> {
+        let silenced = self.silenced.read().expect("no holder of this lock panics");
+        (!silenced.contains(&node)).then_some(silenced)
+    }
+
+    /// The highest epochs seen.
+    pub(super) fn seen(&self) -> Vec<At> {
+        let seen = self.seen.lock().expect("no holder of this lock panics");
+        seen.iter().map(|(partition, epoch)| At { partition: *partition, epoch: *epoch }).collect()
+    }
+
     /// Whether the ledger is known to have gone back and does not say so itself yet.
     #[must_use]
     pub fn ledger_went_back(&self) -> bool {
@@ -197,6 +242,10 @@ impl Membership {
             Ok(partitions) => {
                 self.publish(context, partitions);
                 self.testify();
+                if let Some(confirmed) = self.ledger.confirmed(node) {
+                    self.memory().beat(confirmed, sent_at);
+                }
+                self.look_around(context.settings.node_ttl).await;
                 self.vouching().beat(sent_at, context.settings.recovery_barrier_max);
             }
             Err(LedgerError::NodeGone(_)) => {
@@ -221,6 +270,10 @@ impl Membership {
     }
 
     fn alarm(&self, what: &str) {
+        // Before anybody is told: from here on nothing is handed out that is not told again.
+        let mut silenced = self.silenced.write().expect("no holder of this lock panics");
+        silenced.extend(self.memory().identities());
+        drop(silenced);
         let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
         if went_back.is_none() {
             tracing::error!(what, "THE LEDGER WENT BACK; no numbers until an operator acts");
@@ -232,12 +285,7 @@ impl Membership {
     /// this one it does not know what it confirmed.
     async fn hold_all(&self, context: &Context) {
         let node = self.node();
-        let seen: Vec<At> = {
-            let seen = self.seen.lock().expect("no holder of this lock panics");
-            seen.iter()
-                .map(|(partition, epoch)| At { partition: *partition, epoch: *epoch })
-                .collect()
-        };
+        let seen = self.seen();
         let cause = self.went_back.lock().expect("no holder of this lock panics").clone();
         let cause = cause.unwrap_or_default();
         let vouched = {
@@ -246,7 +294,11 @@ impl Membership {
             vouching.given()
         };
         let held = async {
-            self.ledger.hold_all(&seen, &cause).await?;
+            if self.ledger.fails_over() {
+                self.ledger.inquire(&seen, &cause).await?;
+            } else {
+                self.ledger.hold_all(&seen, &cause).await?;
+            }
             self.ledger.vouch(&vouched).await?;
             self.replace(node).await?;
             self.ledger.partitions().await
@@ -285,7 +337,8 @@ impl Membership {
             context.metrics.ledger_went_back.increment(1);
         }
         if changes(true) || changes(false) {
-            context.journal.tell_again();
+            // Whoever listens is part of an inquest, and asks by itself.
+            drop(context.journal.tell_again());
         }
         for Partition { partition, epoch, .. } in &partitions {
             self.see(At { partition: *partition, epoch: *epoch });

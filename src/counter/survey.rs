@@ -24,6 +24,8 @@ pub struct Survey {
     pub owner: Option<OwnerRecord>,
     /// Nodes that flew under that record and have entries left in their outbox, by its counts.
     pub counted: Vec<NodeId>,
+    /// All nodes that flew under that record.
+    pub flown: Vec<NodeId>,
     /// Entries in the outboxes asked for, in their order; `None`: not a stream.
     pub lengths: Vec<Option<u64>>,
 }
@@ -115,13 +117,16 @@ impl Redis {
             let text = |value: Value| value.into_string().unwrap_or_default();
             let counted = parts.list(|node| Ok(text(node)))?;
             let lengths = parts.list(|length| Ok(text(length).parse().ok()))?;
+            let flown = parts.list(|node| Ok(text(node)))?;
             parts.end()?;
             if lengths.len() != nodes.len() {
                 return Err(garbled(&format!("{} lengths of {}", lengths.len(), nodes.len())));
             }
             // A name that is no node's was written by somebody else.
-            let counted = counted.iter().filter_map(|node| NodeId::parse(node)).collect();
-            Ok(Survey { is_master, incarnation, owner, counted, lengths })
+            let nodes =
+                |names: Vec<String>| names.iter().filter_map(|n| NodeId::parse(n)).collect();
+            let (counted, flown) = (nodes(counted), nodes(flown));
+            Ok(Survey { is_master, incarnation, owner, counted, flown, lengths })
         })
         .await
     }

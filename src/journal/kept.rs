@@ -17,6 +17,8 @@ pub(super) struct Kept {
     records: VecDeque<KeptRecord>,
     period: Duration,
     records_max: usize,
+    /// When the newest of those was committed that are not kept any more.
+    forgot: Option<Instant>,
 }
 
 /// An entry as a flight writes it: a third of the memory that it takes as fields, and in one piece.
@@ -32,7 +34,7 @@ struct KeptRecord {
 
 impl Kept {
     pub(super) fn new(period: Duration, records_max: usize) -> Self {
-        Kept { records: VecDeque::new(), period, records_max }
+        Kept { records: VecDeque::new(), period, records_max, forgot: None }
     }
 
     /// Keeps entries, each beside its record as it travels through Redis.
@@ -47,10 +49,16 @@ impl Kept {
             KeptRecord { since, node, at, taken, record, retry_count, path }
         }));
         let spare = self.records.len().saturating_sub(self.records_max);
-        self.records.drain(..spare);
         let is_old = |kept: &KeptRecord| since - kept.since > self.period;
         let old = self.records.iter().take_while(|kept| is_old(kept)).count();
-        self.records.drain(..old);
+        let gone = self.records.drain(..spare.max(old)).map(|kept| kept.since);
+        self.forgot = self.forgot.max(gone.max());
+    }
+
+    /// When the newest of those records was committed that are not kept any more; it was committed
+    /// at that moment or before.
+    pub(super) fn forgot(&self) -> Option<Instant> {
+        self.forgot
     }
 
     /// Everything, to be written again; kept anew only once that is done.

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::in_use::{CounterInUse, InUse};
@@ -25,6 +25,8 @@ pub struct JournalQueue {
     pub(super) in_use: InUse,
     pub(super) waiting: Arc<Waiting>,
     pub(super) rows_max: usize,
+    /// When committed records last found no room to be kept.
+    pub(super) unkept: Arc<Mutex<Option<Instant>>>,
 }
 
 /// What stands in the queue and in no transaction, and whether anybody waits for it.
@@ -77,13 +79,25 @@ pub struct Lag {
     pub oldest: Option<Instant>,
 }
 
+/// What came of telling the ledger again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// When the newest record was committed, at the latest, that could not be told any more.
+    pub forgot: Option<Instant>,
+    /// Records that it refused, and took raw.
+    pub refused: u64,
+    /// Records that wait for counters which somebody holds.
+    pub waiting: usize,
+}
+
 /// What the loop is told.
 #[derive(Debug)]
 pub(super) enum Message {
     HandOver(Handover),
     /// Committed records of the database path, and their room.
     Keep(NodeId, Vec<Entry>, OwnedSemaphorePermit),
-    TellAgain,
+    /// And who hears what came of it.
+    TellAgain(oneshot::Sender<Told>),
 }
 
 /// Everything that one flight handed out.
@@ -145,15 +159,28 @@ impl JournalQueue {
     /// `journal.queue_max` of them wait for the loop, which keeps no more anyway; while it stands
     /// still, those beyond are not kept.
     pub fn keep(&self, node: NodeId, mut entries: Vec<Entry>) {
-        let Some(room) = up_to(entries.len(), &self.room_to_keep) else { return };
+        let unkept = || {
+            let mut unkept = self.unkept.lock().expect("no holder of this lock panics");
+            *unkept = Some(Instant::now());
+        };
+        if entries.is_empty() {
+            return;
+        }
+        let Some(room) = up_to(entries.len(), &self.room_to_keep) else { return unkept() };
+        if room.num_permits() < entries.len() {
+            unkept();
+        }
         entries.truncate(room.num_permits());
         // They are committed: a loop that is gone loses nothing.
         let _ = self.sender.send(Message::Keep(node, entries, room));
     }
 
-    /// Has everything that is kept written once more: the ledger went back.
-    pub fn tell_again(&self) {
-        let _ = self.sender.send(Message::TellAgain);
+    /// Has everything that is kept written once more, behind what waits already: the ledger went
+    /// back. What came of it is said to whoever listens.
+    pub fn tell_again(&self) -> oneshot::Receiver<Told> {
+        let (teller, listener) = oneshot::channel();
+        let _ = self.sender.send(Message::TellAgain(teller));
+        listener
     }
 
     /// What waits for the ledger.
@@ -210,6 +237,7 @@ mod tests {
             in_use: InUse::default(),
             waiting: Arc::default(),
             rows_max: 1,
+            unkept: Arc::default(),
         };
         let keep = |epochs: std::ops::Range<u64>| {
             queue.keep(NodeId::random(), epochs.map(|epoch| entry(epoch).0).collect());

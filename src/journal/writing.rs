@@ -132,6 +132,7 @@ impl Writer {
         let number = &entry.number;
         tracing::error!(%number, reason, "record refused; it goes to journal_rejected");
         self.metrics.rejected.increment(1);
+        self.refused += 1;
         while let Err(error) = self.ledger.reject(entry, reason).await {
             tracing::error!(%error, %number, "cannot put a refused record aside; trying again");
             self.backoff.wait().await;

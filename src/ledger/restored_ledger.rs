@@ -4,8 +4,11 @@
 //! an id of the ledger's own.
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
-use super::{Appended, At, Confirmed, Entry, LedgerError, Lift, Released};
+use super::{
+    Agreement, Appended, At, Confirmed, Entry, Known, LedgerError, Lift, Released, Report,
+};
 use crate::node::NodeId;
 
 /// What every engine can do once it has forgotten what it confirmed.
@@ -18,6 +21,37 @@ pub trait RestoredLedger: Send + Sync + 'static {
     /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
     /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
+
+    /// Whether a copy that lacks commits may take its place without anybody's hand: a standby that
+    /// is promoted. Where not, an operator ends each hold.
+    fn fails_over(&self) -> bool;
+
+    /// Holds all partitions like [`RestoredLedger::hold_all`], because this process itself was
+    /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
+    /// once they all have told, the ledger goes on by itself (F25). Begins no inquest where somebody
+    /// else has drawn the incarnation, or where an operator holds it.
+    async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
+
+    /// Tells an inquest what a process remembers; false where there is none in the incarnation in
+    /// which its node registered. Safe to repeat: the last word counts.
+    async fn report(&self, report: &Report) -> Result<bool, LedgerError>;
+
+    /// Ends the inquest if every node was heard that may have been confirmed anything that this
+    /// ledger lacks, by it, by a reporter or by the caller, and none was confirmed more than it has
+    /// told again: then all partitions are open, what came before is closed exact, and nobody owns
+    /// them yet.
+    async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError>;
+
+    /// The heartbeats of nodes as the ledger shows them, also of those that left; `None` where it
+    /// has no such node.
+    async fn beats(&self, nodes: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError>;
+
+    /// When something was last committed through this handle that no process tells again: a series,
+    /// an import, a change by an operator.
+    fn changed_at(&self) -> Option<Instant>;
+
+    /// Whether the ledger has all series and reference data that it ever showed to this handle.
+    async fn has_catalog(&self) -> Result<bool, LedgerError>;
 
     /// What was confirmed to a node that registered through this handle.
     fn confirmed(&self, node: NodeId) -> Option<Confirmed>;

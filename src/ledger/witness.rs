@@ -6,6 +6,9 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tokio::time::Instant;
 
 use super::LedgerError;
 use super::incarnation::{Confirmed, Incarnation};
@@ -42,6 +45,10 @@ pub(super) struct Witness {
     nodes: Mutex<HashMap<NodeId, Known>>,
     /// What this handle agreed on last: for whoever acts as no node of its own.
     agreed: Mutex<Option<Incarnation>>,
+    /// When something was last committed that nobody tells again.
+    changed_at: Mutex<Option<Instant>>,
+    /// The highest stamps of series and of reference data that were shown.
+    catalog: [AtomicI64; 2],
 }
 
 impl Witness {
@@ -92,6 +99,26 @@ impl Witness {
         let of_node = node.and_then(|node| self.nodes().get(&node).map(|known| known.incarnation));
         let nothing = || LedgerError::WentBack("nothing was agreed on".into());
         of_node.or_else(|| self.agreed()).ok_or_else(nothing)
+    }
+
+    /// Notes that something was committed that nobody tells again.
+    pub(super) fn note_change(&self) {
+        *self.changed_at.lock().expect("no holder of this lock panics") = Some(Instant::now());
+    }
+
+    /// When that was, last.
+    pub(super) fn changed_at(&self) -> Option<Instant> {
+        *self.changed_at.lock().expect("no holder of this lock panics")
+    }
+
+    /// Notes a stamp of the series (0) or of the reference data (1).
+    pub(super) fn show_catalog(&self, place: usize, stamp: i64) {
+        self.catalog[place].fetch_max(stamp, Ordering::Relaxed);
+    }
+
+    /// The highest of both.
+    pub(super) fn catalog(&self) -> [i64; 2] {
+        [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
     }
 
     fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Known>> {

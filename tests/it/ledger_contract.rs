@@ -9,6 +9,7 @@ mod documents;
 mod import_meetings;
 mod imports;
 mod incarnations;
+mod inquests;
 mod journal;
 mod lookups;
 mod moves;
@@ -130,6 +131,14 @@ ledger_contract! {
         a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened
         whoever_comes_late_holds_nothing_again
         of_two_branches_of_a_ledger_neither_is_taken_for_the_other
+    }
+    inquests {
+        once_all_have_told_the_partitions_are_open_and_closed_exact
+        one_that_does_not_remember_enough_leaves_it_to_an_operator
+        whom_a_reporter_or_redis_has_met_is_waited_for
+        who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same
+        what_an_operator_holds_nobody_else_releases
+        an_operators_hold_ends_an_inquest
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -10,7 +10,7 @@ use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
-use numerator::allocator::{Membership, Testimony};
+use numerator::allocator::{AllocatorSettings, Membership, Testimony};
 use numerator::clock::SystemClock;
 use numerator::ledger::LedgerError;
 use numerator::node::system_random;
@@ -85,13 +85,15 @@ fn assert_explained(deployment: &Deployment) {
 /// Load, a copy, more load, the copy put back under the running service; what holds afterwards.
 async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, options: &[&str]) {
     deployment.apply_load_series();
-    let service = deployment.serve();
+    // One that is not there to say what was confirmed to it: else they went on by themselves.
+    let (service, mut lost) = (deployment.serve(), deployment.serve());
     let load = Running::start(&service.url, CONNECTIONS);
     reach_journal(deployment, 200).await;
     postgres.back_up();
     let copied = open(deployment).await.totals().await.unwrap().journal;
     // Redis goes on while the ledger starts: only what it has confirmed since can be forgotten.
     reach_journal(deployment, copied + 500).await;
+    lost.kill();
     postgres.restore();
     assert_held(&service).await;
     let mut seen = load.finish().await;
@@ -151,7 +153,8 @@ async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     let deployment = Deployment::sqlite(None);
     let ledger = open(&deployment).await;
     let testimony = Testimony::within(&deployment.path("data"), system_random());
-    let joining = Membership::join(Arc::clone(&ledger), Arc::new(SystemClock), testimony);
+    let (own, bounds) = (Arc::clone(&ledger), AllocatorSettings::default());
+    let joining = Membership::join(own, Arc::new(SystemClock), testimony, &bounds);
     let membership = joining.await.unwrap();
     let barred = membership.node();
     membership.renew(barred).await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::allocator::Testimony;
+use crate::allocator::{AllocatorSettings, Testimony};
 use crate::clock::ManualClock;
 use crate::ledger::{Deployment, LedgerSettings, SNOWFLAKE_LEASE_MAX};
 
@@ -31,9 +31,9 @@ impl World {
         let wanted = Deployment { deployment_id, partitions: 1, prefix };
         ledger.deployment(&wanted).await.expect("set up");
         let testimony = Testimony::within(self.folder.path(), Uuid::nil());
-        let membership = Membership::join(Arc::clone(&ledger), Arc::clone(&shared), testimony);
-        let membership = membership.await;
-        let membership = membership.expect("joins");
+        let (own, time) = (Arc::clone(&ledger), Arc::clone(&shared));
+        let bounds = AllocatorSettings::default();
+        let membership = Membership::join(own, time, testimony, &bounds).await.expect("joins");
         let settings = SnowflakeSettings::default();
         let retry_delay = Duration::from_millis(500);
         (Snowflakes::new(ledger, shared, membership, settings, retry_delay), clock)

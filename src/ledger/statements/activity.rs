@@ -66,7 +66,7 @@ async fn attempt(
         begin_nothing(&mut tx, &after).await?;
     }
     put_in_force(&mut tx, &mut after).await?;
-    settle(tx, vec![Saved { version: after, frees }], Saving::Save, proved).await
+    settle(store, tx, vec![Saved { version: after, frees }], Saving::Save, proved).await
 }
 
 /// A node that has not heard of it begins no counter by the version of before: other series are

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, hash_map};
 
 use super::entries::Care;
-use super::{Store, append, bytes, commit, partitions, restored};
+use super::{Store, append, bytes, commit_alone, partitions, restored};
 use crate::ledger::{Adopted, At, Closing, Entry, LedgerError};
 use crate::node::NodeId;
 
@@ -55,7 +55,7 @@ pub(super) async fn adopt(
         .execute(&mut *tx)
         .await?;
     }
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(Adopted {
         written: appended.written,
         known: appended.known,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
-use super::{Conn, Store, bulk, commit, gaps, nodes, restored};
+use super::{Conn, Store, bulk, commit, commit_alone, gaps, nodes, restored};
 use crate::ledger::batch::{Before, Mark};
 use crate::ledger::columns::{raw, signed};
 use crate::ledger::line::{Extent, Line};
@@ -188,7 +188,7 @@ pub(super) async fn note_twice(
     let lines = Line::of(0, number)?;
     let other = other.as_bytes().as_slice();
     record_collision(&mut tx, &lines[0], number, Some(other), now_us).await?;
-    commit(tx).await
+    commit_alone(store, tx).await
 }
 
 /// See [`crate::ledger::Ledger::reject`].

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::gaps::{bounded, search, span_of, window};
 use super::{
-    Conn, Db, Engine, Row, Store, allow_long_search, append, bulk, commit, metered, records,
+    Conn, Db, Engine, Row, Store, allow_long_search, append, bulk, commit_alone, metered, records,
     unsettled,
 };
 use crate::ledger::columns::{FurtherSerial, from_json, read_uuid, unsigned};
@@ -273,7 +273,7 @@ async fn acknowledge_finding(
         };
         records::insert_event(&mut tx, &event).await?;
     }
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(count)
 }
 

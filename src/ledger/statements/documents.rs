@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit, metered, versions};
+use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit_alone, metered, versions};
 use crate::ledger::columns::read_uuid;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -129,7 +129,7 @@ async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError
     if !keep_text(&mut tx, revision_id, new).await? {
         return Ok(Revised::Collided);
     }
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(Revised::Written(revision))
 }
 

@@ -4,16 +4,19 @@
 
 use async_trait::async_trait;
 use sqlx::Row as _;
+use tokio::time::Instant;
 
 use super::{
-    Conn, Engine, Store, commit, counters, incarnation, metered, nodes, restored, snowflakes,
+    Conn, ENGINE, Engine, Store, commit, counters, incarnation, inquest, metered, nodes, reference,
+    restored, snowflakes, versions,
 };
 use crate::ledger::columns::{Word as _, signed, small, unsigned, unsigned_small};
 use crate::ledger::connections::Share;
 use crate::ledger::incarnation::Incarnation;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
-    Appended, At, Confirmed, Entry, LedgerError, Lift, PartitionState, Released, RestoredLedger,
+    Agreement, Appended, At, Confirmed, Entry, Known, LedgerError, Lift, PartitionState, Released,
+    Report, RestoredLedger,
 };
 use crate::node::NodeId;
 
@@ -24,7 +27,39 @@ impl RestoredLedger for Engine {
     }
 
     async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause))
+        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::Nobody))
+    }
+
+    fn fails_over(&self) -> bool {
+        ENGINE == "postgres"
+    }
+
+    async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::All))
+    }
+
+    async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
+        call!(self, store => inquest::report(&store, report))
+    }
+
+    async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
+        call!(self, store => inquest::agree(&store, node, known))
+    }
+
+    async fn beats(&self, nodes: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError> {
+        call!(self, store => inquest::beats(&store, nodes))
+    }
+
+    fn changed_at(&self) -> Option<Instant> {
+        self.store(Share::Common).witness.changed_at()
+    }
+
+    async fn has_catalog(&self) -> Result<bool, LedgerError> {
+        call!(self, store => async {
+            let shown = store.witness.catalog();
+            let now = [versions::stamp(&store).await?, reference::stamp(&store).await?];
+            Ok(now.into_iter().zip(shown).all(|(now, shown)| now >= shown))
+        })
     }
 
     fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
@@ -65,14 +100,29 @@ pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, L
         return Ok(false);
     }
     put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+    inquest::end(&mut tx).await?;
     let next = incarnation::renew(store, &mut tx, shown).await?;
     commit(tx).await?;
     store.witness.agree(next);
     Ok(true)
 }
 
+/// Who is asked what was confirmed to it, once all is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// Nobody: an operator ends it.
+    Nobody,
+    /// Every process.
+    All,
+}
+
 /// See [`crate::ledger::RestoredLedger::hold_all`].
-pub(super) async fn hold_all(store: &Store, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+pub(super) async fn hold_all(
+    store: &Store,
+    seen: &[At],
+    cause: &str,
+    asking: Asking,
+) -> Result<u64, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
@@ -91,9 +141,17 @@ pub(super) async fn hold_all(store: &Store, seen: &[At], cause: &str) -> Result<
         store.witness.agree(later);
         return Ok(0);
     }
+    // A hold without an inquest is an operator's to end, whoever comes upon it.
+    let is_operators = rows.iter().any(|row| row.state == PartitionState::Held)
+        && !inquest::is_under_way(&mut tx).await?;
     let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
     // Every other process must stop, and tell what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;
+    if asking == Asking::All && !is_operators {
+        inquest::begin(&mut tx, next, now_us).await?;
+    } else {
+        inquest::end(&mut tx).await?;
+    }
     commit(tx).await?;
     store.witness.agree(next);
     Ok(held)

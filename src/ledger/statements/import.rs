@@ -20,8 +20,8 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
 use super::{
-    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit, metered, partitions,
-    series,
+    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit_alone, metered,
+    partitions, series,
 };
 use crate::ledger::columns::{self, hash64, signed, small};
 use crate::ledger::patience::Patience;
@@ -109,7 +109,7 @@ async fn import(
     for partition in &plan.with_documents {
         must_not_be_of_redis(&mut tx, *partition).await?;
     }
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
 

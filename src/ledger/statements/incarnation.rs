@@ -1,7 +1,8 @@
 //! What the users of a ledger agree on: its incarnation (F25). Drawn when a ledger is first opened,
 //! and anew with each hold.
 
-use super::{Store, Transaction, commit, holding, life};
+use super::holding::{self, Asking};
+use super::{Store, Transaction, commit, life};
 use crate::ledger::LedgerError;
 use crate::ledger::incarnation::{Incarnation, Shown};
 
@@ -32,7 +33,7 @@ pub(in crate::ledger) async fn agree(store: &Store) -> Result<(), LedgerError> {
         }
         Some(_) => {
             drop(tx);
-            holding::hold_all(store, &[], PUT_BACK).await?;
+            holding::hold_all(store, &[], PUT_BACK, Asking::Nobody).await?;
         }
     }
     Ok(())

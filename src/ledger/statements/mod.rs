@@ -11,6 +11,7 @@ mod counters;
 mod entries;
 mod gaps;
 mod incarnation;
+mod inquest;
 mod keys;
 mod lookup;
 mod nodes;
@@ -57,6 +58,13 @@ pub(super) use incarnation::agree;
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
+}
+
+/// Commits what no process tells again to a ledger that forgets it (F25).
+async fn commit_alone(store: &Store, transaction: Transaction) -> Result<(), LedgerError> {
+    commit(transaction).await?;
+    store.witness.note_change();
+    Ok(())
 }
 
 /// Works on the engine's connections of now, within a call's time. Names the kind of the call where

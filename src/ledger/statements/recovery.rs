@@ -5,7 +5,7 @@ use sqlx::Row as _;
 use uuid::Uuid;
 
 use super::partitions::columns;
-use super::{Conn, Row, Store, allow_long_search, bytes, commit, nodes};
+use super::{Conn, Row, Store, allow_long_search, bytes, commit, commit_alone, nodes};
 use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
 use crate::ledger::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
@@ -208,7 +208,7 @@ pub(super) async fn want(
     .bind(wanted.word())
     .execute(&mut *tx)
     .await?;
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(changed.rows_affected())
 }
 

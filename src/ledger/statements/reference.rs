@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, commit};
+use super::{Conn, Engine, Row, Store, commit_alone};
 use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -79,7 +79,7 @@ async fn apply(store: &Store, change: &ReferenceChange) -> Result<ReferencePlan,
     .bind(change.changed_at_us)
     .execute(&mut *tx)
     .await?;
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(plan)
 }
 
@@ -172,11 +172,12 @@ pub(super) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
 }
 
 /// See [`ReferenceLedger::reference_stamp`].
-async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
     let stamp: Option<i64> =
         sqlx::query_scalar("select max(reference_change_id) from reference_change")
             .fetch_one(&store.reader)
             .await?;
+    store.witness.show_catalog(1, stamp.unwrap_or(0));
     Ok(stamp.unwrap_or(0))
 }
 

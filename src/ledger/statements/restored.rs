@@ -11,7 +11,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::holding::lock_all;
-use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, partitions, seed};
+use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, inquest, partitions, seed};
 use crate::ledger::columns::{Word, from_json, signed};
 use crate::ledger::{
     Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
@@ -267,6 +267,8 @@ pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Releas
     if row.epoch.max(row.seen_epoch) >= to.epoch {
         return Ok(Released::Behind);
     }
+    // From here on an operator decides.
+    inquest::end(&mut tx).await?;
     sqlx::query("update counter set ceiling = ceiling + $2 * step where partition_id = $1")
         .bind(id)
         .bind(signed(margin, "margin")?)

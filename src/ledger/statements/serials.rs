@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, chain, commit, metered};
+use super::{Conn, Engine, Row, Store, chain, commit_alone, metered};
 use crate::ledger::columns::{Word, signed, small, unsigned, unsigned_small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
@@ -64,7 +64,7 @@ async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checke
     } else {
         repeated(&mut tx, check, now_us).await?
     };
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(checked)
 }
 
@@ -140,7 +140,7 @@ async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerErr
     if let Begun::Run(step) = &begun {
         SerialEvent::of_step(step, "begun").write(&mut tx, now_us, &begin.asker).await?;
     }
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(begun)
 }
 
@@ -189,7 +189,7 @@ async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
     } else {
         Ended::NotCurrent(step)
     };
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(outcome)
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::proving::{Proved, Question};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, Store, Transaction, chronology, commit};
+use super::{Conn, Store, Transaction, chronology, commit_alone};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
 use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
 use crate::number::{self, Policy, Series, SeriesDefinition};
@@ -71,7 +71,7 @@ async fn try_save(
     for change in changes {
         saved.push(save_one(&mut tx, change, partitions).await?);
     }
-    settle(tx, saved, saving, proved).await
+    settle(store, tx, saved, saving, proved).await
 }
 
 /// Lets one change of series happen at a time, so that versions count up without a race and each
@@ -91,6 +91,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
 /// dry run back. So it does where the proof is of other series than these.
 pub(super) async fn settle(
+    store: &Store,
     mut tx: Transaction,
     saved: Vec<Saved>,
     saving: Saving,
@@ -116,7 +117,7 @@ pub(super) async fn settle(
         proved.record(&mut tx, &saved).await?;
     }
     match saving {
-        Saving::Save => commit(tx).await?,
+        Saving::Save => commit_alone(store, tx).await?,
         Saving::DryRun => tx.rollback().await?,
     }
     Ok(Attempt::Done(saved))

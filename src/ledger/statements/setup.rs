@@ -2,7 +2,7 @@
 
 use sqlx::Row as _;
 
-use super::{Store, bytes, commit};
+use super::{Store, bytes, commit_alone};
 use crate::ledger::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::ledger::{Deployment, LedgerError};
 use crate::node::NodeId;
@@ -42,7 +42,7 @@ pub(super) async fn agree_window(
         .bind(signed(window_ms, "window")?)
         .execute(&mut *tx)
         .await?;
-    commit(tx).await
+    commit_alone(store, tx).await
 }
 
 /// A duration as settings spell it.
@@ -97,6 +97,6 @@ pub(super) async fn deployment(
     differ("partitions", wanted.partitions.to_string(), there.partitions.to_string())?;
     differ("redis.prefix", wanted.prefix.clone(), there.prefix.clone())?;
     differ("hash", HASH.to_owned(), row.try_get("hash")?)?;
-    commit(tx).await?;
+    commit_alone(store, tx).await?;
     Ok(there)
 }

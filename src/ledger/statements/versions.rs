@@ -88,6 +88,7 @@ pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
         sqlx::query_scalar("select max(series_version_id) from series_version")
             .fetch_one(&store.reader)
             .await?;
+    store.witness.show_catalog(0, stamp.unwrap_or(0));
     Ok(stamp.unwrap_or(0))
 }
 

@@ -1,0 +1,183 @@
+//! A ledger that went back is agreed on again only by everybody who may have been confirmed
+//! anything that it lacks (F25). The going back is a hold here: what matters is who says what.
+
+use numerator::ledger::{
+    Agreement, At, Closing, Known, NewNode, Owner, PartitionState, Released, Report, SharedLedger,
+};
+use numerator::node::NodeId;
+
+use super::world::{LOCK_WAIT, NOW_US, PARTITION, World, at, order};
+
+const ALL: &str = "the ledger went back";
+
+/// A process that was there before the ledger went back.
+struct Process {
+    ledger: SharedLedger,
+    was: NodeId,
+    is: NodeId,
+}
+
+impl Process {
+    async fn join(ledger: SharedLedger) -> Process {
+        let was = register(&ledger).await;
+        Process { ledger, was, is: was }
+    }
+
+    /// Notices, and takes another identity.
+    async fn inquire(&mut self) {
+        self.ledger.inquire(&[], ALL).await.unwrap();
+        self.is = register(&self.ledger).await;
+    }
+
+    fn report(&self) -> Report {
+        let (node, identities) = (self.is, vec![self.was, self.is]);
+        Report { node, identities, is_complete: true, known: Known::default() }
+    }
+
+    async fn say(&self, report: &Report) -> bool {
+        self.ledger.report(report).await.unwrap()
+    }
+
+    async fn agree(&self) -> Agreement {
+        self.ledger.agree(self.is, &Known::default()).await.unwrap()
+    }
+}
+
+async fn register(ledger: &SharedLedger) -> NodeId {
+    let node_id = NodeId::random();
+    let (label, version) = ("test".to_owned(), "0".to_owned());
+    let new = NewNode { node_id, label, version, started_at_us: NOW_US };
+    ledger.register_node(&new).await.unwrap();
+    node_id
+}
+
+/// A branch of the ledger that its users were led to drew a nonce of its own.
+async fn another_branch(world: &World) {
+    let sql = if world.ledger.engine() == "sqlite" {
+        "update incarnation set nonce = randomblob(16)"
+    } else {
+        "update incarnation set nonce = decode(repeat('ab', 16), 'hex')"
+    };
+    world.sql(sql).await;
+}
+
+fn waits(missing: &[NodeId], incomplete: &[NodeId]) -> Agreement {
+    let sorted = |nodes: &[NodeId]| {
+        let mut nodes = nodes.to_vec();
+        nodes.sort_unstable();
+        nodes
+    };
+    Agreement::Waits { missing: sorted(missing), incomplete: sorted(incomplete) }
+}
+
+/// The world's own node and another process; the first has left.
+async fn two(world: &World) -> [Process; 2] {
+    world.ledger.leave(world.node).await.unwrap();
+    [Process::join(world.another().await).await, Process::join(world.another().await).await]
+}
+
+pub(super) async fn once_all_have_told_the_partitions_are_open_and_closed_exact(world: World) {
+    let open = world.database_epoch().await;
+    world.take(open, order("a")).await;
+    let [mut one, mut other] = two(&world).await;
+    one.inquire().await;
+    other.inquire().await;
+    assert_eq!(one.agree().await, waits(&[one.was, other.was], &[]));
+    assert!(one.say(&one.report()).await);
+    assert_eq!(one.agree().await, waits(&[other.was], &[]));
+    // It has seen a higher epoch than the ledger shows now.
+    let epochs = vec![At { partition: PARTITION, epoch: open.epoch + 3 }];
+    let known = Known { epochs, nodes: vec![one.was] };
+    assert!(other.say(&Report { known, ..other.report() }).await);
+    assert_eq!(other.agree().await, Agreement::Agreed);
+    assert_eq!(one.agree().await, Agreement::NoInquest, "it is over");
+
+    let row = world.partition().await;
+    assert_eq!((row.epoch, row.state), (open.epoch + 4, PartitionState::Open));
+    assert_eq!((row.owner, row.last_closing), (Owner::None, Some(Closing::Exact)));
+    for epoch in [open.epoch, open.epoch + 3] {
+        let closed = world.ledger.closed_epoch(at(epoch), None).await.unwrap().unwrap();
+        assert_eq!((closed.at.epoch, closed.closing), (epoch, Closing::Exact));
+    }
+    // The next number follows the last: no ceiling is left out.
+    let world = World { ledger: one.ledger, node: one.is, ..world };
+    let next = world.database_epoch().await;
+    let orders = [order("b")];
+    let taken = world.ledger.take(next, world.node, &orders, LOCK_WAIT).await.unwrap();
+    assert_eq!(taken.outcomes.len(), 1);
+    assert_eq!(world.ledger.gaps(&Default::default()).await.unwrap(), []);
+}
+
+pub(super) async fn one_that_does_not_remember_enough_leaves_it_to_an_operator(world: World) {
+    let [mut one, mut other] = two(&world).await;
+    one.inquire().await;
+    other.inquire().await;
+    let report = other.report();
+    assert!(one.say(&one.report()).await);
+    assert!(other.say(&Report { is_complete: false, ..report.clone() }).await);
+    assert_eq!(one.agree().await, waits(&[], &report.identities));
+    // From the first partition that an operator releases on nobody else decides.
+    let row = world.partition().await;
+    let to = At { partition: PARTITION, epoch: row.epoch + 1 };
+    assert_eq!(one.ledger.release(to, 0).await.unwrap(), Released::Released);
+    assert!(other.say(&report).await == false && one.agree().await == Agreement::NoInquest);
+}
+
+pub(super) async fn whom_a_reporter_or_redis_has_met_is_waited_for(world: World) {
+    let [mut one, mut other] = two(&world).await;
+    let lost = NodeId::random();
+    one.inquire().await;
+    other.inquire().await;
+    let known = Known { nodes: vec![lost, other.was, world.node], ..Known::default() };
+    assert!(one.say(&Report { known, ..one.report() }).await);
+    assert!(other.say(&other.report()).await);
+    // The ledger has forgotten its registration; of who left it knows that.
+    assert_eq!(one.agree().await, waits(&[lost], &[]));
+    let report = other.report();
+    let identities = [report.identities.clone(), vec![lost]].concat();
+    assert!(other.say(&Report { identities, ..report }).await, "it was an identity of this one");
+    let flown = NodeId::random();
+    let known = Known { nodes: vec![flown], ..Known::default() };
+    assert_eq!(one.ledger.agree(one.is, &known).await.unwrap(), waits(&[flown], &[]));
+    assert_eq!(one.agree().await, Agreement::Agreed);
+}
+
+pub(super) async fn who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same(world: World) {
+    let [mut one, other] = two(&world).await;
+    one.inquire().await;
+    assert!(one.say(&one.report()).await);
+    assert!(one.ledger.retire_node(other.was, 0).await.unwrap());
+    assert_eq!(one.agree().await, waits(&[other.was], &[]));
+    // Nor does another inquest forget it.
+    let mut again = Process { was: one.is, ..Process::join(world.another().await).await };
+    another_branch(&world).await;
+    again.inquire().await;
+    let identities = vec![one.was, one.is, again.was, again.is];
+    assert!(again.say(&Report { identities, ..again.report() }).await);
+    match again.agree().await {
+        Agreement::Waits { missing, .. } => assert!(missing.contains(&other.was), "{missing:?}"),
+        agreed => panic!("{agreed:?}"),
+    }
+}
+
+pub(super) async fn what_an_operator_holds_nobody_else_releases(world: World) {
+    let [mut one, other] = two(&world).await;
+    assert_eq!(other.ledger.hold_all(&[], "an operator").await.unwrap(), 5);
+    one.inquire().await;
+    assert!(!one.say(&one.report()).await);
+    assert_eq!(one.agree().await, Agreement::NoInquest);
+    // Nor where the ledger goes back once more while it is held.
+    another_branch(&world).await;
+    one.inquire().await;
+    assert!(!one.say(&one.report()).await);
+}
+
+pub(super) async fn an_operators_hold_ends_an_inquest(world: World) {
+    let [mut one, mut other] = two(&world).await;
+    one.inquire().await;
+    assert!(one.say(&one.report()).await);
+    world.another().await.hold_all(&[], "an operator").await.unwrap();
+    other.inquire().await;
+    assert!(!other.say(&other.report()).await);
+    assert_eq!(other.agree().await, Agreement::NoInquest);
+}
