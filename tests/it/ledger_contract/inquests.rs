@@ -120,7 +120,7 @@ pub(super) async fn one_that_does_not_remember_enough_leaves_it_to_an_operator(w
     let row = world.partition().await;
     let to = At { partition: PARTITION, epoch: row.epoch + 1 };
     assert_eq!(one.ledger.release(to, 0).await.unwrap(), Released::Released);
-    assert!(other.say(&report).await == false && one.agree().await == Agreement::NoInquest);
+    assert!(!other.say(&report).await && one.agree().await == Agreement::NoInquest);
 }
 
 pub(super) async fn whom_a_reporter_or_redis_has_met_is_waited_for(world: World) {
