@@ -40,6 +40,9 @@ pub struct Postgres {
     settings: &'static [&'static str],
 }
 
+/// How often a dump is put back that a user's transaction gets in the way of.
+const PUT_BACK_TRIES: u32 = 20;
+
 impl Postgres {
     /// Starts a server with an empty database.
     pub fn start() -> Self {
@@ -117,13 +120,26 @@ impl Postgres {
         run(dump.args([&self.port.to_string(), "-f"]).arg(self.dumped(schema)).arg("postgres"));
     }
 
-    /// Puts the last dump of a schema in its place, on this running server.
+    /// Puts the last dump of a schema in its place, on this running server: in one transaction, so
+    /// that whoever uses it meanwhile sees one or the other, and again where that one and a user's
+    /// wait for each other.
     pub fn put_back(&self, schema: &str) {
-        self.sql(&format!("drop schema {schema} cascade"));
-        let mut psql = Command::new(installed("psql"));
-        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
-        psql.args(["-p", &self.port.to_string(), "-o", "/dev/null", "-f"]);
-        run(psql.arg(self.dumped(schema)).arg("postgres"));
+        let put_back = || {
+            let mut psql = Command::new(installed("psql"));
+            psql.args(["-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
+            psql.args(["-U", "postgres", "-p", &self.port.to_string(), "-o", "/dev/null"]);
+            psql.args(["-c", &format!("drop schema {schema} cascade"), "-f"]);
+            psql.arg(self.dumped(schema)).arg("postgres").output().expect("psql runs")
+        };
+        for _ in 0..PUT_BACK_TRIES {
+            let output = put_back();
+            if output.status.success() {
+                return;
+            }
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(error.contains("deadlock"), "{error}");
+        }
+        panic!("the dump was not put back in {PUT_BACK_TRIES} tries");
     }
 
     fn dumped(&self, schema: &str) -> PathBuf {

@@ -34,7 +34,7 @@ pub(super) struct Findings {
     pub(super) journal_rows: u64,
     /// Documents that got a second number after a close at the ceiling, as documented.
     pub(super) second_numbers: u64,
-    /// Numbers whose record was lost when a node and the data of Redis went together.
+    /// Numbers whose record was lost when a node and the data of a store went together.
     pub(super) lost_in_double_failures: u64,
     /// Epochs by how they were closed.
     pub(super) closings: BTreeMap<String, u64>,
@@ -117,9 +117,7 @@ pub(super) fn check(
                 && (gap.first..=gap.last).contains(&received.first)
         };
         let step = gaps.iter().find(covers).and_then(|gap| step_of(gap, &closings, done));
-        if step
-            .is_some_and(|step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data_of_redis))
-        {
+        if step.is_some_and(|step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data)) {
             findings.lost_in_double_failures += 1;
         } else {
             breaches.add("number that is not in the journal", tell(&received));

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use harness::redis::Redis;
 
 use super::plan::{Fault, Kind, NODES};
-use super::world::{REDIS_OPTIONS, World};
+use super::world::{REDIS_OPTIONS, SCHEMA, World};
 
 /// How long a master may take to forget its last replica: it looks once a second.
 const IDENTITY_LIMIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a replica lags behind before it is promoted.
+/// How long a replica or a standby lags behind before it is promoted, and how old a dump is.
 const LAG: Duration = Duration::from_millis(200);
 
 impl World {
@@ -50,6 +50,12 @@ impl World {
             Kind::LedgerLinkSlow => self.nodes[node].to_ledger.delay(fault.delay),
             Kind::LedgerAnswersLost => self.nodes[node].to_ledger.swallow_answers(),
             Kind::LedgerRestarted => self.postgres.kill(),
+            Kind::LedgerFailsOver => self.ledger_fails_over().await,
+            Kind::LedgerPutBack => {
+                self.postgres.dump(SCHEMA);
+                tokio::time::sleep(LAG).await;
+                self.postgres.put_back(SCHEMA);
+            }
             Kind::EverythingKilled | Kind::EverythingKilledEmpty => {
                 self.nodes.iter_mut().for_each(|node| node.service.kill());
                 self.redis.kill();
@@ -106,6 +112,8 @@ impl World {
             | Kind::CounterLowered
             | Kind::OutboxDeleted
             | Kind::RedisLinkCut
+            | Kind::LedgerFailsOver
+            | Kind::LedgerPutBack
             | Kind::LedgerLinkCut => {}
         }
     }
@@ -139,6 +147,17 @@ impl World {
         self.redis.kill();
         replica.promote();
         self.point_to(replica);
+    }
+
+    /// Makes a standby the primary while the old one dies; it lacks what came last.
+    async fn ledger_fails_over(&mut self) {
+        let standby = self.postgres.start_standby();
+        standby.catch_up(&self.postgres);
+        standby.fall_behind();
+        tokio::time::sleep(LAG).await;
+        self.postgres.kill();
+        standby.promote();
+        self.point_to_ledger(standby);
     }
 
     /// Less memory than is in use.

@@ -132,6 +132,7 @@ async fn carry_out(
 ) -> (Outcome, Result<(), String>) {
     sleep(step.calm).await;
     let (refused_before, twice_before) = (progress.refusals(), progress.refused_twice());
+    let releases_before = world.releases;
     progress.reset();
     let (started, injected_us) = (Instant::now(), progress.now_us());
     let injected_at_us = SystemClock.now_us();
@@ -149,7 +150,11 @@ async fn carry_out(
         world.heal(&fault);
     }
     let lasted = started.elapsed();
-    let settled = world.settle(progress).await;
+    let mut settled = world.settle(progress).await;
+    if settled.is_ok() && world.releases > releases_before && step.all(Kind::takes_the_ledger_back)
+    {
+        settled = Err("it did not go on by itself though all nodes were alive".into());
+    }
     let mut refusals = progress.refusals();
     for (now, before) in refusals.iter_mut().zip(refused_before) {
         for (why, count) in now.iter_mut() {
@@ -205,6 +210,7 @@ fn conclude(
         repeated,
         refusals: progress.refusals(),
         restarts: world.restarts,
+        releases: world.releases,
         findings,
         breaches,
     }

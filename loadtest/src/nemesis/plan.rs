@@ -56,6 +56,8 @@ kinds! {
     LedgerLinkSlow
     LedgerAnswersLost
     LedgerRestarted
+    LedgerFailsOver
+    LedgerPutBack
     EverythingKilled
     EverythingKilledEmpty
 }
@@ -102,6 +104,8 @@ impl Kind {
             LedgerLinkSlow => "node-ledger slow",
             LedgerAnswersLost => "node-ledger loses answers",
             LedgerRestarted => "PostgreSQL restarts",
+            LedgerFailsOver => "PostgreSQL fails over, standby behind",
+            LedgerPutBack => "PostgreSQL dump put back",
             EverythingKilled => "everything killed",
             EverythingKilledEmpty => "everything killed, Redis empty",
         }
@@ -118,7 +122,7 @@ impl Kind {
             LedgerLinkCut | LedgerLinkDown | LedgerLinkSlow | LedgerAnswersLost => {
                 Target::LedgerLink
             }
-            LedgerRestarted => Target::Ledger,
+            LedgerRestarted | LedgerFailsOver | LedgerPutBack => Target::Ledger,
             EverythingKilled | EverythingKilledEmpty => Target::All,
         }
     }
@@ -152,11 +156,18 @@ impl Kind {
         matches!(self, NodeKilled | EverythingKilled | EverythingKilledEmpty)
     }
 
-    /// Something that stood in Redis alone is gone.
-    pub(super) fn loses_data_of_redis(self) -> bool {
+    /// The ledger goes back while its users live: they agree on it by themselves.
+    pub(super) fn takes_the_ledger_back(self) -> bool {
+        matches!(self, LedgerFailsOver | LedgerPutBack)
+    }
+
+    /// Something that stood in one store alone is gone.
+    pub(super) fn loses_data(self) -> bool {
         matches!(
             self,
             Flushed
+                | LedgerFailsOver
+                | LedgerPutBack
                 | RedisRestartedEmpty
                 | RedisEvicts
                 | FailOver
@@ -171,7 +182,8 @@ impl Kind {
     fn hold_ms(self) -> std::ops::RangeInclusive<u64> {
         match self {
             Flushed | CounterDeleted | CounterLowered | OutboxDeleted | RedisLinkCut
-            | LedgerLinkCut | FailOver | StaleFailOver | NodeRestarted => 0..=0,
+            | LedgerLinkCut | FailOver | StaleFailOver | NodeRestarted | LedgerFailsOver
+            | LedgerPutBack => 0..=0,
             RedisRestarted | RedisRestartedEmpty => 0..=200,
             NodeKilled => 100..=2_000,
             // node.ttl is 1 s here.

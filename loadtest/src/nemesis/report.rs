@@ -23,6 +23,7 @@ pub(super) struct Report {
     pub(super) repeated: u64,
     pub(super) refusals: [Refusals; NODES],
     pub(super) restarts: u64,
+    pub(super) releases: u64,
     pub(super) findings: Findings,
     pub(super) breaches: Breaches,
 }
@@ -205,6 +206,7 @@ impl fmt::Display for Report {
         }
         writeln!(f, "refusals     {}", listed(&refusals))?;
         writeln!(f, "supervisor   {} nodes ended by themselves and were started", self.restarts)?;
+        writeln!(f, "operator     {} ledgers that went back were released", self.releases)?;
         writeln!(f, "second       {second_numbers} documents, each after a close at the ceiling")?;
         let lost = lost_in_double_failures;
         writeln!(f, "lost         {lost} numbers, each when a node and the data of Redis went\n")?;

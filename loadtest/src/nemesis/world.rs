@@ -17,7 +17,7 @@ use super::progress::Progress;
 use crate::program;
 
 /// The schema that holds the ledger.
-const SCHEMA: &str = "drill";
+pub(super) const SCHEMA: &str = "drill";
 
 /// Options of every Redis: what it has answered, it finds again after a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
@@ -33,8 +33,18 @@ const SETTINGS: [&str; 5] = [
     "log.filter=info,numerator::http::gate=warn",
 ];
 
+/// How soon a ledger that went back goes on by itself while all its users live. After that an
+/// operator releases it.
+const AGREE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Numbers that an operator leaves out above each counter: more than a drill issues.
+const MARGIN: &str = "1000000";
+
 /// How soon everything must be in order again after a fault has ended.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether the ledger is held: each look starts a process.
+const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(20);
 
@@ -53,11 +63,14 @@ pub(super) struct World {
     /// A replica that is attached for a while.
     pub(super) replica: Option<Redis>,
     pub(super) postgres: Postgres,
-    /// Commands go straight to the stores.
+    /// Commands go straight to Redis, and to the ledger by a link that no fault meets.
     operator: Deployment,
+    operator_to_ledger: Proxy,
     addresses: Arc<Addresses>,
     /// Nodes that ended without being told to, and were started again.
     pub(super) restarts: u64,
+    /// How often an operator released a ledger that went back.
+    pub(super) releases: u64,
 }
 
 impl World {
@@ -65,8 +78,9 @@ impl World {
     pub(super) fn start() -> Self {
         let postgres = Postgres::start();
         let redis = Redis::start_with(&REDIS_OPTIONS);
-        let operator =
-            Deployment::new(program(&SETTINGS), &postgres.url(SCHEMA), Some(&redis.url()));
+        let operator_to_ledger = Proxy::start(postgres.port());
+        let operators_url = postgres.url_by(operator_to_ledger.port(), SCHEMA);
+        let operator = Deployment::new(program(&SETTINGS), &operators_url, Some(&redis.url()));
         apply_series(&operator);
         let start = |_| {
             let to_redis = Proxy::start(redis.port());
@@ -85,8 +99,10 @@ impl World {
             replica: None,
             postgres,
             operator,
+            operator_to_ledger,
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
+            releases: 0,
         }
     }
 
@@ -111,6 +127,24 @@ impl World {
         self.redis = redis;
     }
 
+    /// Puts another PostgreSQL behind all links.
+    pub(super) fn point_to_ledger(&mut self, postgres: Postgres) {
+        for node in &self.nodes {
+            node.to_ledger.retarget(postgres.port());
+        }
+        self.operator_to_ledger.retarget(postgres.port());
+        self.postgres = postgres;
+    }
+
+    /// Does what the runbook says of a ledger that is held and does not go on by itself.
+    fn release(&mut self) {
+        self.releases += 1;
+        // Redis may be another one by now, or away: the margin covers what it knows.
+        let arguments =
+            ["reconcile", "--ledger-restored", "--without-redis", "--apply", "--margin", MARGIN];
+        self.operator.run(&arguments);
+    }
+
     /// Waits until every node answers for every series again, and the ledger shows no partition in
     /// recovery or on the database and no node that is gone.
     ///
@@ -119,6 +153,7 @@ impl World {
     pub(super) async fn settle(&mut self, progress: &Progress) -> Result<(), String> {
         let deadline = Instant::now() + SETTLE_LIMIT;
         let healed_us = progress.now_us();
+        let (mut held_since, mut looked_at) = (None, Instant::now());
         loop {
             for index in 0..self.nodes.len() {
                 if !self.nodes[index].service.is_running() {
@@ -127,6 +162,16 @@ impl World {
                 }
             }
             let answers = progress.all_answered_since(healed_us);
+            if answers {
+                held_since = None;
+            } else if looked_at.elapsed() > LOOK_PERIOD {
+                looked_at = Instant::now();
+                held_since = self.is_held().then(|| held_since.unwrap_or(looked_at));
+            }
+            if held_since.is_some_and(|since: Instant| since.elapsed() > AGREE_LIMIT) {
+                self.release();
+                held_since = None;
+            }
             // Asked only once it is likely: each question starts a process.
             let disorder = if answers { self.disorder() } else { "no answer".to_owned() };
             if disorder.is_empty() {
@@ -137,6 +182,11 @@ impl World {
             }
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    fn is_held(&self) -> bool {
+        let held = format!("select count(*) from {SCHEMA}.partition where state = 'held'");
+        self.postgres.sql(&held) != "0"
     }
 
     /// What is not as it should be. The last partition is of gapless series, and always on the
