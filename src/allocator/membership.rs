@@ -336,8 +336,8 @@ impl Membership {
         if changes(true) {
             context.metrics.ledger_went_back.increment(1);
         }
-        if changes(true) || changes(false) {
-            // Whoever listens is part of an inquest, and asks by itself.
+        // An inquest has it told by itself, and hears what came of it.
+        if changes(true) && !self.ledger.fails_over() || changes(false) {
             drop(context.journal.tell_again());
         }
         for Partition { partition, epoch, .. } in &partitions {

@@ -33,15 +33,15 @@ const SETTINGS: [&str; 5] = [
     "log.filter=info,numerator::http::gate=warn",
 ];
 
-/// How soon a ledger that went back goes on by itself while all its users live. After that an
-/// operator releases it.
-const AGREE_LIMIT: Duration = Duration::from_secs(10);
+/// How long an operator waits for a ledger that went back to go on by itself, on a machine that runs
+/// everything at once.
+const AGREE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Numbers that an operator leaves out above each counter: more than a drill issues.
 const MARGIN: &str = "1000000";
 
 /// How soon everything must be in order again after a fault has ended.
-const SETTLE_LIMIT: Duration = Duration::from_secs(60);
+const SETTLE_LIMIT: Duration = Duration::from_secs(90);
 
 /// How often it is looked whether the ledger is held: each look starts a process.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
