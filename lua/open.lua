@@ -22,7 +22,7 @@ if shown ~= incarnation then return {'unfit', echo, 'server shows ' .. shown} en
 
 local owner = redis.pcall(
   'HMGET', owner_key, 'deployment', 'epoch', 'incarnation', 'continuous_since_ms', 'window_ms',
-  'witnessed', 'run_since', 'sealed_epoch'
+  'witnessed', 'run_since', 'sealed_epoch', 'confirmed'
 )
 if owner.err then owner = {} end
 if owner[1] and owner[1] ~= deployment then return {'foreign', echo, owner[1]} end
@@ -49,4 +49,6 @@ redis.call(
   'opened_at_ms', now_ms, 'continuous_since_ms', since_ms, 'window_ms', window_ms,
   'witnessed', witnessed, 'run_since', run_since
 )
+-- What the ledger confirmed stays confirmed.
+if owner[9] then redis.call('HSET', owner_key, 'confirmed', owner[9]) end
 return {'opened', echo}

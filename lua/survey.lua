@@ -3,7 +3,7 @@
 -- KEYS[1] owner record          KEYS[2..] outboxes
 -- ARGV[1] echo
 -- Returns {"surveyed", echo, role, master_replid, epoch, incarnation, deployment,
---   continuous_since_ms, nodes, lengths, flown}; "" is what the owner record lacks, a node one that flew
+--   continuous_since_ms, confirmed, nodes, lengths, flown}; "" is what the owner record lacks, a node one that flew
 --   under it with entries left, `flown` all that flew under it, a length "" that of a key of another type
 local owner_key, echo = KEYS[1], ARGV[1]
 
@@ -24,5 +24,5 @@ for i = 2, #KEYS do
 end
 return {
   'surveyed', echo, role, shown, owner.epoch or '', owner.incarnation or '',
-  owner.deployment or '', owner.continuous_since_ms or '', nodes, lengths, flown
+  owner.deployment or '', owner.continuous_since_ms or '', owner.confirmed or '', nodes, lengths, flown
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    Inquest, LaneView, Membership, Peers, Places, Sights, Testimony,
+    Inquest, LaneView, Membership, Peers, Places, Sights, Testimony, hear_redis,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -111,6 +111,10 @@ impl Service {
         let bounds = &settings.allocator;
         let partitions = deployment.partitions_total();
         let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
+        if let Some(redis) = &redis {
+            let keys = Keys::new(&deployment.prefix);
+            hear_redis(&ledger, redis, &keys, &deployment).await.context("comparing with redis")?;
+        }
         let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
         let (own, time) = (Arc::clone(&ledger), Arc::clone(&clock));
         let membership =

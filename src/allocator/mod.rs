@@ -60,7 +60,7 @@ pub use settings::{AllocatorSettings, DatabaseRetries};
 pub use sights::Sights;
 pub use snowflakes::SnowflakeSettings;
 pub use status::LaneView;
-pub use testimony::Testimony;
+pub use testimony::{Testimony, hear_redis};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};

@@ -2,7 +2,8 @@
 //! machine, for the next one that starts (F25). A ledger that shows less was put back meanwhile.
 //!
 //! One small file for each deployment, replaced at each heartbeat by whichever process beats; not
-//! synced: it must outlive processes, not the machine. Never the reason that a number is issued.
+//! synced: it must outlive processes, not the machine. The other witness is in Redis, for processes
+//! whose disk is gone. Never the reason that a number is issued.
 
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
@@ -12,7 +13,8 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::ledger::{At, Confirmed};
+use crate::counter::{CounterError, Keys, Redis};
+use crate::ledger::{At, Confirmed, Deployment, LedgerError, SharedLedger};
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,45 @@ impl Said {
         let at = |(partition, epoch): (u32, &u64)| At { partition, epoch: *epoch };
         (0..).zip(&self.epochs).map(at).collect()
     }
+}
+
+/// Why a ledger is held that lacks what Redis says of it.
+const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten what it confirmed \
+                        to a process that has left word of that in redis";
+
+/// Compares the ledger with what the last process of each partition has left in Redis when it
+/// trimmed its outbox, and holds it where that is missing; before this process joins. A Redis that
+/// does not answer is no witness.
+///
+/// # Errors
+/// When the ledger does not answer.
+pub async fn hear_redis(
+    ledger: &SharedLedger,
+    redis: &Redis,
+    keys: &Keys,
+    deployment: &Deployment,
+) -> std::result::Result<(), LedgerError> {
+    for partition in 0..deployment.partitions {
+        let survey: std::result::Result<_, CounterError> = redis.survey(keys, partition, &[]).await;
+        let owner = match survey {
+            Ok(survey) => survey.owner,
+            Err(error) => {
+                tracing::info!(partition, %error, "redis is no witness of the ledger");
+                return Ok(());
+            }
+        };
+        let mine = deployment.deployment_id.to_string();
+        let Some(owner) = owner.filter(|owner| owner.deployment == mine) else { continue };
+        let said = owner.confirmed.and_then(|said| serde_json::from_str(&said).ok());
+        let Some(confirmed): Option<Confirmed> = said else { continue };
+        if !ledger.remembers(&confirmed).await? {
+            tracing::error!(?confirmed, "THE LEDGER WENT BACK while nothing ran");
+            let seen = [At { partition, epoch: owner.epoch }];
+            ledger.hold_all(&seen, PUT_BACK).await?;
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Where the witness of a deployment is written.

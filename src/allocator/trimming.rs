@@ -40,7 +40,9 @@ impl Lane {
         let upto = *self.progress.borrow();
         let guard = seat.guard(0);
         seat.trimmed_at = Instant::now();
-        match redis.trim(&self.context.keys, &guard, upto).await {
+        let confirmed = self.context.ledger.confirmed(seat.node);
+        let confirmed = confirmed.and_then(|confirmed| serde_json::to_string(&confirmed).ok());
+        match redis.trim(&self.context.keys, &guard, upto, confirmed.as_deref()).await {
             Ok(Trimmed::Removed(_)) => {
                 seat.trimmed = upto;
                 self.well();

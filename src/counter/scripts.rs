@@ -180,7 +180,8 @@ impl Redis {
         .await
     }
 
-    /// Removes the caller's own outbox entries up to and including a flight (all journaled).
+    /// Removes the caller's own outbox entries up to and including a flight (all journaled), and
+    /// leaves word of what the ledger confirmed to the caller, where that is said.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.
@@ -189,8 +190,10 @@ impl Redis {
         keys: &Keys,
         guard: &Guard,
         upto: u64,
+        confirmed: Option<&str>,
     ) -> Result<Trimmed, CounterError> {
-        let keep = vec![upto.saturating_add(1).to_string()];
+        let keep =
+            vec![upto.saturating_add(1).to_string(), confirmed.unwrap_or_default().to_owned()];
         let call = owned_call(Verb::Trim, keys, guard, Some(guard.node), keep);
         self.ask(&call, read_trimmed).await
     }

@@ -41,6 +41,9 @@ pub struct OwnerRecord {
     pub deployment: String,
     /// Since when its idempotency records are complete, in milliseconds since 1970.
     pub continuous_since_ms: Option<u64>,
+    /// What the ledger had confirmed to the node that trimmed its outbox last, in the node's own
+    /// words.
+    pub confirmed: Option<String>,
 }
 
 impl OwnerRecord {
@@ -108,11 +111,13 @@ impl Redis {
             let incarnation = parts.text()?;
             let (epoch, owner, deployment) = (parts.text()?, parts.text()?, parts.text()?);
             let continuous_since_ms = parts.text()?.parse().ok();
+            let confirmed = Some(parts.text()?).filter(|said| !said.is_empty());
             let owner = epoch.parse().ok().map(|epoch| OwnerRecord {
                 epoch,
                 incarnation: owner,
                 deployment,
                 continuous_since_ms,
+                confirmed,
             });
             let text = |value: Value| value.into_string().unwrap_or_default();
             let counted = parts.list(|node| Ok(text(node)))?;

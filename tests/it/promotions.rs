@@ -1,6 +1,7 @@
 //! A ledger that fails over to a standby that lags, with all processes alive and with none (F25):
 //! the last commits are gone, less than a heartbeat of them, and nobody's own marks need be.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use harness::load;
@@ -215,6 +216,38 @@ async fn files_put_back_while_nothing_ran_are_held_before_the_first_number() {
     assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");
     deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "1"]);
     assert_eq!(next(), "L-00000004\n");
+}
+
+/// Goal: where no disk outlives a process, Redis does: what was confirmed to it stands there. Method:
+/// the gapless series never asks Redis; the witness in the data folder is deleted.
+#[tokio::test]
+async fn files_put_back_are_held_by_what_redis_was_told_where_no_disk_is_left() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("told"), Some(&redis.url()));
+    let file = deployment.series_file("STRICT", "S-{SEQ:4}", "policy = \"gapless\"");
+    deployment.apply(&[file]);
+    deployment.apply_load_series();
+    let issue = async |deployment: &Deployment, name: &str| {
+        let service = deployment.serve();
+        numbers(&service, name, 1).await;
+        let number = deployment.ok(&["next", "STRICT"]);
+        assert!(service.terminate());
+        number
+    };
+    assert_eq!(issue(&deployment, "first").await, "S-0001\n");
+    postgres.back_up();
+    assert_eq!(issue(&deployment, "second").await, "S-0002\n");
+    postgres.restore();
+    let files = std::fs::read_dir(deployment.path("")).unwrap().map(|file| file.unwrap().path());
+    let is_witness = |file: &PathBuf| file.to_string_lossy().contains("witness-");
+    let witnesses: Vec<PathBuf> = files.filter(is_witness).collect();
+    assert_eq!(witnesses.len(), 1, "{witnesses:?}");
+    std::fs::remove_file(&witnesses[0]).unwrap();
+    let refused = deployment.run(&["next", "STRICT"]);
+    let says = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && says.contains("reconcile --ledger-restored"), "{says}");
+    deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "1"]);
+    assert_eq!(deployment.ok(&["next", "STRICT"]), "S-0003\n");
 }
 
 /// Goal: the embedded ledger has no server to ask, and its file may be copied by anybody. Method:

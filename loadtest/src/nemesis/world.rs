@@ -30,7 +30,7 @@ const SETTINGS: [&str; 5] = [
     "redis.return_after=500ms",
     "recovery.per_minute_max=100",
     // What is shown of a log is its end: not one line per request.
-    "log.filter=info,numerator::http::gate=warn",
+    "log.filter=info,numerator::http::gate=error",
 ];
 
 /// How long an operator waits for a ledger that went back to go on by itself, on a machine that runs

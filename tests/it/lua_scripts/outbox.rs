@@ -15,7 +15,7 @@ async fn with_entries() -> Bench {
 }
 
 async fn trim(bench: &Bench, upto: u64) -> Trimmed {
-    bench.redis.trim(&bench.keys, &bench.guard, upto).await.unwrap()
+    bench.redis.trim(&bench.keys, &bench.guard, upto, None).await.unwrap()
 }
 
 async fn page(bench: &Bench, reader: &Guard, after: u64, limit: u32) -> OutboxPage {
@@ -63,7 +63,7 @@ async fn entries_of_an_earlier_epoch_are_trimmed_before_and_after_the_first_flig
 async fn trimming_is_refused_to_a_fenced_and_to_a_barred_node() {
     let bench = with_entries().await;
     let old = Guard { epoch: EPOCH - 1, ..bench.guard.clone() };
-    let fenced = bench.redis.trim(&bench.keys, &old, 9).await.unwrap();
+    let fenced = bench.redis.trim(&bench.keys, &old, 9, None).await.unwrap();
     assert_eq!(fenced, Trimmed::Fenced);
     bar(&bench).await;
     assert_eq!(trim(&bench, 9).await, Trimmed::Barred);
@@ -225,4 +225,24 @@ async fn a_number_that_a_refusal_shows_stands_in_the_outbox_of_who_shows_it() {
     assert_eq!(entry, "1-0\nepoch\n5\n1\nnumbered 70:1:1:1 record of doc d1");
     // Flown again, it shows the same.
     assert_eq!(issued(bench.redis.issue(&flight).await), shown);
+}
+
+#[tokio::test]
+async fn what_the_ledger_confirmed_is_left_by_who_trims_and_outlives_epochs() {
+    let mut bench = with_entries().await;
+    let said = async |bench: &Bench| {
+        let survey = bench.redis.survey(&bench.keys, PARTITION, &[]).await.unwrap();
+        survey.owner.unwrap().confirmed
+    };
+    assert_eq!(said(&bench).await, None);
+    bench.redis.trim(&bench.keys, &bench.guard, 1, Some("seven beats")).await.unwrap();
+    assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
+    // Who has nothing to say leaves what was said before.
+    trim(&bench, 2).await;
+    assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
+    let fenced = Guard { epoch: bench.guard.epoch + 1, ..bench.guard.clone() };
+    let refused = bench.redis.trim(&bench.keys, &fenced, 2, Some("nine")).await.unwrap();
+    assert_eq!((refused, said(&bench).await.as_deref()), (Trimmed::Fenced, Some("seven beats")));
+    bench.next_epoch(false, NOW_MS).await;
+    assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
 }

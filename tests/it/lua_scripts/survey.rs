@@ -29,10 +29,16 @@ async fn a_survey_names_the_owner_the_counted_nodes_and_the_lengths() {
         incarnation: bench.guard.incarnation.clone(),
         deployment: DEPLOYMENT.into(),
         continuous_since_ms,
+        confirmed: None,
     };
     assert_eq!(survey.owner, Some(owner));
     assert_eq!((survey.counted, survey.lengths), (vec![node], vec![Some(0), Some(2)]));
+    assert_eq!(survey.flown, [node]);
     assert_eq!(bench.dump(), before, "it only looks");
+    // Who has nothing left in its outbox has flown all the same.
+    bench.trim().await;
+    let survey = bench.redis.survey(&bench.keys, PARTITION, &[]).await.unwrap();
+    assert_eq!((survey.counted, survey.flown), (vec![], vec![node]));
 }
 
 #[tokio::test]
