@@ -139,6 +139,7 @@ ledger_contract! {
         who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same
         what_an_operator_holds_nobody_else_releases
         an_operators_hold_ends_an_inquest
+        who_is_led_back_to_a_server_that_lives_on_asks_nobody_there
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -141,9 +141,11 @@ pub(super) async fn hold_all(
         store.witness.agree(later);
         return Ok(0);
     }
-    // A hold without an inquest is an operator's to end, whoever comes upon it.
-    let is_operators = rows.iter().any(|row| row.state == PartitionState::Held)
-        && !inquest::is_under_way(&mut tx).await?;
+    // A hold without an inquest is an operator's to end, whoever comes upon it. So is an older
+    // server that lives on beside a newer one: others may have gone on there without it.
+    let is_held = rows.iter().any(|row| row.state == PartitionState::Held);
+    let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
+    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut tx).await?;
     let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
     // Every other process must stop, and tell what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;

@@ -181,3 +181,22 @@ pub(super) async fn an_operators_hold_ends_an_inquest(world: World) {
     assert!(!other.say(&other.report()).await);
     assert_eq!(other.agree().await, Agreement::NoInquest);
 }
+
+pub(super) async fn who_is_led_back_to_a_server_that_lives_on_asks_nobody_there(world: World) {
+    let [mut one, mut other] = two(&world).await;
+    one.inquire().await;
+    other.inquire().await;
+    assert!(one.say(&one.report()).await && other.say(&other.report()).await);
+    assert_eq!(one.agree().await, Agreement::Agreed);
+    // The old primary, which was not stopped: another nonce, agreed on in its own life.
+    let old = if world.ledger.engine() == "sqlite" {
+        "update incarnation set number = 1, nonce = randomblob(16)"
+    } else {
+        "update incarnation set number = 1, nonce = decode(repeat('ab', 16), 'hex'), \
+         born = (pg_current_xact_id()::text::numeric % 4294967296)::bigint"
+    };
+    world.sql(old).await;
+    one.inquire().await;
+    assert!(!one.say(&one.report()).await, "others may have gone on at the newer one");
+    assert_eq!(world.partition().await.state, PartitionState::Held);
+}
