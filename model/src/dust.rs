@@ -4,7 +4,7 @@
 use crate::data::{Data, OwnerRecord};
 use crate::ledger::Part;
 use crate::protocol::Protocol;
-use crate::state::State;
+use crate::state::{Owner, Seat, State};
 
 impl Protocol {
     /// Forgets in a whole state.
@@ -17,6 +17,11 @@ impl Protocol {
         }
         if rules.epoch && rules.f5 && rules.f6 && rules.flight_guard {
             forget_flights(state);
+        }
+        // Only a node that sleeps in an older epoch of the database meets what was asked.
+        let takes = |seat: &Seat| seat.owner == Owner::Database && seat.epoch < state.ledger.epoch;
+        if !state.nodes.iter().any(|node| node.seat.as_ref().is_some_and(takes)) {
+            state.ledger.asked.clear();
         }
         // Only an adoption is asked for later, to see that there was one.
         let owned = state.ledger.owned;
@@ -41,7 +46,9 @@ fn epoch(owner: Option<&OwnerRecord>) -> u8 {
 /// A counter of an older epoch is cold, whatever it says.
 fn forget_counter(data: &mut Data) {
     let now = epoch(data.owner.as_ref());
-    data.counter = data.counter.filter(|counter| counter.epoch >= now);
+    for counter in &mut data.counters {
+        *counter = counter.filter(|counter| counter.epoch >= now);
+    }
 }
 
 /// A flight whose epoch no server can come to again is fenced wherever it arrives.

@@ -3,7 +3,9 @@
 use crate::ledger::{Closing, Part, Stage};
 use crate::message::Opening;
 use crate::protocol::Protocol;
-use crate::state::{Adoption, Epoch, Incarnation, NodeId, Owner, ServerId, State};
+use crate::state::{
+    Adoption, Epoch, Incarnation, Key, NodeId, Owner, Record, SPAN, ServerId, State, insert,
+};
 
 impl Protocol {
     /// How the epoch may be closed now; `None`: its participants are waited for.
@@ -42,7 +44,7 @@ impl Protocol {
 
     /// Closes the epoch and claims the opening of the next; Redis is sent its `open`.
     pub(crate) fn claim(&self, state: &mut State, target: Option<ServerId>) {
-        let epoch = state.ledger.epoch;
+        let (epoch, imported) = (state.ledger.epoch, state.ledger.imported);
         let owner = match target {
             Some(server) => Owner::Redis(state.servers[usize::from(server)].incarnation),
             None => Owner::Database,
@@ -55,15 +57,40 @@ impl Protocol {
             state.ledger.claim(closing, owner);
         }
         if let (Some(server), Owner::Redis(incarnation)) = (target, owner) {
-            state.openings.push(Opening { epoch, server, incarnation });
+            state.openings.push(Opening { epoch, server, incarnation, imported });
+        }
+    }
+
+    /// Whether documents may be imported now.
+    pub(crate) fn may_import(&self, state: &State) -> bool {
+        !self.rules().between || self.closing(state).is_some()
+    }
+
+    /// A document comes with the number that it got elsewhere, which belongs to no counter.
+    pub(crate) fn import(&self, state: &mut State, key: Key) {
+        state.imports -= 1;
+        let epoch = state.ledger.epoch;
+        let value = SPAN * 2 + key;
+        let record = Record { value, key, allocation: value * 4, epoch };
+        insert(&mut state.ledger.journal, record);
+        state.history.hand_out(record);
+        state.ledger.imported |= self.rules().f29;
+        // Between two epochs, `open` says it; else a script does at once.
+        for server in &mut state.servers {
+            if let Some(owner) = &mut server.data.owner
+                && self.rules().f29
+                && !self.rules().between
+            {
+                owner.complete = false;
+            }
         }
     }
 
     /// A server receives an `open`; its author reports success, unless the epoch was given up.
-    pub(crate) fn open(state: &mut State, place: usize) {
+    pub(crate) fn open(&self, state: &mut State, place: usize) {
         let opening = state.openings.remove(place);
         let nodes = state.nodes.len();
-        let opened = state.servers[usize::from(opening.server)].open(&opening, nodes);
+        let opened = state.servers[usize::from(opening.server)].open(self.rules(), &opening, nodes);
         if opened && state.ledger.stage == Stage::Opening && opening.epoch == state.ledger.epoch {
             state.ledger.stage = Stage::Open;
         }

@@ -1,7 +1,7 @@
 //! The protective rules of the protocol, each one a switch. Never decides what a rule means: that
 //! stands where it is kept.
 
-/// Which rules are kept. `F1` to `F27` are the ids that the code and the documents use.
+/// Which rules are kept. `F1` to `F32` are the ids that the code and the documents use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Rules {
@@ -57,6 +57,21 @@ pub struct Rules {
     pub f19: bool,
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
+    /// A key that was asked for is not numbered by an older epoch, from whatever counter. Not yet
+    /// a rule of the protocol: it would hold where a request sent again takes from another counter.
+    pub names: bool,
+    /// The owner record says how many idempotency records there must be.
+    pub f28: bool,
+    /// Fewer of them end the epoch: the journal may not have the lost one's number yet.
+    pub f28_ends: bool,
+    /// A document that is imported makes a missing idempotency record a question.
+    pub f29: bool,
+    /// Documents are imported between two epochs only.
+    pub between: bool,
+    /// A number that a refusal shows is handed out.
+    pub f30: bool,
+    /// Where a counter goes on is decided by how the epoch was closed that touched it last.
+    pub f32: bool,
 }
 
 impl Rules {
@@ -88,5 +103,12 @@ impl Rules {
         f17: true,
         f19: true,
         f27: true,
+        names: false,
+        f28: true,
+        f28_ends: true,
+        f29: true,
+        between: true,
+        f30: true,
+        f32: true,
     };
 }

@@ -17,6 +17,11 @@
 //! | a retry after… | 2 | 1 | 3 | the same, a crash, a restart without data |
 //! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
 //! | a late node… | 2 + 1 | 1 | 2 | a node that starts late, a crash |
+//! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that nobody touches |
+//! | a lost record… | 2 | 1 | 2 | an idempotency record deleted, the client again, trims, a crash |
+//! | a refusal… | 2 | 1 | 2 | a client that sends again and differs, a crash |
+//! | an import… | 2 | 1 | 3 | a document imported, fall-back and return |
+//! | a retry in another period… | 2 | 1 | 2 | the client again, from another counter; return |
 //! | a cold counter… | 2 | 1 | 2 | first touches, raises, trims, coalesced flights, a lost reply |
 //!
 //! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
@@ -34,6 +39,7 @@
 use model::properties::{
     A_DISCARDED_GAP, AFTER_ADOPTION, AFTER_CEILING, AFTER_EXACT, AFTER_RETURN, ALWAYS, BY_DATABASE,
 };
+use model::rules::Rules;
 use model::scenario::{Faults, Scenario, Second};
 use model::search;
 
@@ -171,4 +177,40 @@ fn a_retry_of_a_trimmed_number_beside_a_loss_breaks_nothing() {
     let faults = Faults { flushes: 1, lost_replies: 1, ..NO_FAULTS };
     let scenario = Scenario { faults, retries: 1, requests: 1, trims: true, ..TWO };
     holds(Scenario { flights: room(4, 5), ..scenario }, 55_000, &[AFTER_EXACT]);
+}
+
+#[test]
+fn two_counters_and_a_silent_node_break_nothing() {
+    let faults = Faults { silences: 1, crashes: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, counters: 2, epochs: 3, flights: 3, ..TWO };
+    holds(scenario, 400_000, &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION]);
+}
+
+#[test]
+fn a_lost_record_and_a_crash_break_nothing() {
+    let faults = Faults { deleted_records: 1, crashes: 1, ..NO_FAULTS };
+    let scenario = Scenario { faults, retries: 1, trims: true, flights: room(3, 4), ..TWO };
+    holds(Scenario { requests: room(1, 2), ..scenario }, 100_000, &[AFTER_EXACT]);
+}
+
+#[test]
+fn a_refusal_that_shows_a_number_breaks_nothing() {
+    let faults = Faults { crashes: 1, lost_replies: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, retries: 1, differs: true, flights: room(3, 4), ..TWO };
+    holds(scenario, 500_000, &[AFTER_EXACT]);
+}
+
+#[test]
+fn an_import_on_the_way_to_the_database_and_back_breaks_nothing() {
+    let faults = Faults { crashes: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, database: true, epochs: 3, imports: 1, ..TWO };
+    holds(Scenario { requests: room(1, 2), ..scenario }, 1_000, &[AFTER_RETURN]);
+}
+
+#[test]
+fn a_retry_in_another_period_on_the_way_back_from_the_database_breaks_nothing() {
+    let rules = Rules { names: true, ..Rules::ALL };
+    let scenario = Scenario { rules, counters: 2, crosses: true, retries: 1, ..TWO };
+    let scenario = Scenario { on_database: true, epochs: room(2, 3), database: true, ..scenario };
+    holds(Scenario { flights: 5, ..scenario }, 3_000, &[BY_DATABASE, AFTER_RETURN]);
 }
