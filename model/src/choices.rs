@@ -33,6 +33,12 @@ impl Protocol {
         }
     }
 
+    /// Whether a transaction is under way that takes under the name of a key.
+    pub(crate) fn is_taking(state: &State, key: Key) -> bool {
+        let takes = |node: &Node| node.alive && node.taking && node.tickets[0].key == key;
+        state.nodes.iter().any(takes)
+    }
+
     /// What one node may do.
     pub(crate) fn lane_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         let member = &state.nodes[usize::from(node)];
@@ -125,8 +131,14 @@ impl Protocol {
         };
         let fenced = self.rules().f4;
         let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
-        if takes && !member.is_lost() && (fenced || member.taking) {
+        let begins = self.scenario.splits && !member.taking;
+        if takes && !member.is_lost() && (fenced || member.taking) && !begins {
             events.push(Event::Take { node });
+        }
+        // Two transactions under one name wait for each other.
+        let may_begin = begins && takes && !member.is_lost();
+        if may_begin && !Self::is_taking(state, member.tickets[0].key) {
+            events.push(Event::Begin { node });
         }
         for (counter, parked) in (0..).zip(member.parked) {
             let waits = member.chore.is_none() && seat.owner != Owner::Database;
@@ -145,13 +157,15 @@ impl Protocol {
                 events.push(Event::Begin { node });
             }
         }
-        if member.tickets.iter().any(|ticket| ticket.asked == Asked::Due) {
+        let due = member.tickets.iter().find(|ticket| ticket.asked == Asked::Due);
+        if due.is_some_and(|due| !(self.rules().names && Self::is_taking(state, due.key))) {
             events.push(Event::Ask { node });
         }
         let is_over = seat.epoch < ledger.epoch;
         let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1;
         let committed = !must_commit || member.queue.is_empty();
-        if is_over && committed && member.flight.is_none() {
+        let taking = self.scenario.splits && member.taking;
+        if is_over && committed && member.flight.is_none() && !taking {
             events.push(Event::Leave { node });
         }
     }
@@ -204,9 +218,8 @@ impl Protocol {
         }
         events.extend((0..state.openings.len()).map(|place| Event::Open { place }));
         self.adoption_choices(state, events);
-        let imports = state.imports > 0 && self.may_import(state);
-        let new = |key: &Key| imports && state.ledger.find(*key).is_none();
-        events.extend((0..self.scenario.requests).filter(new).map(|key| Event::Import { key }));
+        let imports = |key: &Key| state.imports > 0 && self.may_import(state, *key);
+        events.extend((0..self.scenario.requests).filter(imports).map(|key| Event::Import { key }));
     }
 
     fn adoption_choices(&self, state: &State, events: &mut Vec<Event>) {

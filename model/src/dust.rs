@@ -4,7 +4,7 @@
 use crate::data::{Data, OwnerRecord};
 use crate::ledger::Part;
 use crate::protocol::Protocol;
-use crate::state::{Owner, Seat, State};
+use crate::state::State;
 
 impl Protocol {
     /// Forgets in a whole state.
@@ -17,11 +17,6 @@ impl Protocol {
         }
         if rules.epoch && rules.f5 && rules.f6 && rules.flight_guard {
             forget_flights(state);
-        }
-        // Only a node that sleeps in an older epoch of the database meets what was asked.
-        let takes = |seat: &Seat| seat.owner == Owner::Database && seat.epoch < state.ledger.epoch;
-        if !state.nodes.iter().any(|node| node.seat.as_ref().is_some_and(takes)) {
-            state.ledger.asked.clear();
         }
         // Only an adoption is asked for later, to see that there was one.
         let owned = state.ledger.owned;

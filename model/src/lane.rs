@@ -230,8 +230,7 @@ impl Protocol {
     }
 
     /// Asks the journal for the first ticket that Redis could not judge.
-    pub(crate) fn ask(&self, state: &mut State, node: NodeId) {
-        let names = self.rules().names;
+    pub(crate) fn ask(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
         let due = member.tickets.iter().position(|ticket| ticket.asked == Asked::Due);
         let (Some(place), Some(seat)) = (due, member.seat) else { return };
@@ -239,9 +238,6 @@ impl Protocol {
             member.tickets.remove(place);
             state.history.hand_out(record);
         } else {
-            if names {
-                state.ledger.ask(member.tickets[place].key, seat.epoch);
-            }
             member.tickets[place].asked = Asked::In(seat.epoch);
         }
     }
@@ -269,8 +265,26 @@ impl Protocol {
         state.node(node).parked[usize::from(counter)] = parked;
     }
 
-    /// Only without F4: begins a transaction by reading the fence.
-    pub(crate) fn begin(state: &mut State, node: NodeId) {
+    /// Begins a transaction that takes under the name of a key: looks for its earlier number.
+    fn look(&self, state: &mut State, node: NodeId) {
+        let member = &mut state.nodes[usize::from(node)];
+        let epoch = member.seat.map_or(0, |seat| seat.epoch);
+        if let Some(record) = state.ledger.find(member.tickets[0].key) {
+            member.tickets.remove(0);
+            state.history.hand_out(record);
+        } else if self.rules().names_epoch && state.ledger.epoch != epoch {
+            member.parked = [Parked::Lost; COUNTERS];
+        } else {
+            member.taking = true;
+        }
+    }
+
+    /// Begins a transaction; without F4 by reading the fence.
+    pub(crate) fn begin(&self, state: &mut State, node: NodeId) {
+        if self.scenario.splits {
+            self.look(state, node);
+            return;
+        }
         let member = state.node(node);
         let ceiling = |parked: &Parked| match parked {
             Parked::Ceiling(seen) => Some(*seen),
@@ -316,16 +330,13 @@ impl Protocol {
             return;
         };
         member.taking = false;
-        if let Some(record) = state.ledger.find(ticket.key) {
+        let earlier = state.ledger.find(ticket.key).filter(|_| !self.scenario.splits);
+        if let Some(record) = earlier {
             member.tickets.remove(0);
             state.history.hand_out(record);
             return;
         }
         let (rules, epoch) = (self.rules(), seat.epoch);
-        if rules.names && state.ledger.was_asked_after(ticket.key, epoch) {
-            member.parked = [Parked::Lost; COUNTERS];
-            return;
-        }
         match state.ledger.take(rules, &mut state.history, node, epoch, ticket.counter) {
             Some(value) => {
                 member.tickets.remove(0);

@@ -96,10 +96,6 @@ pub struct Ledger {
     pub discarded: u64,
     /// Values of which nobody knows, a bit each.
     pub unaccounted: u64,
-    /// The newest epoch in which each key was asked for, where a question counts.
-    pub asked: Vec<(Key, Epoch)>,
-    /// Documents were imported since an epoch was opened.
-    pub imported: bool,
     /// Whether it went back.
     pub went_back: bool,
 }
@@ -134,8 +130,6 @@ impl Ledger {
             journal: Vec::new(),
             discarded: 0,
             unaccounted: 0,
-            asked: Vec::new(),
-            imported: false,
             went_back: false,
         }
     }
@@ -181,7 +175,6 @@ impl Ledger {
         if closing == Closing::Ceiling {
             self.last_ceiling = self.epoch - 1;
         }
-        self.imported = false;
         self.owner = owner;
         self.owned = self.epoch;
         self.closings.push(Closing::Not);
@@ -215,18 +208,6 @@ impl Ledger {
     #[must_use]
     pub fn find(&self, key: Key) -> Option<Record> {
         self.journal.iter().rev().find(|record| record.key == key).copied()
-    }
-
-    /// Notes that a key was asked for in an epoch.
-    pub fn ask(&mut self, key: Key, epoch: Epoch) {
-        self.asked.retain(|asked| asked.0 != key);
-        insert(&mut self.asked, (key, epoch));
-    }
-
-    /// Whether a key was asked for in an epoch after this one.
-    #[must_use]
-    pub fn was_asked_after(&self, key: Key, epoch: Epoch) -> bool {
-        self.asked.iter().any(|asked| asked.0 == key && asked.1 > epoch)
     }
 
     /// Whether a value stands in the journal.

@@ -83,8 +83,6 @@ pub struct Opening {
     pub server: ServerId,
     /// That showed this incarnation.
     pub incarnation: Incarnation,
-    /// Documents were imported since the epoch before was closed.
-    pub imported: bool,
 }
 
 impl Outcome {

@@ -109,9 +109,9 @@ impl Protocol {
             }
             Event::Land { node } => self.land(state, node),
             Event::Answer { node } => Self::answer(state, node),
-            Event::Ask { node } => self.ask(state, node),
+            Event::Ask { node } => Self::ask(state, node),
             Event::Seed { node, counter } => self.seed(state, node, counter),
-            Event::Begin { node } => Self::begin(state, node),
+            Event::Begin { node } => self.begin(state, node),
             Event::Raise { node, counter } => self.raise(state, node, counter),
             Event::Commit { node, place } => Self::commit(state, node, place),
             Event::Trim { node, server } => {

@@ -44,7 +44,7 @@ impl Protocol {
 
     /// Closes the epoch and claims the opening of the next; Redis is sent its `open`.
     pub(crate) fn claim(&self, state: &mut State, target: Option<ServerId>) {
-        let (epoch, imported) = (state.ledger.epoch, state.ledger.imported);
+        let epoch = state.ledger.epoch;
         let owner = match target {
             Some(server) => Owner::Redis(state.servers[usize::from(server)].incarnation),
             None => Owner::Database,
@@ -57,13 +57,16 @@ impl Protocol {
             state.ledger.claim(closing, owner);
         }
         if let (Some(server), Owner::Redis(incarnation)) = (target, owner) {
-            state.openings.push(Opening { epoch, server, incarnation, imported });
+            state.openings.push(Opening { epoch, server, incarnation });
         }
     }
 
-    /// Whether documents may be imported now.
-    pub(crate) fn may_import(&self, state: &State) -> bool {
-        !self.rules().between || self.closing(state).is_some()
+    /// Whether a document may be imported now.
+    pub(crate) fn may_import(&self, state: &State, key: Key) -> bool {
+        let owned = state.ledger.owner == Owner::Database && state.ledger.stage != Stage::Opening;
+        (owned || !self.rules().f29)
+            && !(self.rules().f29_names && Self::is_taking(state, key))
+            && state.ledger.find(key).is_none()
     }
 
     /// A document comes with the number that it got elsewhere, which belongs to no counter.
@@ -74,16 +77,6 @@ impl Protocol {
         let record = Record { value, key, allocation: value * 4, epoch };
         insert(&mut state.ledger.journal, record);
         state.history.hand_out(record);
-        state.ledger.imported |= self.rules().f29;
-        // Between two epochs, `open` says it; else a script does at once.
-        for server in &mut state.servers {
-            if let Some(owner) = &mut server.data.owner
-                && self.rules().f29
-                && !self.rules().between
-            {
-                owner.complete = false;
-            }
-        }
     }
 
     /// A server receives an `open`; its author reports success, unless the epoch was given up.

@@ -57,17 +57,21 @@ pub struct Rules {
     pub f19: bool,
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
-    /// A key that was asked for is not numbered by an older epoch, from whatever counter. Not yet
-    /// a rule of the protocol: it would hold where a request sent again takes from another counter.
+    /// A question waits for transactions that take under the name of its key. The code does not
+    /// keep this rule and the next one yet: they hold, instead of F27, also where a request that is
+    /// sent again takes from another counter.
     pub names: bool,
+    /// A transaction that takes reads the partition's epoch once it has the name of its key.
+    pub names_epoch: bool,
     /// The owner record says how many idempotency records there must be.
     pub f28: bool,
     /// Fewer of them end the epoch: the journal may not have the lost one's number yet.
     pub f28_ends: bool,
-    /// A document that is imported makes a missing idempotency record a question.
+    /// Documents are imported only while the database owns the partition.
     pub f29: bool,
-    /// Documents are imported between two epochs only.
-    pub between: bool,
+    /// An import waits for transactions that take under the names of its documents. The code does
+    /// not keep this rule yet.
+    pub f29_names: bool,
     /// A number that a refusal shows is handed out.
     pub f30: bool,
     /// Where a counter goes on is decided by how the epoch was closed that touched it last.
@@ -104,10 +108,11 @@ impl Rules {
         f19: true,
         f27: true,
         names: false,
+        names_epoch: false,
         f28: true,
         f28_ends: true,
         f29: true,
-        between: true,
+        f29_names: true,
         f30: true,
         f32: true,
     };

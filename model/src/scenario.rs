@@ -79,6 +79,8 @@ pub struct Scenario {
     pub crosses: bool,
     /// Whether a request that is sent again differs, and is refused with the number it has.
     pub differs: bool,
+    /// Whether a transaction of the database path looks for earlier numbers, and takes later.
+    pub splits: bool,
     /// Documents that are imported with a number of their own.
     pub imports: u8,
     /// How often in all a client sends a request once more.
@@ -118,6 +120,7 @@ impl Scenario {
         counters: 1,
         crosses: false,
         differs: false,
+        splits: false,
         imports: 0,
         retries: 0,
         epochs: 2,

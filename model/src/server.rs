@@ -343,7 +343,6 @@ impl Server {
         let complete = owner.is_some_and(|owner| {
             owner.complete
                 && !lacks
-                && !opening.imported
                 && owner.epoch + 1 == opening.epoch
                 && owner.incarnation == opening.incarnation
         });

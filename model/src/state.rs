@@ -177,7 +177,8 @@ pub struct Node {
     pub unanswered: Vec<(u8, Record)>,
     /// Only without F5: the epoch as it was read.
     pub view: Option<Seat>,
-    /// Only without F4: inside a transaction that takes a number, its fence read before.
+    /// Inside a transaction that takes a number: it has looked for an earlier one. Without F4 it
+    /// has read its fence.
     pub taking: bool,
     /// Only without F4: a raise on its way, its epoch read before, for this ceiling.
     pub raising: Option<(Epoch, Value)>,

@@ -20,9 +20,12 @@
 //! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that nobody touches |
 //! | a lost record… | 2 | 1 | 2 | an idempotency record deleted, the client again, trims, a crash |
 //! | a refusal… | 2 | 1 | 2 | a client that sends again and differs, a crash |
-//! | an import… | 2 | 1 | 3 | a document imported, fall-back and return |
+//! | an import… | 2 | 1 | 3 | a document imported, fall-back and return, a crash |
 //! | a retry in another period… | 2 | 1 | 2 | the client again, from another counter; return |
 //! | a cold counter… | 2 | 1 | 2 | first touches, raises, trims, coalesced flights, a lost reply |
+//!
+//! In the searches of imports and of another period a transaction looks for an earlier number in one
+//! step and takes in another.
 //!
 //! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
@@ -82,8 +85,8 @@ fn a_crash_a_promotion_and_a_flight_astray_break_nothing() {
 #[test]
 fn from_master_to_master_and_back_breaks_nothing() {
     let faults = Faults { promotions: 2, attaches: 1, copies: room(0, 1), ..NO_FAULTS };
-    let scenario = Scenario { faults, flights: 3, epochs: 3, second: Second::Replica, ..TWO };
-    holds(scenario, 3_000_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
+    let scenario = Scenario { faults, epochs: 3, second: Second::Replica, ..TWO };
+    holds(Scenario { flights: room(2, 3), ..scenario }, 500_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
 }
 
 #[test]
@@ -200,17 +203,19 @@ fn a_refusal_that_shows_a_number_breaks_nothing() {
     holds(scenario, 500_000, &[AFTER_EXACT]);
 }
 
+/// In the long form 6,963,978 states, 84 s on two busy cores.
 #[test]
 fn an_import_on_the_way_to_the_database_and_back_breaks_nothing() {
-    let faults = Faults { crashes: room(0, 1), ..NO_FAULTS };
-    let scenario = Scenario { faults, database: true, epochs: 3, imports: 1, ..TWO };
-    holds(Scenario { requests: room(1, 2), ..scenario }, 1_000, &[AFTER_RETURN]);
+    let faults = Faults { crashes: 1, ..NO_FAULTS };
+    let scenario = Scenario { faults, database: true, epochs: 3, imports: 1, splits: true, ..TWO };
+    let scenario = Scenario { requests: 1, retries: room(0, 1), ..scenario };
+    holds(scenario, 1_000, &[BY_DATABASE, AFTER_RETURN]);
 }
 
 #[test]
 fn a_retry_in_another_period_on_the_way_back_from_the_database_breaks_nothing() {
-    let rules = Rules { names: true, ..Rules::ALL };
-    let scenario = Scenario { rules, counters: 2, crosses: true, retries: 1, ..TWO };
-    let scenario = Scenario { on_database: true, epochs: room(2, 3), database: true, ..scenario };
-    holds(Scenario { flights: 5, ..scenario }, 3_000, &[BY_DATABASE, AFTER_RETURN]);
+    let rules = Rules { f27: false, names: true, names_epoch: true, ..Rules::ALL };
+    let scenario = Scenario { rules, counters: 2, crosses: true, splits: true, ..TWO };
+    let scenario = Scenario { on_database: true, database: true, retries: 1, ..scenario };
+    holds(Scenario { epochs: room(2, 3), flights: 5, ..scenario }, 3_000, &[AFTER_RETURN]);
 }

@@ -7,8 +7,10 @@ use crate::state::{BY_HAND, BY_ITSELF, Event, FOUND, KEPT, Lineage, NODES, Node,
 impl Lineage {
     pub(crate) fn is_complete(&self, state: &State) -> bool {
         let ledger = &state.ledger;
-        let waited = |node: usize| ledger.roster[node] && !ledger.reported[node];
-        !self.rules.everybody || !(0..NODES).any(waited)
+        let heard = |node: usize| ledger.reported[node] || ledger.accounted[node];
+        let waited = |node: usize| ledger.roster[node] && !heard(node);
+        let somebody = self.rules.everybody && (0..NODES).any(waited);
+        !(ledger.incomplete || somebody)
     }
 
     pub(crate) fn node_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
@@ -25,9 +27,11 @@ impl Lineage {
             }
             return;
         }
-        let others = (0..NODES).filter(|other| *other != place && !state.nodes[*other].seen[place]);
+        let here = |other: &usize| *other != place && state.nodes[*other].led == node.led;
+        let others = (0..NODES).filter(here).filter(|other| !state.nodes[*other].seen[place]);
         // A heartbeat reads what is registered.
-        let reads = others.filter(|other| state.nodes[*other].alive && state.ledger.nodes[place]);
+        let reads =
+            others.filter(|other| state.nodes[*other].alive && state.ledger.beats[place].is_some());
         events.extend(reads.filter(|other| *other < 2).map(|other| Event::Sight(place, other)));
         // A node that stopped takes nothing from the wire; without the rule it still does.
         if node.answer.is_some() && (!node.stopped || !self.rules.drop) {
@@ -37,7 +41,25 @@ impl Lineage {
             }
         }
         if !node.stopped && node.answer.is_none() && !node.waiting.is_empty() && node.sighted {
-            events.push(Event::Take(place));
+            if !self.redis {
+                events.push(Event::Take(place));
+            } else if node.nonce == state.redis.0 {
+                events.push(Event::Fly(place));
+            }
+        }
+        if !node.stopped && !node.queue.is_empty() {
+            events.push(Event::Journal(place));
+        }
+        let inquires = node.stopped && state.ledger.reported[place] && !state.ledger.agreed;
+        let heard = inquires && state.ledger.life == state.life;
+        if (!node.stopped && self.admits(state, place)) || heard {
+            self.ledger_choices(state, place, events);
+        }
+        if node.beating && (!node.stopped || !self.rules.drop) {
+            events.push(Event::Confirm(place));
+        }
+        if self.forgets && node.since < node.beats {
+            events.push(Event::Forget(place));
         }
         if !node.stopped && !self.admits(state, place) {
             events.push(Event::Stop(place));
@@ -47,14 +69,32 @@ impl Lineage {
         }
     }
 
+    fn ledger_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
+        let node = &state.nodes[place];
+        if !node.stopped && !node.beating && node.beats < self.beats {
+            events.push(Event::Beat(place));
+        }
+        let dead =
+            |other: &usize| !state.nodes[*other].alive && state.ledger.beats[*other].is_some();
+        let adopted = (0..NODES).filter(|other| self.redis && dead(other));
+        events.extend(adopted.map(|other| Event::Adopt(place, other)));
+    }
+
     pub(crate) fn inquest_choices(&self, state: &State, place: usize, events: &mut Vec<Event>) {
         let (ledger, node) = (&state.ledger, &state.nodes[place]);
         let older = ledger.life != state.life || node.nonce > ledger.nonce;
-        if older && state.nonces < 5 {
+        let is_an_old_one = self.rules.led && ledger.agreed && ledger.life == state.life;
+        if older && !is_an_old_one && state.nonces < 5 {
             events.push(Event::Begin(place));
         }
         if !older && !ledger.reported[place] && !ledger.agreed {
             events.push(Event::Report(place));
+        }
+        // Who agrees has stopped under this very inquest.
+        let under = !older && ledger.nonce == node.nonce;
+        let waits = !ledger.agreed && ledger.life == state.life && ledger.reported.contains(&true);
+        if under && waits && self.is_complete(state) {
+            events.push(Event::Agree(place));
         }
         if !older && ledger.agreed && (ledger.nonce == node.nonce || !ledger.reported[place]) {
             events.push(Event::GoOn(place));
@@ -72,7 +112,16 @@ impl Model for Lineage {
 
     fn actions(&self, state: &State, events: &mut Vec<Event>) {
         for place in 0..NODES {
-            self.node_choices(state, place, events);
+            if state.other.is_some() && state.nodes[place].alive {
+                events.push(Event::Lead(place));
+            }
+            if state.other.is_some() && state.nodes[place].led {
+                let mut turned = state.clone();
+                turned.turn(place);
+                self.node_choices(&turned, place, events);
+            } else {
+                self.node_choices(state, place, events);
+            }
         }
         if state.retries > 0 {
             for request in 0..self.requests {
@@ -92,9 +141,7 @@ impl Model for Lineage {
         let ledger = &state.ledger;
         if !ledger.agreed && ledger.life == state.life {
             let told = ledger.reported.contains(&true);
-            if self.is_complete(state) && told {
-                events.push(Event::Agree);
-            } else if self.release && told {
+            if self.release && told && !self.is_complete(state) {
                 events.push(Event::Release);
             }
         }
@@ -103,6 +150,43 @@ impl Model for Lineage {
     fn next_state(&self, last: &State, event: Event) -> Option<State> {
         let mut next = last.clone();
         let state = &mut next;
+        let of = event.node();
+        of.into_iter().for_each(|place| state.turn(place));
+        self.act(state, event);
+        of.into_iter().for_each(|place| state.turn(place));
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(UNIQUE, |_, state: &State| {
+                state.handed.windows(2).all(|pair| (pair[0].0, pair[0].1) != (pair[1].0, pair[1].1))
+            }),
+            Property::always(KEPT, |model: &Self, state: &State| {
+                let admitted = |place: &usize| {
+                    let node = &state.nodes[*place];
+                    node.alive && !node.stopped && model.admits(state, *place)
+                };
+                // Of two servers each has its own nodes.
+                let one = state.other.is_none();
+                let mut rows = (0..NODES)
+                    .filter(|_| one)
+                    .filter(admitted)
+                    .flat_map(|at| &state.nodes[at].memory);
+                rows.all(|(row, _)| {
+                    let queued = |node: &Node| node.queue.contains(row);
+                    state.nodes.iter().any(queued) || state.ledger.journal.contains(row)
+                })
+            }),
+            Property::sometimes(BY_ITSELF, |_, state: &State| state.went_on[0]),
+            Property::sometimes(BY_HAND, |_, state: &State| state.went_on[1]),
+            Property::sometimes(FOUND, |_, state: &State| state.went_on[2]),
+        ]
+    }
+}
+
+impl Lineage {
+    fn act(&self, state: &mut State, event: Event) {
         match event {
             Event::Send(node, request) => {
                 state.retries -= 1;
@@ -111,6 +195,15 @@ impl Model for Lineage {
             Event::Take(node) => self.take(state, node),
             Event::Stop(node) => state.nodes[node].stopped = true,
             Event::Answer(node) => self.answer(state, node),
+            Event::Beat(node) => self.beat(state, node),
+            Event::Confirm(node) => {
+                state.nodes[node].beating = false;
+                state.nodes[node].beats += 1;
+            }
+            Event::Forget(node) => Self::forget(state, node),
+            Event::Fly(node) => self.fly(state, node),
+            Event::Journal(node) => self.write(state, node),
+            Event::Adopt(by, dead) => self.adopt(state, by, dead),
             Event::LoseAnswer(node) => {
                 state.lost_answers -= 1;
                 if let Some((row, _)) = state.nodes[node].answer.take() {
@@ -119,7 +212,7 @@ impl Model for Lineage {
             }
             Event::Join(node) => {
                 self.commit(state);
-                state.ledger.nodes[node] = true;
+                state.ledger.beats[node] = Some((1, 1));
                 let nonce = state.ledger.nonce;
                 let member = &mut state.nodes[node];
                 (member.joined, member.nonce) = (true, nonce);
@@ -137,37 +230,20 @@ impl Model for Lineage {
                 member.alive = false;
                 member.memory.clear();
                 member.waiting.clear();
+                member.queue.clear();
                 member.answer = None;
             }
             Event::Begin(node) => self.inquire(state, node),
             Event::Report(node) => self.report(state, node),
-            Event::Agree => {
+            Event::Lead(node) => state.lead(node),
+            Event::Agree(_) => {
                 self.commit(state);
                 state.ledger.agreed = true;
                 state.ledger.released = false;
+                state.redis = (state.ledger.nonce, state.ledger.taken);
             }
             Event::Release => self.release(state),
             Event::GoOn(node) => self.go_on(state, node),
         }
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(UNIQUE, |_, state: &State| {
-                state.handed.windows(2).all(|pair| (pair[0].0, pair[0].1) != (pair[1].0, pair[1].1))
-            }),
-            Property::always(KEPT, |model: &Self, state: &State| {
-                let admitted = |place: &usize| {
-                    let node = &state.nodes[*place];
-                    node.alive && !node.stopped && model.admits(state, *place)
-                };
-                let mut rows = (0..NODES).filter(admitted).flat_map(|at| &state.nodes[at].memory);
-                rows.all(|row| state.ledger.journal.contains(row))
-            }),
-            Property::sometimes(BY_ITSELF, |_, state: &State| state.went_on[0]),
-            Property::sometimes(BY_HAND, |_, state: &State| state.went_on[1]),
-            Property::sometimes(FOUND, |_, state: &State| state.went_on[2]),
-        ]
     }
 }

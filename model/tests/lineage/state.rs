@@ -2,8 +2,9 @@
 //! tell again what they remember, and go on. Redis and epochs stand in the other model; joined
 //! with it, no search would end.
 //!
-//! Pure. One server lives at a time, its old self is dead. Two counters, values as bits of a byte;
-//! a request takes from one counter and may be sent to several nodes.
+//! Pure. A server that is replaced is dead, or goes on beside its successor. Two counters; a request takes from one
+//! of them and may be sent to several nodes. Of Redis there is a value for each counter and an
+//! outbox for each node; it loses nothing.
 
 /// Counters.
 pub(crate) const COUNTERS: usize = 2;
@@ -25,25 +26,42 @@ pub(crate) const FOUND: &str = "a number found for a request that came again";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub(crate) struct Rules {
-    /// A transaction compares the life that the ledger was agreed on with the server's.
+    /// I1: a transaction compares the life that the ledger was agreed on with the server's.
     pub life: bool,
-    /// A dump put back into the same server is another life.
+    /// I2: a dump put back into the same server is another life.
     pub born: bool,
-    /// A transaction compares the inquest that its node knows with the ledger's.
+    /// I3: a transaction compares the inquest that its node knows with the ledger's.
     pub nonce: bool,
-    /// A node gives up answers of the older life before it reports.
+    /// S1: a node gives up answers of the older life before it reports.
     pub drop: bool,
-    /// A report tells again what the node remembers.
+    /// S2: who knows a newer inquest than a ledger that is agreed on in the life of its own server
+    /// was led back to an old one: it begins nothing there.
+    pub led: bool,
+    /// S3: a report tells again what the node remembers.
     pub tell: bool,
-    /// What was found for a request sent again is remembered like what was taken.
+    /// S4: what was found for a request sent again is remembered like what was taken.
     pub found: bool,
-    /// A ledger is agreed on by itself only when everybody has reported.
+    /// S4: what was adopted is remembered like what was taken.
+    pub adopted: bool,
+    /// S4: what was told is remembered on.
+    pub told: bool,
+    /// S5: who has forgotten what the loss may have taken is not complete.
+    pub complete: bool,
+    /// S5: it remembers since the confirmation of the beat before the last one that is shown; else
+    /// since that of the last one.
+    pub before: bool,
+    /// S5: for one that is not registered, what its process ever forgot counts; else what it forgot
+    /// under its last identity.
+    pub ever: bool,
+    /// W3: a ledger is agreed on by itself only when everybody has reported.
     pub everybody: bool,
-    /// Whom a reporter has seen is waited for, whether the ledger knows it or not.
+    /// W1: whom a reporter has seen is waited for, whether the ledger knows it or not.
     pub roster: bool,
-    /// A new node takes once another living one has seen it.
+    /// W2: a new node takes once another living one has seen it.
     pub seen: bool,
-    /// A release lifts the counters by the margin.
+    /// W4: whose outbox was adopted is accounted for if what it trimmed shows in the ledger.
+    pub trimmed: bool,
+    /// G2: a release lifts the counters by the margin.
     pub margin: bool,
 }
 
@@ -54,11 +72,18 @@ impl Rules {
         born: true,
         nonce: true,
         drop: true,
+        led: true,
         tell: true,
         found: true,
+        adopted: true,
+        told: true,
+        complete: true,
+        before: true,
+        ever: true,
         everybody: true,
         roster: true,
         seen: true,
+        trimmed: true,
         margin: true,
     };
 }
@@ -68,7 +93,9 @@ impl Rules {
 pub(crate) struct Lineage {
     /// The rules that are kept.
     pub rules: Rules,
-    /// Requests.
+    /// Counters that are used.
+    pub counters: u8,
+    /// Requests; request `k` takes from counter `k` modulo the counters.
     pub requests: u8,
     /// How often a request is sent to one more node.
     pub retries: u8,
@@ -86,6 +113,16 @@ pub(crate) struct Lineage {
     pub late: bool,
     /// Whether an operator may release a ledger that nobody can agree on.
     pub release: bool,
+    /// The highest heartbeat of a node; it begins with the first.
+    pub beats: u8,
+    /// Whether nodes forget what was committed.
+    pub forgets: bool,
+    /// Whether a node that goes on takes a new identity.
+    pub anew: bool,
+    /// Whether the server that is replaced goes on beside its successor.
+    pub beside: bool,
+    /// Whether Redis owns the numbers; else they are taken from the ledger.
+    pub redis: bool,
 }
 
 /// A journaled number: value, counter, request.
@@ -106,12 +143,18 @@ pub(crate) struct Ledger {
     pub taken: [u8; COUNTERS],
     /// Numbers, in order.
     pub journal: Vec<Row>,
-    /// Nodes that are registered.
-    pub nodes: [bool; NODES],
+    /// Nodes that are registered: identity and last heartbeat.
+    pub beats: [Option<(u8, u8)>; NODES],
+    /// Commits of each node's numbers from Redis.
+    pub batches: [u8; NODES],
     /// Nodes that are waited for by this inquest.
     pub roster: [bool; NODES],
     /// Nodes that have reported to this inquest.
     pub reported: [bool; NODES],
+    /// Nodes that others have accounted for: they adopted what these had.
+    pub accounted: [bool; NODES],
+    /// A report was not complete.
+    pub incomplete: bool,
 }
 
 /// One process.
@@ -119,6 +162,8 @@ pub(crate) struct Ledger {
 pub(crate) struct Node {
     /// False once it crashed.
     pub alive: bool,
+    /// It is led to the other server.
+    pub led: bool,
     /// It takes part.
     pub joined: bool,
     /// Another living node knows of it, or it needs nobody.
@@ -129,8 +174,22 @@ pub(crate) struct Node {
     pub nonce: u8,
     /// Nodes that it has seen.
     pub seen: [bool; NODES],
-    /// What it handed out, in order.
-    pub memory: Vec<Row>,
+    /// What it handed out, in order; each with the heartbeats that were confirmed by then.
+    pub memory: Vec<(Row, u8)>,
+    /// Its identity.
+    pub identity: u8,
+    /// Heartbeats that were confirmed.
+    pub beats: u8,
+    /// One is committed, and its confirmation is on its way.
+    pub beating: bool,
+    /// What it remembered with fewer heartbeats than these is forgotten.
+    pub since: u8,
+    /// Its process has forgotten something.
+    pub forgot: bool,
+    /// Nodes whose outboxes it adopted.
+    pub adopted: [bool; NODES],
+    /// Taken from Redis, not committed.
+    pub queue: Vec<Row>,
     /// Requests that wait.
     pub waiting: Vec<u8>,
     /// An answer of the ledger on its way; whether it was found, not taken.
@@ -144,10 +203,20 @@ pub(crate) struct State {
     pub ledger: Ledger,
     /// The life of the server that runs.
     pub life: u8,
+    /// The other server, where it goes on beside this one: what it holds, and its life.
+    pub other: Option<(Ledger, u8)>,
+    /// The last life of a server.
+    pub lives: u8,
     /// What it held before its last commits, the newest last.
     pub past: Vec<Ledger>,
     /// The processes.
     pub nodes: Vec<Node>,
+    /// The inquest that Redis was opened after, and the highest value taken, by counter.
+    pub redis: (u8, [u8; COUNTERS]),
+    /// What stands in Redis of each node's numbers that are not committed.
+    pub outboxes: [Vec<Row>; NODES],
+    /// The commits of each node that its outbox was trimmed after; Redis keeps them.
+    pub trims: [u8; NODES],
     /// The last nonce drawn.
     pub nonces: u8,
     /// Numbers that left a node: counter, value, request, the inquest; in order.
@@ -173,6 +242,18 @@ pub(crate) enum Event {
     Take(usize),
     /// A heartbeat meets a ledger that went back.
     Stop(usize),
+    /// A heartbeat is committed.
+    Beat(usize),
+    /// Its confirmation arrives.
+    Confirm(usize),
+    /// What was committed longest ago is forgotten.
+    Forget(usize),
+    /// A number is taken from Redis and handed out.
+    Fly(usize),
+    /// It is committed, and leaves the outbox.
+    Journal(usize),
+    /// The first adopts the second, which is dead.
+    Adopt(usize, usize),
     /// Its answer arrives: the number is handed out.
     Answer(usize),
     /// Its answer is lost: the node asks again.
@@ -191,8 +272,10 @@ pub(crate) enum Event {
     Begin(usize),
     /// A node reports to it.
     Report(usize),
-    /// Everybody has reported.
-    Agree,
+    /// Everybody has reported: a node agrees on the ledger.
+    Agree(usize),
+    /// A node is led to the other server.
+    Lead(usize),
     /// The operator releases the ledger.
     Release,
     /// A node that reported goes on.
@@ -211,8 +294,39 @@ impl Ledger {
 
 impl Node {
     pub(crate) fn remember(&mut self, row: Row) {
-        if let Err(place) = self.memory.binary_search(&row) {
-            self.memory.insert(place, row);
+        self.memory.retain(|kept| kept.0 != row);
+        self.memory.push((row, self.beats));
+        self.memory.sort_unstable();
+    }
+}
+
+impl Event {
+    /// Whose it is, at the server that it is led to.
+    pub(crate) fn node(&self) -> Option<usize> {
+        match *self {
+            Self::Take(node)
+            | Self::Stop(node)
+            | Self::Beat(node)
+            | Self::Confirm(node)
+            | Self::Forget(node)
+            | Self::Fly(node)
+            | Self::Journal(node)
+            | Self::Adopt(node, _)
+            | Self::Answer(node)
+            | Self::LoseAnswer(node)
+            | Self::Join(node)
+            | Self::Begin(node)
+            | Self::Report(node)
+            | Self::Agree(node)
+            | Self::GoOn(node) => Some(node),
+            // Neither these nor the operator go by a node's server.
+            Self::Send(..)
+            | Self::Sight(..)
+            | Self::Promote(_)
+            | Self::PutBack(_)
+            | Self::Crash(_)
+            | Self::Lead(_)
+            | Self::Release => None,
         }
     }
 }
