@@ -18,14 +18,14 @@
 //! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
 //! | a late node… | 2 + 1 | 1 | 2 | a node that starts late, a crash |
 //! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that nobody touches |
-//! | a lost record… | 2 | 1 | 2 | an idempotency record deleted, the client again, trims, a crash |
+//! | a lost record… | 2 | 1 | 2 | a record deleted, the client again, trims, a crash |
 //! | a refusal… | 2 | 1 | 2 | a client that sends again and differs, a crash |
 //! | an import… | 2 | 1 | 3 | a document imported, fall-back and return, a crash |
 //! | a retry in another period… | 2 | 1 | 2 | the client again, from another counter; return |
 //! | a cold counter… | 2 | 1 | 2 | first touches, raises, trims, coalesced flights, a lost reply |
 //!
-//! In the searches of imports and of another period a transaction looks for an earlier number in one
-//! step and takes in another.
+//! In the searches of imports and of another period a transaction looks for an earlier number in
+//! one step and takes in another.
 //!
 //! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
@@ -74,12 +74,17 @@ fn holds(scenario: Scenario, states_min: usize, seen: &[&str]) {
     }
 }
 
+/// In the short form the flight goes astray beside one request: beside two 3,410,607 states were
+/// visited in 54 s on two busy cores.
 #[test]
 fn a_crash_a_promotion_and_a_flight_astray_break_nothing() {
-    let faults = Faults { crashes: 1, promotions: 1, repeats: 1, ..NO_FAULTS };
+    let seen = &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION, A_DISCARDED_GAP];
+    let faults = Faults { crashes: 1, promotions: 1, repeats: room(0, 1), ..NO_FAULTS };
     let faults = Faults { copies: room(0, 1), ..faults };
     let scenario = Scenario { faults, flights: room(3, 4), second: Second::Replica, ..TWO };
-    holds(scenario, 2_600_000, &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION, A_DISCARDED_GAP]);
+    holds(scenario, 100_000, seen);
+    let faults = Faults { crashes: 1, promotions: 1, repeats: 1, copies: 1, ..NO_FAULTS };
+    holds(Scenario { faults, requests: 1, flights: 4, ..scenario }, 20_000, &[AFTER_EXACT]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! tell again what they remember, and go on. Redis and epochs stand in the other model; joined
 //! with it, no search would end.
 //!
-//! Pure. A server that is replaced is dead, or goes on beside its successor. Two counters; a request takes from one
-//! of them and may be sent to several nodes. Of Redis there is a value for each counter and an
-//! outbox for each node; it loses nothing.
+//! Pure. A server that is replaced is dead, or goes on beside its successor. Two counters; a
+//! request takes from one of them and may be sent to several nodes. Of Redis there is a value for
+//! each counter and an outbox for each node; it loses nothing.
 
 /// Counters.
 pub(crate) const COUNTERS: usize = 2;
