@@ -5,7 +5,7 @@ use crate::faults::Return;
 use crate::ledger::Stage;
 use crate::message::Body;
 use crate::protocol::{Event, Protocol};
-use crate::state::{Asked, Node, NodeId, Owner, Parked, ServerId, State};
+use crate::state::{Asked, Key, Node, NodeId, Owner, Parked, ServerId, State, counter_of};
 
 const SERVERS: [ServerId; 2] = [0, 1];
 
@@ -31,6 +31,12 @@ impl Protocol {
                 }
             }
         }
+    }
+
+    /// Whether a transaction is under way that takes under the name of a key.
+    pub(crate) fn is_taking(state: &State, key: Key) -> bool {
+        let takes = |node: &Node| node.alive && node.taking && node.tickets[0].key == key;
+        state.nodes.iter().any(takes)
     }
 
     /// What one node may do.
@@ -109,8 +115,8 @@ impl Protocol {
         for place in 0..places.min(member.queue.len()) {
             events.push(Event::Commit { node, place });
         }
-        if member.raising.is_some() {
-            events.push(Event::Raise { node });
+        if let Some((_, ceiling)) = member.raising {
+            events.push(Event::Raise { node, counter: counter_of(ceiling) });
         }
         let open = ledger.stage == Stage::Open;
         let Some(seat) = member.seat else {
@@ -125,27 +131,41 @@ impl Protocol {
         };
         let fenced = self.rules().f4;
         let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
-        match (seat.owner, member.parked) {
-            (Owner::Database, Parked::No) if takes && (fenced || member.taking) => {
-                events.push(Event::Take { node });
-            }
-            (Owner::Redis(_), Parked::Cold) => events.push(Event::Seed { node }),
-            (Owner::Redis(_), Parked::Ceiling(_)) if fenced => events.push(Event::Raise { node }),
-            (_, parked) if !fenced && ledger.is_open(seat.epoch) => {
-                let raises = matches!(parked, Parked::Ceiling(_)) && member.raising.is_none();
-                if raises || (takes && !member.taking) {
-                    events.push(Event::Begin { node });
-                }
-            }
-            _ => {}
+        let begins = self.scenario.splits && !member.taking;
+        if takes && !member.is_lost() && (fenced || member.taking) && !begins {
+            events.push(Event::Take { node });
         }
-        if member.tickets.iter().any(|ticket| ticket.asked == Asked::Due) {
+        // Two transactions under one name wait for each other.
+        let may_begin = begins && takes && !member.is_lost();
+        if may_begin && !Self::is_taking(state, member.tickets[0].key) {
+            events.push(Event::Begin { node });
+        }
+        for (counter, parked) in (0..).zip(member.parked) {
+            let waits = member.chore.is_none() && seat.owner != Owner::Database;
+            match parked {
+                Parked::Cold if waits => events.push(Event::Seed { node, counter }),
+                Parked::Ceiling(_) if waits && fenced => {
+                    events.push(Event::Raise { node, counter });
+                }
+                _ => {}
+            }
+        }
+        if !fenced && ledger.is_open(seat.epoch) {
+            let at_ceiling = |parked: &Parked| matches!(parked, Parked::Ceiling(_));
+            let raises = member.parked.iter().any(at_ceiling) && member.raising.is_none();
+            if raises || (takes && !member.taking) {
+                events.push(Event::Begin { node });
+            }
+        }
+        let due = member.tickets.iter().find(|ticket| ticket.asked == Asked::Due);
+        if due.is_some_and(|due| !(self.rules().names && Self::is_taking(state, due.key))) {
             events.push(Event::Ask { node });
         }
         let is_over = seat.epoch < ledger.epoch;
         let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1;
         let committed = !must_commit || member.queue.is_empty();
-        if is_over && committed && member.flight.is_none() {
+        let taking = self.scenario.splits && member.taking;
+        if is_over && committed && member.flight.is_none() && !taking {
             events.push(Event::Leave { node });
         }
     }
@@ -198,6 +218,8 @@ impl Protocol {
         }
         events.extend((0..state.openings.len()).map(|place| Event::Open { place }));
         self.adoption_choices(state, events);
+        let imports = |key: &Key| state.imports > 0 && self.may_import(state, *key);
+        events.extend((0..self.scenario.requests).filter(imports).map(|key| Event::Import { key }));
     }
 
     fn adoption_choices(&self, state: &State, events: &mut Vec<Event>) {
@@ -272,12 +294,16 @@ impl Protocol {
         if faults.flushes > 0 {
             events.push(Event::Flush { server });
         }
-        let value = at.data.counter.map_or(0, |counter| counter.value);
-        if faults.deleted_counters > 0 && at.data.counter.is_some() {
+        let value = at.data.counters[0].map_or(0, |counter| counter.value);
+        if faults.deleted_counters > 0 && at.data.counters[0].is_some() {
             events.push(Event::DeleteCounter { server });
         }
         if faults.lowered_counters > 0 && value > 0 {
             events.push(Event::LowerCounter { server });
+        }
+        if faults.deleted_records > 0 {
+            let places = 0..at.data.records.len();
+            events.extend(places.map(|place| Event::DeleteRecord { server, place }));
         }
         if faults.deleted_outboxes > 0 {
             for of in 0..self.scenario.nodes {

@@ -1,6 +1,6 @@
 //! What a Redis server holds of the partition. Never decides what may be written.
 
-use crate::state::{Epoch, Incarnation, Record, Value};
+use crate::state::{COUNTERS, Epoch, Incarnation, Record, Value};
 
 /// A node's last flight in this epoch, and how many entries its outbox must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub struct OwnerRecord {
     pub incarnation: Incarnation,
     /// A missing idempotency record means a new key.
     pub complete: bool,
+    /// How many idempotency records there must be.
+    pub records: u8,
     /// Each node's last flight.
     pub guards: Vec<Option<Guard>>,
     /// Nodes that are barred.
@@ -60,8 +62,8 @@ pub type Entry = (u8, Vec<Line>);
 pub struct Data {
     /// The owner record.
     pub owner: Option<OwnerRecord>,
-    /// The counter.
-    pub counter: Option<Counter>,
+    /// The counters.
+    pub counters: [Option<Counter>; COUNTERS],
     /// Idempotency records, in order.
     pub records: Vec<Record>,
     /// Outboxes by node.
@@ -72,7 +74,12 @@ impl Data {
     /// Nothing at all.
     #[must_use]
     pub fn empty(nodes: usize) -> Self {
-        Self { owner: None, counter: None, records: Vec::new(), outboxes: vec![Vec::new(); nodes] }
+        Self {
+            owner: None,
+            counters: [None; COUNTERS],
+            records: Vec::new(),
+            outboxes: vec![Vec::new(); nodes],
+        }
     }
 }
 
@@ -81,9 +88,10 @@ impl OwnerRecord {
         epoch: Epoch,
         incarnation: Incarnation,
         complete: bool,
+        records: u8,
         nodes: usize,
     ) -> Self {
         let (guards, barred) = (vec![None; nodes], vec![false; nodes]);
-        Self { epoch, incarnation, complete, guards, barred }
+        Self { epoch, incarnation, complete, records, guards, barred }
     }
 }

@@ -41,7 +41,9 @@ fn epoch(owner: Option<&OwnerRecord>) -> u8 {
 /// A counter of an older epoch is cold, whatever it says.
 fn forget_counter(data: &mut Data) {
     let now = epoch(data.owner.as_ref());
-    data.counter = data.counter.filter(|counter| counter.epoch >= now);
+    for counter in &mut data.counters {
+        *counter = counter.filter(|counter| counter.epoch >= now);
+    }
 }
 
 /// A flight whose epoch no server can come to again is fenced wherever it arrives.

@@ -101,19 +101,26 @@ impl Protocol {
         state.history.failures += 1;
     }
 
-    /// The counter's key is deleted.
+    /// The first counter's key is deleted.
     pub(crate) fn delete_counter(state: &mut State, server: ServerId) {
-        state.servers[usize::from(server)].data.counter = None;
+        state.servers[usize::from(server)].data.counters[0] = None;
         state.faults.deleted_counters -= 1;
         state.history.failures += 1;
     }
 
-    /// Somebody sets the counter one lower.
+    /// Somebody sets the first counter one lower.
     pub(crate) fn lower_counter(state: &mut State, server: ServerId) {
-        if let Some(counter) = &mut state.servers[usize::from(server)].data.counter {
+        if let Some(counter) = &mut state.servers[usize::from(server)].data.counters[0] {
             counter.value -= 1;
         }
         state.faults.lowered_counters -= 1;
+        state.history.failures += 1;
+    }
+
+    /// An idempotency record is deleted.
+    pub(crate) fn delete_record(state: &mut State, server: ServerId, place: usize) {
+        state.servers[usize::from(server)].data.records.remove(place);
+        state.faults.deleted_records -= 1;
         state.history.failures += 1;
     }
 

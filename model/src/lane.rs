@@ -1,20 +1,22 @@
 //! A node's ordinary work: requests, flights, handing out, the journal, the database path. Never
 //! looks at what a process could not see.
 
+use crate::data::Data;
 use crate::ledger::{Part, Seeding, Stage};
 use crate::message::{Body, Message, Outcome, Reply};
 use crate::protocol::Protocol;
 use crate::server::Server;
 use crate::state::{
-    Asked, Chore, Flight, Incarnation, Key, NodeId, Owner, Parked, Record, Seat, ServerId, State,
-    Ticket, insert,
+    Asked, COUNTERS, Chore, CounterId, Epoch, Flight, Incarnation, Key, Node, NodeId, Owner,
+    Parked, Record, Seat, ServerId, State, Ticket, counter_of, insert,
 };
 
 impl Protocol {
     /// A client sends a request again.
-    pub(crate) fn send(state: &mut State, key: Key, node: NodeId) {
+    pub(crate) fn send(&self, state: &mut State, key: Key, node: NodeId) {
         let nth = &mut state.sent[usize::from(key)];
-        let ticket = Ticket { key, allocation: key * 8 + *nth, asked: Asked::No };
+        let counter = (key + u8::from(self.scenario.crosses)) % self.scenario.counters;
+        let ticket = Ticket { differs: self.scenario.differs, ..Ticket::new(key, *nth, counter) };
         *nth += 1;
         state.retries -= 1;
         state.node(node).tickets.push(ticket);
@@ -41,28 +43,45 @@ impl Protocol {
         let seat = node.seat?;
         let Owner::Redis(incarnation) = seat.owner else { return None };
         let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let seeded = |server: &Server| server.data.counter.is_some_and(|c| c.epoch == seat.epoch);
+        let goes = |ticket: &Ticket| Self::boards(state, node, seat.epoch, ticket);
+        let waits = || !asking && !node.is_lost() && node.tickets.iter().any(goes);
+        let ready = node.chore.is_some() || waits();
+        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
+        (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
+    }
+
+    /// Whether a request may go with the next flight.
+    fn boards(state: &State, node: &Node, epoch: Epoch, ticket: &Ticket) -> bool {
+        let counter = usize::from(ticket.counter);
+        let seeded =
+            |server: &Server| server.data.counters[counter].is_some_and(|c| c.epoch == epoch);
         // Until the seed is there, every flight would only say once more that it is not.
-        let unparked = match node.parked {
+        match node.parked[counter] {
             Parked::No => true,
             Parked::Grace => state.servers.iter().any(seeded),
             Parked::Cold | Parked::Ceiling(_) | Parked::Lost => false,
-        };
-        let ready = node.chore.is_some() || (unparked && !node.tickets.is_empty() && !asking);
-        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
-        (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
+        }
     }
 
     /// Sends the next flight: a chore, or what waits.
     pub(crate) fn fly(&self, state: &mut State, node: NodeId) {
         let Some((epoch, incarnation)) = self.may_fly(state, node) else { return };
+        let of = &state.nodes[usize::from(node)];
+        let mut boarding = of.tickets.clone();
+        boarding.retain(|ticket| Self::boards(state, of, epoch, ticket));
+        if !self.scenario.coalesces {
+            boarding.truncate(1);
+        }
         let flyer = state.node(node);
         flyer.flown += 1;
-        flyer.parked = Parked::No;
-        let body = match flyer.chore.take() {
-            Some(chore) => Body::Chore(chore),
-            None if self.scenario.coalesces => Body::Issue(std::mem::take(&mut flyer.tickets)),
-            None => Body::Issue(vec![flyer.tickets.remove(0)]),
+        let body = if let Some(chore) = flyer.chore.take() {
+            Body::Chore(chore)
+        } else {
+            flyer.tickets.retain(|ticket| !boarding.contains(ticket));
+            for ticket in &boarding {
+                flyer.parked[usize::from(ticket.counter)] = Parked::No;
+            }
+            Body::Issue(boarding)
         };
         let (flight, confirmed, seen) = (flyer.flown, flyer.confirmed, flyer.seen);
         let message = Message { node, flight, confirmed, seen, epoch, incarnation, body };
@@ -78,9 +97,10 @@ impl Protocol {
         broken: bool,
     ) -> Reply {
         let server = &mut state.servers[usize::from(at)];
-        let before = server.data.counter.map(|counter| counter.value);
+        let values = |data: &Data| data.counters.map(|counter| counter.map(|c| c.value));
+        let before = values(&server.data);
         let reply = server.execute(self.rules(), message, broken);
-        let after = server.data.counter.map(|counter| counter.value);
+        let after = values(&server.data);
         if matches!(message.body, Body::Issue(_)) && before != after {
             let taker = (message.epoch, at, server.incarnation);
             insert(&mut state.history.takers, taker);
@@ -105,12 +125,12 @@ impl Protocol {
             }
             Reply::Done => {
                 member.confirmed = message.flight;
-                member.parked = Parked::No;
-                if let Body::Chore(Chore::Seed { .. }) = message.body
-                    && state.ledger.counter.epoch == message.epoch
-                    && state.ledger.counter.seeder == node
-                {
-                    state.ledger.counter.reported = true;
+                if let Body::Chore(chore) = message.body {
+                    let counter = usize::from(counter_of(chore.value()));
+                    member.parked[counter] = Parked::No;
+                    let row = &mut state.ledger.counters[counter];
+                    let own = row.epoch == message.epoch && row.seeder == node;
+                    row.reported |= own && matches!(chore, Chore::Seed { .. });
                 }
             }
             Reply::Barred => {
@@ -129,7 +149,7 @@ impl Protocol {
             | Reply::Error
             | Reply::NotExecuted => {
                 member.tickets.extend(tickets);
-                member.parked = Parked::Lost;
+                member.parked = [Parked::Lost; COUNTERS];
             }
         }
     }
@@ -147,7 +167,8 @@ impl Protocol {
             let wait = |parked| (Some(*ticket), parked);
             let (back, parked) = match *outcome {
                 Outcome::Taken(record) | Outcome::Replayed(record) => {
-                    member.seen = member.seen.max(record.value);
+                    let seen = &mut member.seen[usize::from(counter_of(record.value))];
+                    *seen = (*seen).max(record.value);
                     let replayed = matches!(outcome, Outcome::Replayed(_));
                     self.hand_out(
                         state,
@@ -158,6 +179,15 @@ impl Protocol {
                     );
                     (None, None)
                 }
+                // Without F30 a number that is only shown is written down nowhere.
+                Outcome::Numbered(record) if !self.rules().f30 => {
+                    state.history.hand_out(record);
+                    (None, None)
+                }
+                Outcome::Numbered(record) => {
+                    self.hand_out(state, node, flight, record, true);
+                    (None, None)
+                }
                 Outcome::Ask => (Some(Ticket { asked: Asked::Due, ..*ticket }), None),
                 Outcome::Nothing => wait(None),
                 Outcome::Cold => wait(Some(Parked::Cold)),
@@ -166,7 +196,8 @@ impl Protocol {
             };
             let member = state.node(node);
             member.tickets.extend(back);
-            member.parked = parked.unwrap_or(member.parked);
+            let at = &mut member.parked[usize::from(ticket.counter)];
+            *at = parked.unwrap_or(*at);
         }
         state.node(node).tickets.sort_unstable();
     }
@@ -212,10 +243,10 @@ impl Protocol {
     }
 
     /// Seeds the counter in the ledger, or learns who did.
-    pub(crate) fn seed(&self, state: &mut State, node: NodeId) {
+    pub(crate) fn seed(&self, state: &mut State, node: NodeId, counter: CounterId) {
         let Some(seat) = state.nodes[usize::from(node)].seat else { return };
         let (rules, room) = (self.rules(), self.scenario.room);
-        let seeding = state.ledger.seed(rules, &mut state.history, node, seat.epoch, room);
+        let seeding = state.ledger.seed(rules, &mut state.history, node, seat.epoch, counter, room);
         let lost = Parked::Lost;
         let parked = match seeding {
             Seeding::Seeded(value, ceiling) => {
@@ -231,23 +262,46 @@ impl Protocol {
                 lost
             }
         };
-        state.node(node).parked = parked;
+        state.node(node).parked[usize::from(counter)] = parked;
     }
 
-    /// Only without F4: begins a transaction by reading the fence.
-    pub(crate) fn begin(state: &mut State, node: NodeId) {
+    /// Begins a transaction that takes under the name of a key: looks for its earlier number.
+    fn look(&self, state: &mut State, node: NodeId) {
+        let member = &mut state.nodes[usize::from(node)];
+        let epoch = member.seat.map_or(0, |seat| seat.epoch);
+        if let Some(record) = state.ledger.find(member.tickets[0].key) {
+            member.tickets.remove(0);
+            state.history.hand_out(record);
+        } else if self.rules().names_epoch && state.ledger.epoch != epoch {
+            member.parked = [Parked::Lost; COUNTERS];
+        } else {
+            member.taking = true;
+        }
+    }
+
+    /// Begins a transaction; without F4 by reading the fence.
+    pub(crate) fn begin(&self, state: &mut State, node: NodeId) {
+        if self.scenario.splits {
+            self.look(state, node);
+            return;
+        }
         let member = state.node(node);
-        match (member.seat, member.parked) {
-            (Some(seat), Parked::Ceiling(seen)) => member.raising = Some((seat.epoch, seen)),
+        let ceiling = |parked: &Parked| match parked {
+            Parked::Ceiling(seen) => Some(*seen),
+            _ => None,
+        };
+        match (member.seat, member.parked.iter().find_map(ceiling)) {
+            (Some(seat), Some(seen)) => member.raising = Some((seat.epoch, seen)),
             _ => member.taking = true,
         }
     }
 
     /// Raises the ceiling in the ledger.
-    pub(crate) fn raise(&self, state: &mut State, node: NodeId) {
+    pub(crate) fn raise(&self, state: &mut State, node: NodeId, counter: CounterId) {
+        let counter = usize::from(counter);
         let fenced = self.rules().f4;
         let member = &mut state.nodes[usize::from(node)];
-        let here = match (member.seat, member.parked) {
+        let here = match (member.seat, member.parked[counter]) {
             (Some(seat), Parked::Ceiling(seen)) => Some((seat.epoch, seen)),
             _ => None,
         };
@@ -257,7 +311,7 @@ impl Protocol {
         let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
         if wish == here {
             member.chore = raised.map(|ceiling| Chore::Raise { ceiling });
-            member.parked = if raised.is_some() { Parked::No } else { Parked::Lost };
+            member.parked[counter] = if raised.is_some() { Parked::No } else { Parked::Lost };
         }
     }
 
@@ -276,13 +330,14 @@ impl Protocol {
             return;
         };
         member.taking = false;
-        if let Some(record) = state.ledger.find(ticket.key) {
+        let earlier = state.ledger.find(ticket.key).filter(|_| !self.scenario.splits);
+        if let Some(record) = earlier {
             member.tickets.remove(0);
             state.history.hand_out(record);
             return;
         }
         let (rules, epoch) = (self.rules(), seat.epoch);
-        match state.ledger.take(rules, &mut state.history, node, epoch) {
+        match state.ledger.take(rules, &mut state.history, node, epoch, ticket.counter) {
             Some(value) => {
                 member.tickets.remove(0);
                 let (key, allocation) = (ticket.key, ticket.allocation);
@@ -290,7 +345,7 @@ impl Protocol {
                 state.ledger.journal(record, &mut state.history);
                 state.history.hand_out(record);
             }
-            None => member.parked = Parked::Lost,
+            None => member.parked = [Parked::Lost; COUNTERS],
         }
     }
 

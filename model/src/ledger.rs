@@ -3,7 +3,10 @@
 
 use crate::rules::Rules;
 use crate::scenario::Scenario;
-use crate::state::{Epoch, History, Key, NodeId, Owner, Record, Value, insert};
+use crate::state::{
+    COUNTERS, CounterId, Epoch, History, Key, NodeId, Owner, Record, SPAN, Value, counter_of,
+    insert,
+};
 
 /// Where a partition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,19 +88,19 @@ pub struct Ledger {
     pub owners: Vec<Owner>,
     /// Who took part in which epoch.
     pub participants: Vec<(Epoch, NodeId, Part)>,
-    /// The counter.
-    pub counter: CounterRow,
+    /// The counters.
+    pub counters: [CounterRow; COUNTERS],
     /// Journaled numbers, in order.
     pub journal: Vec<Record>,
     /// Values that were never handed out, a bit each.
-    pub discarded: u32,
+    pub discarded: u64,
     /// Values of which nobody knows, a bit each.
-    pub unaccounted: u32,
+    pub unaccounted: u64,
     /// Whether it went back.
     pub went_back: bool,
 }
 
-fn bit(value: Value) -> u32 {
+fn bit(value: Value) -> u64 {
     1 << value
 }
 
@@ -105,11 +108,12 @@ impl Ledger {
     /// Epoch 1 is open.
     #[must_use]
     pub fn first(scenario: &Scenario) -> Self {
-        let row = CounterRow {
+        let room = if scenario.warm && !scenario.on_database { scenario.room } else { 0 };
+        let row = |start| CounterRow {
             epoch: u8::from(scenario.warm),
-            start: 0,
-            taken: 0,
-            ceiling: if scenario.warm && !scenario.on_database { scenario.room } else { 0 },
+            start,
+            taken: start,
+            ceiling: start + room,
             seeder: 0,
             reported: scenario.warm,
         };
@@ -122,7 +126,7 @@ impl Ledger {
             closings: vec![Closing::Not],
             owners: vec![scenario.owner()],
             participants: Vec::new(),
-            counter: row,
+            counters: [0, SPAN].map(row),
             journal: Vec::new(),
             discarded: 0,
             unaccounted: 0,
@@ -193,9 +197,10 @@ impl Ledger {
         }
         insert(&mut self.journal, record);
         self.unaccounted &= !bit(record.value);
-        if record.epoch >= self.counter.epoch {
-            self.counter.taken = self.counter.taken.max(record.value);
-            self.counter.ceiling = self.counter.ceiling.max(self.counter.taken);
+        let row = &mut self.counters[usize::from(counter_of(record.value))];
+        if record.epoch >= row.epoch {
+            row.taken = row.taken.max(record.value);
+            row.ceiling = row.ceiling.max(row.taken);
         }
     }
 
@@ -218,19 +223,21 @@ impl Ledger {
         history: &mut History,
         node: NodeId,
         epoch: Epoch,
+        counter: CounterId,
         room: u8,
     ) -> Seeding {
-        let row = self.counter;
+        let row = self.counters[usize::from(counter)];
         if !self.is_open(epoch) || row.epoch > epoch {
             return Seeding::Fenced;
         }
         if row.epoch == epoch {
             return Seeding::Already(row);
         }
-        let closed_at_ceiling = if rules.last_ceiling {
-            row.epoch <= self.last_ceiling
-        } else {
-            self.last_ceiling + 1 == epoch
+        let own = row.epoch > 0 && self.closing(row.epoch) == Closing::Ceiling;
+        let closed_at_ceiling = match (rules.last_ceiling, rules.f32) {
+            (true, true) => own,
+            (true, false) => row.epoch <= self.last_ceiling,
+            (false, _) => self.last_ceiling + 1 == epoch,
         };
         let base = if closed_at_ceiling { row.ceiling } else { row.taken };
         let after = match (rules.f17, closed_at_ceiling) {
@@ -240,12 +247,13 @@ impl Ledger {
         };
         for value in after + 1..=base {
             if !self.has(value) {
+                history.false_gap |= closed_at_ceiling && !own;
                 let gap =
                     if closed_at_ceiling { &mut self.unaccounted } else { &mut self.discarded };
                 *gap |= bit(value);
             }
         }
-        self.counter = CounterRow {
+        self.counters[usize::from(counter)] = CounterRow {
             epoch,
             start: base,
             taken: base,
@@ -259,14 +267,15 @@ impl Ledger {
 
     /// Raises the ceiling, once for one `seen`; `None`: the counter has left the epoch.
     pub fn raise(&mut self, fenced: bool, epoch: Epoch, seen: Value, room: u8) -> Option<Value> {
-        if fenced && self.counter.epoch != epoch {
+        let row = &mut self.counters[usize::from(counter_of(seen))];
+        if fenced && row.epoch != epoch {
             return None;
         }
-        if self.counter.ceiling <= seen || !fenced {
+        if row.ceiling <= seen || !fenced {
             // Without the fence the value is the one that was meant for the epoch's own row.
-            self.counter.ceiling = seen + room;
+            row.ceiling = seen + room;
         }
-        Some(self.counter.ceiling)
+        Some(row.ceiling)
     }
 
     /// Takes a value on the database path; `None`: the epoch is over.
@@ -276,17 +285,20 @@ impl Ledger {
         history: &mut History,
         node: NodeId,
         epoch: Epoch,
+        counter: CounterId,
     ) -> Option<Value> {
         let fenced = rules.f4;
-        if fenced && self.counter.epoch != epoch {
-            match self.seed(rules, history, node, epoch, 0) {
+        let place = usize::from(counter);
+        if fenced && self.counters[place].epoch != epoch {
+            match self.seed(rules, history, node, epoch, counter, 0) {
                 Seeding::Seeded(..) => {}
                 Seeding::Already(_) | Seeding::Fenced => return None,
             }
         }
-        self.counter.taken += 1;
-        self.counter.ceiling = self.counter.ceiling.max(self.counter.taken);
-        Some(self.counter.taken)
+        let row = &mut self.counters[place];
+        row.taken += 1;
+        row.ceiling = row.ceiling.max(row.taken);
+        Some(row.taken)
     }
 
     /// Whether a value is registered as never handed out.

@@ -1,6 +1,6 @@
 //! What travels between nodes and servers: flights, replies, `open`. Decides nothing.
 
-use crate::state::{Chore, Epoch, Incarnation, NodeId, Record, ServerId, Ticket, Value};
+use crate::state::{COUNTERS, Chore, Epoch, Incarnation, NodeId, Record, ServerId, Ticket, Value};
 
 /// What a flight does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +20,8 @@ pub struct Message {
     pub flight: u8,
     /// The node's last confirmed flight of this epoch.
     pub confirmed: u8,
-    /// The highest value that the node has seen in this epoch.
-    pub seen: Value,
+    /// The highest value of each counter that the node has seen in this epoch.
+    pub seen: [Value; COUNTERS],
     /// The epoch that it flies in.
     pub epoch: Epoch,
     /// The incarnation that owns that epoch.
@@ -37,6 +37,8 @@ pub enum Outcome {
     Taken(Record),
     /// An earlier allocation answers.
     Replayed(Record),
+    /// Refused, with the number that its key has.
+    Numbered(Record),
     /// Only the journal can tell whether the key is new.
     Ask,
     /// The counter is not here in this epoch.
@@ -83,11 +85,22 @@ pub struct Opening {
     pub incarnation: Incarnation,
 }
 
+impl Outcome {
+    /// The number that it carries.
+    #[must_use]
+    pub fn record(&self) -> Option<Record> {
+        match self {
+            Self::Taken(record) | Self::Replayed(record) | Self::Numbered(record) => Some(*record),
+            _ => None,
+        }
+    }
+}
+
 impl Reply {
     /// Whether a number is handed out when it lands.
     #[must_use]
     pub fn carries_numbers(&self) -> bool {
-        let carries = |o: &Outcome| matches!(o, Outcome::Taken(_) | Outcome::Replayed(_));
+        let carries = |o: &Outcome| o.record().is_some();
         matches!(self, Self::Issued(outcomes) if outcomes.iter().any(carries))
     }
 }

@@ -2,10 +2,10 @@
 
 use stateright::Property;
 
-use crate::data::OwnerRecord;
-use crate::ledger::{Closing, Part};
+use crate::data::{Counter, OwnerRecord};
+use crate::ledger::{Closing, CounterRow, Part};
 use crate::protocol::Protocol;
-use crate::state::{Epoch, Key, Owner, State, Value};
+use crate::state::{Epoch, Key, Owner, SPAN, State, Value, counter_of};
 
 /// No value leaves a node for two requests.
 pub const UNIQUE: &str = "no value is handed out twice";
@@ -32,8 +32,11 @@ pub const NEEDED: &str = "no recovery without a loss";
 /// Redis never has a higher ceiling than the ledger.
 pub const BOUNDED: &str = "no ceiling in redis is above the ledger's";
 
+/// A counter that was cold when an epoch closed at the ceiling has lost nothing in it.
+pub const MEANT: &str = "no gap is declared where nobody could take";
+
 /// What must hold everywhere.
-pub const ALWAYS: [&str; 11] = [
+pub const ALWAYS: [&str; 12] = [
     UNIQUE,
     KEPT,
     APART,
@@ -45,6 +48,7 @@ pub const ALWAYS: [&str; 11] = [
     NEEDED,
     BOUNDED,
     ONE_OWNER,
+    MEANT,
 ];
 
 /// A number is issued by Redis after an exact closing.
@@ -88,9 +92,13 @@ fn is_apart(_: &Protocol, state: &State) -> bool {
     // Compared with a ledger that has forgotten them, numbers lie nowhere.
     state.ledger.went_back
         || handed(state).all(|(value, _, epoch)| {
-            let own = starts.iter().find(|start| start.0 == epoch);
-            let next = starts.iter().find(|start| start.0 > epoch);
-            let end = next.map_or(state.ledger.counter.ceiling, |start| start.1);
+            let counter = counter_of(value);
+            // What was imported belongs to no counter.
+            let Some(row) = state.ledger.counters.get(usize::from(counter)) else { return true };
+            let mut starts = starts.iter().filter(|start| counter_of(start.1) == counter);
+            let own = starts.clone().find(|start| start.0 == epoch);
+            let next = starts.find(|start| start.0 > epoch);
+            let end = next.map_or(row.ceiling, |start| start.1);
             own.is_some_and(|start| start.1 < value && value <= end)
         })
 }
@@ -114,7 +122,10 @@ fn has_true_gaps(_: &Protocol, state: &State) -> bool {
 
 fn is_explained(_: &Protocol, state: &State) -> bool {
     let ledger = &state.ledger;
-    (1..=ledger.counter.start).all(|value| ledger.has(value) != ledger.registers(value))
+    ledger.counters.iter().all(|row| {
+        let mut values = counter_of(row.start) * SPAN + 1..=row.start;
+        values.all(|value| ledger.has(value) != ledger.registers(value))
+    })
 }
 
 fn has_one_number(_: &Protocol, state: &State) -> bool {
@@ -136,10 +147,12 @@ fn is_needed(_: &Protocol, state: &State) -> bool {
 }
 
 fn is_bounded(_: &Protocol, state: &State) -> bool {
-    let row = &state.ledger.counter;
-    let counters = state.servers.iter().filter_map(|server| server.data.counter);
-    state.ledger.went_back
-        || counters.filter(|c| c.epoch == row.epoch).all(|c| c.ceiling <= row.ceiling)
+    let rows = &state.ledger.counters;
+    let pairs = state.servers.iter().flat_map(|server| server.data.counters.iter().zip(rows));
+    let bounded = |(copy, row): (&Option<Counter>, &CounterRow)| {
+        copy.is_none_or(|copy| copy.epoch != row.epoch || copy.ceiling <= row.ceiling)
+    };
+    state.ledger.went_back || pairs.into_iter().all(bounded)
 }
 
 fn closed(state: &State, closing: Closing) -> impl Iterator<Item = Epoch> + '_ {
@@ -200,6 +213,7 @@ pub fn all() -> Vec<Property<Protocol>> {
         Property::always(JOURNALED_ONCE, is_journaled_once),
         Property::always(NEEDED, is_needed),
         Property::always(BOUNDED, is_bounded),
+        Property::always(MEANT, |_, state: &State| !state.history.false_gap),
         Property::sometimes(AFTER_EXACT, after_exact),
         Property::sometimes(AFTER_CEILING, after_ceiling),
         Property::sometimes(BY_DATABASE, on_database),

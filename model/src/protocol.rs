@@ -7,7 +7,7 @@ use crate::message::Body;
 use crate::properties;
 use crate::rules::Rules;
 use crate::scenario::Scenario;
-use crate::state::{Key, NodeId, Seat, ServerId, State};
+use crate::state::{CounterId, Key, NodeId, Seat, ServerId, State};
 
 /// The protocol within the bounds of a scenario.
 #[derive(Clone, Debug)]
@@ -32,9 +32,9 @@ pub enum Event {
     Land { node: NodeId },
     Answer { node: NodeId },
     Ask { node: NodeId },
-    Seed { node: NodeId },
+    Seed { node: NodeId, counter: CounterId },
     Begin { node: NodeId },
-    Raise { node: NodeId },
+    Raise { node: NodeId, counter: CounterId },
     Commit { node: NodeId, place: usize },
     Trim { node: NodeId, server: ServerId },
     Take { node: NodeId },
@@ -56,6 +56,8 @@ pub enum Event {
     Flush { server: ServerId },
     DeleteCounter { server: ServerId },
     LowerCounter { server: ServerId },
+    DeleteRecord { server: ServerId, place: usize },
+    Import { key: Key },
     DeleteOutbox { server: ServerId, of: NodeId },
     BackUp,
     PutBack,
@@ -70,7 +72,7 @@ impl Protocol {
     /// What a lane's event does.
     fn lane_event(&self, state: &mut State, event: Event) {
         match event {
-            Event::Send { key, node } => Self::send(state, key, node),
+            Event::Send { key, node } => self.send(state, key, node),
             Event::Look { node } => {
                 let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
                 state.node(node).view = Some(seat);
@@ -108,9 +110,9 @@ impl Protocol {
             Event::Land { node } => self.land(state, node),
             Event::Answer { node } => Self::answer(state, node),
             Event::Ask { node } => Self::ask(state, node),
-            Event::Seed { node } => self.seed(state, node),
-            Event::Begin { node } => Self::begin(state, node),
-            Event::Raise { node } => self.raise(state, node),
+            Event::Seed { node, counter } => self.seed(state, node, counter),
+            Event::Begin { node } => self.begin(state, node),
+            Event::Raise { node, counter } => self.raise(state, node, counter),
             Event::Commit { node, place } => Self::commit(state, node, place),
             Event::Trim { node, server } => {
                 let upto = state.node(node).trimmable(self.rules().f16);
@@ -155,7 +157,7 @@ impl Protocol {
             Event::ReadOutbox { dead, server } => self.read_outbox(state, dead, server),
             Event::Adopt => Self::adopt(state),
             Event::Claim { target } => self.claim(state, target),
-            Event::Open { place } => Self::open(state, place),
+            Event::Open { place } => self.open(state, place),
             Event::Crash { node } => Self::crash(state, node),
             Event::Attach { master } => Self::attach(state, master),
             Event::Copy { replica } => Self::copy(state, replica),
@@ -165,6 +167,8 @@ impl Protocol {
             Event::Flush { server } => Self::flush(state, server),
             Event::DeleteCounter { server } => Self::delete_counter(state, server),
             Event::LowerCounter { server } => Self::lower_counter(state, server),
+            Event::DeleteRecord { server, place } => Self::delete_record(state, server, place),
+            Event::Import { key } => self.import(state, key),
             Event::DeleteOutbox { server, of } => Self::delete_outbox(state, server, of),
             Event::BackUp => Self::back_up(state),
             Event::PutBack => Self::put_back(state),

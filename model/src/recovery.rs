@@ -3,7 +3,9 @@
 use crate::ledger::{Closing, Part, Stage};
 use crate::message::Opening;
 use crate::protocol::Protocol;
-use crate::state::{Adoption, Epoch, Incarnation, NodeId, Owner, ServerId, State};
+use crate::state::{
+    Adoption, Epoch, Incarnation, Key, NodeId, Owner, Record, SPAN, ServerId, State, insert,
+};
 
 impl Protocol {
     /// How the epoch may be closed now; `None`: its participants are waited for.
@@ -59,11 +61,29 @@ impl Protocol {
         }
     }
 
+    /// Whether a document may be imported now.
+    pub(crate) fn may_import(&self, state: &State, key: Key) -> bool {
+        let owned = state.ledger.owner == Owner::Database && state.ledger.stage != Stage::Opening;
+        (owned || !self.rules().f29)
+            && !(self.rules().f29_names && Self::is_taking(state, key))
+            && state.ledger.find(key).is_none()
+    }
+
+    /// A document comes with the number that it got elsewhere, which belongs to no counter.
+    pub(crate) fn import(&self, state: &mut State, key: Key) {
+        state.imports -= 1;
+        let epoch = state.ledger.epoch;
+        let value = SPAN * 2 + key;
+        let record = Record { value, key, allocation: value * 4, epoch };
+        insert(&mut state.ledger.journal, record);
+        state.history.hand_out(record);
+    }
+
     /// A server receives an `open`; its author reports success, unless the epoch was given up.
-    pub(crate) fn open(state: &mut State, place: usize) {
+    pub(crate) fn open(&self, state: &mut State, place: usize) {
         let opening = state.openings.remove(place);
         let nodes = state.nodes.len();
-        let opened = state.servers[usize::from(opening.server)].open(&opening, nodes);
+        let opened = state.servers[usize::from(opening.server)].open(self.rules(), &opening, nodes);
         if opened && state.ledger.stage == Stage::Opening && opening.epoch == state.ledger.epoch {
             state.ledger.stage = Stage::Open;
         }

@@ -1,7 +1,7 @@
 //! The protective rules of the protocol, each one a switch. Never decides what a rule means: that
 //! stands where it is kept.
 
-/// Which rules are kept. `F1` to `F27` are the ids that the code and the documents use.
+/// Which rules are kept. `F1` to `F32` are the ids that the code and the documents use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Rules {
@@ -57,6 +57,25 @@ pub struct Rules {
     pub f19: bool,
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
+    /// A question waits for transactions that take under the name of its key. The code does not
+    /// keep this rule and the next one yet: they hold, instead of F27, also where a request that is
+    /// sent again takes from another counter.
+    pub names: bool,
+    /// A transaction that takes reads the partition's epoch once it has the name of its key.
+    pub names_epoch: bool,
+    /// The owner record says how many idempotency records there must be.
+    pub f28: bool,
+    /// Fewer of them end the epoch: the journal may not have the lost one's number yet.
+    pub f28_ends: bool,
+    /// Documents are imported only while the database owns the partition.
+    pub f29: bool,
+    /// An import waits for transactions that take under the names of its documents. The code does
+    /// not keep this rule yet.
+    pub f29_names: bool,
+    /// A number that a refusal shows is handed out.
+    pub f30: bool,
+    /// Where a counter goes on is decided by how the epoch was closed that touched it last.
+    pub f32: bool,
 }
 
 impl Rules {
@@ -88,5 +107,13 @@ impl Rules {
         f17: true,
         f19: true,
         f27: true,
+        names: false,
+        names_epoch: false,
+        f28: true,
+        f28_ends: true,
+        f29: true,
+        f29_names: true,
+        f30: true,
+        f32: true,
     };
 }

@@ -33,6 +33,8 @@ pub struct Faults {
     pub deleted_counters: u8,
     /// Somebody sets the counter one lower.
     pub lowered_counters: u8,
+    /// An idempotency record is deleted, or evicted.
+    pub deleted_records: u8,
     /// An outbox is deleted.
     pub deleted_outboxes: u8,
     /// A write inside a script is refused.
@@ -71,6 +73,16 @@ pub struct Scenario {
     pub second: Second,
     /// Requests, each with an idempotency key of its own.
     pub requests: u8,
+    /// Counters; request `k` takes from counter `k` modulo this.
+    pub counters: u8,
+    /// Whether a request that is sent again takes from the other counter: its period has changed.
+    pub crosses: bool,
+    /// Whether a request that is sent again differs, and is refused with the number it has.
+    pub differs: bool,
+    /// Whether a transaction of the database path looks for earlier numbers, and takes later.
+    pub splits: bool,
+    /// Documents that are imported with a number of their own.
+    pub imports: u8,
     /// How often in all a client sends a request once more.
     pub retries: u8,
     /// The highest epoch; recoveries need no cause.
@@ -105,6 +117,11 @@ impl Scenario {
         on_database: false,
         second: Second::Absent,
         requests: 1,
+        counters: 1,
+        crosses: false,
+        differs: false,
+        splits: false,
+        imports: 0,
         retries: 0,
         epochs: 2,
         flights: 4,
@@ -126,6 +143,7 @@ impl Scenario {
             flushes: 0,
             deleted_counters: 0,
             lowered_counters: 0,
+            deleted_records: 0,
             deleted_outboxes: 0,
             write_errors: 0,
             time_outs: 0,

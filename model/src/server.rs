@@ -5,7 +5,9 @@ use crate::data::{Counter, Data, Guard, Line, OwnerRecord};
 use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
-use crate::state::{Asked, Chore, Epoch, Incarnation, NodeId, Record, Ticket, insert};
+use crate::state::{
+    Asked, Chore, CounterId, Epoch, Incarnation, NodeId, Record, SPAN, Ticket, counter_of, insert,
+};
 
 /// The digest of a flight that will never be executed.
 const SPENT: u8 = 0xFF;
@@ -30,10 +32,11 @@ impl Server {
     #[must_use]
     pub fn first(scenario: &Scenario) -> Self {
         let nodes = usize::from(scenario.nodes);
-        let warm = Counter { epoch: 1, value: 0, check: 0, ceiling: scenario.room };
+        let room = scenario.room;
+        let warm = |base| Counter { epoch: 1, value: base, check: base, ceiling: base + room };
         let owned = Data {
-            owner: Some(OwnerRecord::new(1, 1, true, nodes)),
-            counter: scenario.warm.then_some(warm),
+            owner: Some(OwnerRecord::new(1, 1, true, 0, nodes)),
+            counters: [0, SPAN].map(|base| scenario.warm.then(|| warm(base))),
             ..Data::empty(nodes)
         };
         let data = if scenario.on_database { Data::empty(nodes) } else { owned };
@@ -163,12 +166,14 @@ impl Server {
         if broken && rules.f15 {
             return Reply::Error;
         }
-        let before = (self.data.counter, self.data.records.clone());
+        let before = self.data.clone();
         let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
         for (place, ticket) in (0..).zip(tickets) {
             let outcome = match self.recall(rules, message.epoch, ticket) {
                 // The epoch before may still take from this counter in the ledger.
-                Some(Outcome::Ask) if rules.f27 && self.is_cold(rules, message.epoch) => {
+                Some(Outcome::Ask)
+                    if rules.f27 && self.is_cold(rules, message.epoch, ticket.counter) =>
+                {
                     Outcome::Cold
                 }
                 Some(outcome) => outcome,
@@ -176,9 +181,11 @@ impl Server {
             };
             match outcome {
                 Outcome::Taken(record) => {
-                    self.data.records.retain(|other| other.key != record.key);
-                    insert(&mut self.data.records, record);
+                    self.remember(record);
                     lines.push(Line { place, replayed: false, record });
+                }
+                Outcome::Numbered(record) if rules.f30 => {
+                    lines.push(Line { place, replayed: true, record });
                 }
                 Outcome::Replayed(record) if rules.f2 => {
                     lines.push(Line { place, replayed: true, record });
@@ -190,7 +197,7 @@ impl Server {
         if !lines.is_empty() {
             let outbox = &mut self.data.outboxes[node];
             if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
-                (self.data.counter, self.data.records) = before;
+                self.take_back(before);
                 // Without F15 the entry that is there tells what the flight took.
                 let landed = || Reply::Issued(self.landed(message, tickets.len()));
                 return if rules.f15 { Reply::Error } else { landed() };
@@ -198,21 +205,46 @@ impl Server {
             outbox.push((message.flight, lines));
         }
         if broken {
-            (self.data.counter, self.data.records) = before;
+            self.take_back(before);
             return Reply::Error;
         }
         self.note(message);
         Reply::Issued(outcomes)
     }
 
+    /// What a failed script wrote is undone, but for its outbox entry.
+    fn take_back(&mut self, before: Data) {
+        let outboxes = std::mem::take(&mut self.data.outboxes);
+        self.data = Data { outboxes, ..before };
+    }
+
+    fn lacks_records(&self) -> bool {
+        let held = self.data.records.len();
+        self.data.owner.as_ref().is_some_and(|owner| usize::from(owner.records) != held)
+    }
+
+    /// Writes the idempotency record of what was taken.
+    fn remember(&mut self, record: Record) {
+        let before = self.data.records.len();
+        self.data.records.retain(|other| other.key != record.key);
+        let is_new = before == self.data.records.len();
+        insert(&mut self.data.records, record);
+        if let Some(owner) = &mut self.data.owner {
+            owner.records += u8::from(is_new);
+        }
+    }
+
     /// What the idempotency record says; `None`: the key is new.
     fn recall(&self, rules: &Rules, epoch: Epoch, ticket: &Ticket) -> Option<Outcome> {
         let record = self.data.records.iter().find(|record| record.key == ticket.key);
-        let complete = self.data.owner.as_ref().is_some_and(|owner| owner.complete);
+        let lacks = rules.f28 && self.lacks_records();
+        let complete = !lacks && self.data.owner.as_ref().is_some_and(|owner| owner.complete);
         match record {
+            None if lacks && rules.f28_ends => Some(Outcome::Regressed),
             Some(record) if !rules.f1 => Some(Outcome::Replayed(*record)),
             Some(record) if record.epoch == epoch && self.stands(*record) => {
-                Some(Outcome::Replayed(*record))
+                let of = if ticket.differs { Outcome::Numbered } else { Outcome::Replayed };
+                Some(of(*record))
             }
             // Trimmed: the journal has it, also if it did not when it was asked.
             Some(record) if record.epoch == epoch && rules.trimmed => Some(Outcome::Ask),
@@ -228,17 +260,19 @@ impl Server {
         lines.any(|line| line.record == record)
     }
 
-    fn is_cold(&self, rules: &Rules, epoch: Epoch) -> bool {
-        self.data.counter.is_none_or(|counter| rules.counter_epoch && counter.epoch != epoch)
+    fn is_cold(&self, rules: &Rules, epoch: Epoch, counter: CounterId) -> bool {
+        let counter = self.data.counters[usize::from(counter)];
+        counter.is_none_or(|counter| rules.counter_epoch && counter.epoch != epoch)
     }
 
     fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
-        if self.is_cold(rules, message.epoch) {
+        let at = usize::from(ticket.counter);
+        if self.is_cold(rules, message.epoch, ticket.counter) {
             return Outcome::Cold;
         }
-        let Some(counter) = &mut self.data.counter else { return Outcome::Cold };
+        let Some(counter) = &mut self.data.counters[at] else { return Outcome::Cold };
         let written = counter.value != counter.check || counter.value > counter.ceiling;
-        if (rules.f3 && written) || counter.value < message.seen {
+        if (rules.f3 && written) || counter.value < message.seen[at] {
             return Outcome::Regressed;
         }
         if rules.ceiling && counter.value + 1 > counter.ceiling {
@@ -256,11 +290,12 @@ impl Server {
 
     fn chore(&mut self, rules: &Rules, message: &Message, chore: Chore) {
         let warm = |counter: &&mut Counter| !rules.counter_epoch || counter.epoch == message.epoch;
-        let counter = self.data.counter.as_mut().filter(warm);
+        let at = usize::from(counter_of(chore.value()));
+        let counter = self.data.counters[at].as_mut().filter(warm);
         match (chore, counter) {
             (Chore::Seed { value, ceiling }, None) => {
                 let epoch = message.epoch;
-                self.data.counter = Some(Counter { epoch, value, check: value, ceiling });
+                self.data.counters[at] = Some(Counter { epoch, value, check: value, ceiling });
             }
             (Chore::Raise { ceiling }, Some(counter)) => {
                 counter.ceiling = counter.ceiling.max(ceiling);
@@ -296,20 +331,23 @@ impl Server {
     }
 
     /// `open`: whether this server owns the epoch from now on.
-    pub fn open(&mut self, opening: &Opening, nodes: usize) -> bool {
+    pub fn open(&mut self, rules: &Rules, opening: &Opening, nodes: usize) -> bool {
         let owner = self.data.owner.as_ref();
         let newer = owner.is_some_and(|owner| owner.epoch >= opening.epoch);
         if !self.master || self.incarnation != opening.incarnation || newer {
             return false;
         }
         // Idempotency records are complete if the same data set ran through the closed epoch.
+        let records = u8::try_from(self.data.records.len()).expect("few records");
+        let lacks = rules.f28 && self.lacks_records();
         let complete = owner.is_some_and(|owner| {
             owner.complete
+                && !lacks
                 && owner.epoch + 1 == opening.epoch
                 && owner.incarnation == opening.incarnation
         });
         self.data.owner =
-            Some(OwnerRecord::new(opening.epoch, opening.incarnation, complete, nodes));
+            Some(OwnerRecord::new(opening.epoch, opening.incarnation, complete, records, nodes));
         true
     }
 

@@ -6,8 +6,14 @@ use crate::message::{Message, Opening, Reply};
 use crate::scenario::{Faults, Scenario};
 use crate::server::Server;
 
-/// A value of the one counter.
+/// A value, of whatever counter: each counter has a span of its own.
 pub type Value = u8;
+/// Place of a counter.
+pub type CounterId = u8;
+/// Counters.
+pub const COUNTERS: usize = 2;
+/// A counter's values lie above its place times this.
+pub const SPAN: Value = 16;
 /// An epoch of the one partition.
 pub type Epoch = u8;
 /// A request's idempotency key.
@@ -59,6 +65,18 @@ pub struct Ticket {
     pub allocation: Allocation,
     /// Whether the journal was asked.
     pub asked: Asked,
+    /// The counter that it takes from.
+    pub counter: CounterId,
+    /// Refused with the number that its key has, if it has one.
+    pub differs: bool,
+}
+
+impl Ticket {
+    /// The `nth` sending of a request.
+    #[must_use]
+    pub fn new(key: Key, nth: u8, counter: CounterId) -> Self {
+        Self { key, allocation: key * 8 + nth, asked: Asked::No, counter, differs: false }
+    }
 }
 
 /// A number with all that the journal needs.
@@ -100,6 +118,17 @@ pub enum Chore {
     },
 }
 
+impl Chore {
+    /// A value or ceiling of the counter that it is for.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        match self {
+            Self::Seed { value, .. } => *value,
+            Self::Raise { ceiling } => *ceiling,
+        }
+    }
+}
+
 /// What a node waits for before it flies requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parked {
@@ -132,12 +161,12 @@ pub struct Node {
     pub flown: u8,
     /// Its last confirmed flight in this epoch.
     pub confirmed: u8,
-    /// The highest value seen in this epoch.
-    pub seen: Value,
+    /// The highest value of each counter seen in this epoch.
+    pub seen: [Value; COUNTERS],
     /// The flight in the air.
     pub flight: Option<Flight>,
-    /// What it waits for.
-    pub parked: Parked,
+    /// What it waits for, by counter.
+    pub parked: [Parked; COUNTERS],
     /// What it flies before any request.
     pub chore: Option<Chore>,
     /// Handed out, not committed: flight and record, in order.
@@ -148,7 +177,8 @@ pub struct Node {
     pub unanswered: Vec<(u8, Record)>,
     /// Only without F5: the epoch as it was read.
     pub view: Option<Seat>,
-    /// Only without F4: inside a transaction that takes a number, its fence read before.
+    /// Inside a transaction that takes a number: it has looked for an earlier one. Without F4 it
+    /// has read its fence.
     pub taking: bool,
     /// Only without F4: a raise on its way, its epoch read before, for this ceiling.
     pub raising: Option<(Epoch, Value)>,
@@ -182,6 +212,8 @@ pub struct History {
     pub conflict: bool,
     /// A counter that another node was seeding was taken for lost.
     pub needless: bool,
+    /// A gap was declared for a counter that nobody could have taken from.
+    pub false_gap: bool,
     /// Crashes and losses of data so far.
     pub failures: u8,
 }
@@ -191,6 +223,12 @@ impl History {
     pub fn hand_out(&mut self, record: Record) {
         insert(&mut self.handed, (record.value, record.key, record.epoch));
     }
+}
+
+/// The counter of a value, or of a ceiling.
+#[must_use]
+pub fn counter_of(value: Value) -> CounterId {
+    value / SPAN
 }
 
 /// Inserts into a sorted list what is not there yet.
@@ -223,6 +261,8 @@ pub struct State {
     pub sent: Vec<u8>,
     /// Sendings once more that are left.
     pub retries: u8,
+    /// Imports that are left.
+    pub imports: u8,
     /// Faults that are left.
     pub faults: Faults,
     /// What happened so far.
@@ -242,7 +282,7 @@ impl State {
                 let nodes = (0..scenario.nodes).filter(move |node| !equal(node));
                 nodes.map(move |node| {
                     let mut state = state.clone();
-                    let ticket = Ticket { key, allocation: key * 8, asked: Asked::No };
+                    let ticket = Ticket::new(key, 0, key % scenario.counters);
                     state.node(node).tickets.push(ticket);
                     state
                 })
@@ -255,7 +295,7 @@ impl State {
     fn idle(scenario: &Scenario) -> Self {
         let ledger = Ledger::first(scenario);
         let servers = [Server::first(scenario), Server::second(scenario)];
-        let starts = if scenario.warm { vec![(1, 0)] } else { Vec::new() };
+        let starts = if scenario.warm { vec![(1, 0), (1, SPAN)] } else { Vec::new() };
         let mut state = Self {
             nodes: vec![Node::new(); scenario.nodes.into()],
             servers,
@@ -267,6 +307,7 @@ impl State {
             adoption: None,
             sent: vec![1; scenario.requests.into()],
             retries: scenario.retries,
+            imports: scenario.imports,
             faults: scenario.faults,
             history: History { starts, ..History::default() },
         };
@@ -295,9 +336,9 @@ impl Node {
             tickets: Vec::new(),
             flown: 0,
             confirmed: 0,
-            seen: 0,
+            seen: [0; COUNTERS],
             flight: None,
-            parked: Parked::No,
+            parked: [Parked::No; COUNTERS],
             chore: None,
             queue: Vec::new(),
             committed: 0,
@@ -308,13 +349,19 @@ impl Node {
         }
     }
 
+    /// Whether its epoch is to end.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.parked.contains(&Parked::Lost)
+    }
+
     /// Forgets what belongs to the epoch that it leaves.
     pub fn leave(&mut self) {
         self.seat = None;
         self.confirmed = 0;
-        self.seen = 0;
+        self.seen = [0; COUNTERS];
         self.flight = None;
-        self.parked = Parked::No;
+        self.parked = [Parked::No; COUNTERS];
         self.chore = None;
         self.taking = false;
         for ticket in &mut self.tickets {

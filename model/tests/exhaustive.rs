@@ -17,7 +17,15 @@
 //! | a retry after… | 2 | 1 | 3 | the same, a crash, a restart without data |
 //! | a retry of a trimmed… | 2 | 1 | 2 | a client that sends again, trims, a flush, a lost reply |
 //! | a late node… | 2 + 1 | 1 | 2 | a node that starts late, a crash |
+//! | two counters… | 2 | 1 | 3 | a silent node that wakes, a counter that nobody touches |
+//! | a lost record… | 2 | 1 | 2 | a record deleted, the client again, trims, a crash |
+//! | a refusal… | 2 | 1 | 2 | a client that sends again and differs, a crash |
+//! | an import… | 2 | 1 | 3 | a document imported, fall-back and return, a crash |
+//! | a retry in another period… | 2 | 1 | 2 | the client again, from another counter; return |
 //! | a cold counter… | 2 | 1 | 2 | first touches, raises, trims, coalesced flights, a lost reply |
+//!
+//! In the searches of imports and of another period a transaction looks for an earlier number in
+//! one step and takes in another.
 //!
 //! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
@@ -34,6 +42,7 @@
 use model::properties::{
     A_DISCARDED_GAP, AFTER_ADOPTION, AFTER_CEILING, AFTER_EXACT, AFTER_RETURN, ALWAYS, BY_DATABASE,
 };
+use model::rules::Rules;
 use model::scenario::{Faults, Scenario, Second};
 use model::search;
 
@@ -65,19 +74,24 @@ fn holds(scenario: Scenario, states_min: usize, seen: &[&str]) {
     }
 }
 
+/// In the short form the flight goes astray beside one request: beside two 3,410,607 states were
+/// visited in 54 s on two busy cores.
 #[test]
 fn a_crash_a_promotion_and_a_flight_astray_break_nothing() {
-    let faults = Faults { crashes: 1, promotions: 1, repeats: 1, ..NO_FAULTS };
+    let seen = &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION, A_DISCARDED_GAP];
+    let faults = Faults { crashes: 1, promotions: 1, repeats: room(0, 1), ..NO_FAULTS };
     let faults = Faults { copies: room(0, 1), ..faults };
     let scenario = Scenario { faults, flights: room(3, 4), second: Second::Replica, ..TWO };
-    holds(scenario, 2_600_000, &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION, A_DISCARDED_GAP]);
+    holds(scenario, 100_000, seen);
+    let faults = Faults { crashes: 1, promotions: 1, repeats: 1, copies: 1, ..NO_FAULTS };
+    holds(Scenario { faults, requests: 1, flights: 4, ..scenario }, 20_000, &[AFTER_EXACT]);
 }
 
 #[test]
 fn from_master_to_master_and_back_breaks_nothing() {
     let faults = Faults { promotions: 2, attaches: 1, copies: room(0, 1), ..NO_FAULTS };
-    let scenario = Scenario { faults, flights: 3, epochs: 3, second: Second::Replica, ..TWO };
-    holds(scenario, 3_000_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
+    let scenario = Scenario { faults, epochs: 3, second: Second::Replica, ..TWO };
+    holds(Scenario { flights: room(2, 3), ..scenario }, 500_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
 }
 
 #[test]
@@ -171,4 +185,42 @@ fn a_retry_of_a_trimmed_number_beside_a_loss_breaks_nothing() {
     let faults = Faults { flushes: 1, lost_replies: 1, ..NO_FAULTS };
     let scenario = Scenario { faults, retries: 1, requests: 1, trims: true, ..TWO };
     holds(Scenario { flights: room(4, 5), ..scenario }, 55_000, &[AFTER_EXACT]);
+}
+
+#[test]
+fn two_counters_and_a_silent_node_break_nothing() {
+    let faults = Faults { silences: 1, crashes: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, counters: 2, epochs: 3, flights: 3, ..TWO };
+    holds(scenario, 400_000, &[AFTER_EXACT, AFTER_CEILING, AFTER_ADOPTION]);
+}
+
+#[test]
+fn a_lost_record_and_a_crash_break_nothing() {
+    let faults = Faults { deleted_records: 1, crashes: 1, ..NO_FAULTS };
+    let scenario = Scenario { faults, retries: 1, trims: true, flights: room(3, 4), ..TWO };
+    holds(Scenario { requests: room(1, 2), ..scenario }, 100_000, &[AFTER_EXACT]);
+}
+
+#[test]
+fn a_refusal_that_shows_a_number_breaks_nothing() {
+    let faults = Faults { crashes: 1, lost_replies: room(0, 1), ..NO_FAULTS };
+    let scenario = Scenario { faults, retries: 1, differs: true, flights: room(3, 4), ..TWO };
+    holds(scenario, 500_000, &[AFTER_EXACT]);
+}
+
+/// In the long form 6,963,978 states, 84 s on two busy cores.
+#[test]
+fn an_import_on_the_way_to_the_database_and_back_breaks_nothing() {
+    let faults = Faults { crashes: 1, ..NO_FAULTS };
+    let scenario = Scenario { faults, database: true, epochs: 3, imports: 1, splits: true, ..TWO };
+    let scenario = Scenario { requests: 1, retries: room(0, 1), ..scenario };
+    holds(scenario, 1_000, &[BY_DATABASE, AFTER_RETURN]);
+}
+
+#[test]
+fn a_retry_in_another_period_on_the_way_back_from_the_database_breaks_nothing() {
+    let rules = Rules { f27: false, names: true, names_epoch: true, ..Rules::ALL };
+    let scenario = Scenario { rules, counters: 2, crosses: true, splits: true, ..TWO };
+    let scenario = Scenario { on_database: true, database: true, retries: 1, ..scenario };
+    holds(Scenario { epochs: room(2, 3), flights: 5, ..scenario }, 3_000, &[AFTER_RETURN]);
 }

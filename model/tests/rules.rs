@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 use model::properties::{
-    ALWAYS, BOUNDED, EXPLAINED, JOURNALED_ONCE, KEPT, NEEDED, ONE_NUMBER, ONE_OWNER, UNIQUE,
+    ALWAYS, BOUNDED, EXPLAINED, JOURNALED_ONCE, KEPT, MEANT, NEEDED, ONE_NUMBER, ONE_OWNER, UNIQUE,
 };
 use model::rules::Rules;
 use model::scenario::{Faults, Scenario, Second};
@@ -226,4 +226,82 @@ fn without_f27_the_return_to_redis_overtakes_a_late_take() {
     let rules = Rules { f27: false, ..Rules::ALL };
     let scenario = Scenario { on_database: true, requests: 1, retries: 1, ..BUSY };
     without(rules, scenario, ONE_NUMBER);
+}
+
+/// A document that is sent again counts by another counter, and a late take of the database's
+/// epoch is under way.
+const CROSSED: Scenario = Scenario {
+    rules: NAMED,
+    on_database: true,
+    requests: 1,
+    retries: 1,
+    counters: 2,
+    crosses: true,
+    splits: true,
+    ..BUSY
+};
+
+/// Questions and takes of one key exclude each other. F27 is not needed then.
+const NAMED: Rules = Rules { f27: false, names: true, names_epoch: true, ..Rules::ALL };
+
+#[test]
+fn f27_alone_is_overtaken_by_a_late_take_from_another_counter() {
+    without(Rules::ALL, CROSSED, ONE_NUMBER);
+}
+
+#[test]
+fn without_the_name_of_its_key_a_question_is_overtaken_by_a_late_take_from_another_counter() {
+    without(Rules { names: false, ..NAMED }, CROSSED, ONE_NUMBER);
+}
+
+#[test]
+fn without_the_epoch_under_the_name_a_late_take_from_another_counter_follows_a_question() {
+    without(Rules { names_epoch: false, ..NAMED }, CROSSED, ONE_NUMBER);
+}
+
+#[test]
+fn without_f27_and_the_names_a_late_take_from_the_same_counter_is_overtaken() {
+    let rules = Rules { f27: false, ..Rules::ALL };
+    without(rules, Scenario { counters: 1, crosses: false, ..CROSSED }, ONE_NUMBER);
+}
+
+#[test]
+fn without_f28_a_record_that_vanished_alone_is_a_new_key() {
+    let faults = Faults { deleted_records: 1, ..NO_FAULTS };
+    let rules = Rules { f28: false, ..Rules::ALL };
+    without(rules, Scenario { faults, requests: 1, retries: 1, ..BUSY }, ONE_NUMBER);
+}
+
+#[test]
+fn without_the_end_of_the_epoch_the_journal_is_asked_for_a_lost_record_too_early() {
+    let faults = Faults { deleted_records: 1, ..NO_FAULTS };
+    let rules = Rules { f28_ends: false, ..Rules::ALL };
+    without(rules, Scenario { faults, requests: 1, retries: 1, ..BUSY }, ONE_NUMBER);
+}
+
+#[test]
+fn without_f29_an_imported_document_gets_a_second_number() {
+    let rules = Rules { f29: false, ..Rules::ALL };
+    let scenario = Scenario { imports: 1, requests: 1, database: true, ..BUSY };
+    without(rules, Scenario { epochs: 3, ..scenario }, ONE_NUMBER);
+}
+
+#[test]
+fn without_the_names_of_its_documents_an_import_overtakes_a_transaction() {
+    let rules = Rules { f29_names: false, ..Rules::ALL };
+    let scenario = Scenario { imports: 1, requests: 1, on_database: true, splits: true, ..BUSY };
+    without(rules, scenario, ONE_NUMBER);
+}
+
+#[test]
+fn without_f30_a_number_that_was_only_shown_is_issued_again() {
+    let rules = Rules { f30: false, ..Rules::ALL };
+    without(rules, Scenario { retries: 1, differs: true, ..BUSY }, UNIQUE);
+}
+
+#[test]
+fn without_f32_a_counter_that_was_cold_declares_a_gap_that_nobody_made() {
+    let faults = Faults { silences: 1, ..NO_FAULTS };
+    let rules = Rules { f32: false, ..Rules::ALL };
+    without(rules, Scenario { faults, counters: 2, epochs: 3, flights: 3, ..BUSY }, MEANT);
 }

@@ -1,0 +1,347 @@
+//! What each event does to a state. Offers none.
+
+use crate::state::{COUNTERS, Ledger, Lineage, NODES, Node, Row, Rules, State};
+
+impl State {
+    /// Looks at the other server where a node is led to it; and back.
+    pub(crate) fn turn(&mut self, place: usize) {
+        if let Some((ledger, life)) = &mut self.other
+            && self.nodes[place].led
+        {
+            std::mem::swap(ledger, &mut self.ledger);
+            std::mem::swap(life, &mut self.life);
+        }
+    }
+
+    /// What is on its way from the server that a node leaves does not arrive.
+    pub(crate) fn lead(&mut self, place: usize) {
+        let node = &mut self.nodes[place];
+        node.led = !node.led;
+        node.beating = false;
+        node.waiting.splice(0..0, node.answer.take().map(|(row, _)| row.2));
+    }
+
+    fn hand_out(&mut self, row: Row) {
+        let handed = (row.1, row.0, row.2);
+        if let Err(at) = self.handed.binary_search(&handed) {
+            self.handed.insert(at, handed);
+        }
+    }
+}
+
+impl Lineage {
+    /// Two nodes, two requests of one counter and one of the other, nothing goes wrong.
+    pub(crate) const CALM: Self = Self {
+        rules: Rules::ALL,
+        counters: 2,
+        requests: 3,
+        retries: 0,
+        losses: 0,
+        depth: 2,
+        dumps: false,
+        crashes: 0,
+        lost_answers: 0,
+        late: false,
+        release: false,
+        beats: 1,
+        forgets: false,
+        anew: false,
+        beside: false,
+        redis: false,
+    };
+
+    pub(crate) fn begin(&self) -> Vec<State> {
+        let both = [true, true, false];
+        let ledger = Ledger {
+            life: 1,
+            nonce: 1,
+            agreed: true,
+            released: false,
+            taken: [0; COUNTERS],
+            journal: Vec::new(),
+            beats: both.map(|here| here.then_some((1, 1))),
+            batches: [0; NODES],
+            roster: [false; NODES],
+            reported: [false; NODES],
+            accounted: [false; NODES],
+            incomplete: false,
+        };
+        let node = |place: usize| Node {
+            alive: place < 2 || self.late,
+            led: false,
+            joined: place < 2,
+            sighted: place < 2 || !self.rules.seen,
+            stopped: false,
+            nonce: 1,
+            seen: both,
+            memory: Vec::new(),
+            identity: 1,
+            beats: 1,
+            beating: false,
+            since: 0,
+            forgot: false,
+            adopted: [false; NODES],
+            queue: Vec::new(),
+            waiting: Vec::new(),
+            answer: None,
+        };
+        let first = State {
+            ledger,
+            life: 1,
+            other: None,
+            lives: 1,
+            past: Vec::new(),
+            nodes: (0..NODES).map(node).collect(),
+            redis: (1, [0; COUNTERS]),
+            outboxes: [const { Vec::new() }; NODES],
+            trims: [0; NODES],
+            nonces: 1,
+            handed: Vec::new(),
+            went_on: [false; 3],
+            retries: self.retries,
+            losses: self.losses,
+            crashes: self.crashes,
+            lost_answers: self.lost_answers,
+        };
+        let mut states = vec![first];
+        for request in 0..self.requests {
+            let places = if self.late { NODES } else { 2 };
+            let sent = |state: State| {
+                (0..places).map(move |node| {
+                    let mut state = state.clone();
+                    state.nodes[node].waiting.push(request);
+                    state
+                })
+            };
+            states = states.into_iter().flat_map(sent).collect();
+        }
+        states
+    }
+
+    /// Whether a transaction of a node is let through.
+    pub(crate) fn admits(&self, state: &State, node: usize) -> bool {
+        let (ledger, node) = (&state.ledger, &state.nodes[node]);
+        ledger.agreed
+            && (!self.rules.life || ledger.life == state.life)
+            && (!self.rules.nonce || ledger.nonce == node.nonce)
+    }
+
+    /// Remembers what the server holds before it commits something.
+    pub(crate) fn commit(&self, state: &mut State) {
+        if state.losses == 0 {
+            return;
+        }
+        state.past.push(state.ledger.clone());
+        if state.past.len() > usize::from(self.depth) {
+            state.past.remove(0);
+        }
+    }
+
+    pub(crate) fn take(&self, state: &mut State, place: usize) {
+        if !self.admits(state, place) {
+            state.nodes[place].stopped = true;
+            return;
+        }
+        let request = state.nodes[place].waiting.remove(0);
+        let earlier = state.ledger.journal.iter().find(|row| row.2 == request).copied();
+        let row = earlier.unwrap_or_else(|| {
+            let counter = usize::from(request % self.counters);
+            (state.ledger.taken[counter] + 1, u8::try_from(counter).expect("few"), request)
+        });
+        state.went_on[2] |= earlier.is_some();
+        if earlier.is_none() {
+            self.commit(state);
+            state.ledger.journal(row);
+            let how = usize::from(state.ledger.released);
+            state.went_on[how] |= state.ledger.nonce > 1;
+        }
+        state.nodes[place].answer = Some((row, earlier.is_some()));
+    }
+
+    pub(crate) fn answer(&self, state: &mut State, place: usize) {
+        let node = &mut state.nodes[place];
+        let Some((row, found)) = node.answer.take() else { return };
+        if !found || self.rules.found {
+            node.remember(row);
+        }
+        state.hand_out(row);
+    }
+
+    pub(crate) fn fly(&self, state: &mut State, place: usize) {
+        let node = &mut state.nodes[place];
+        let request = node.waiting.remove(0);
+        let counter = usize::from(request % self.counters);
+        let value = &mut state.redis.1[counter];
+        *value += 1;
+        let row = (*value, u8::try_from(counter).expect("few"), request);
+        node.remember(row);
+        node.queue.push(row);
+        state.outboxes[place].push(row);
+        state.went_on[0] |= state.redis.0 > 1;
+        state.hand_out(row);
+    }
+
+    pub(crate) fn write(&self, state: &mut State, place: usize) {
+        if !self.admits(state, place) {
+            state.nodes[place].stopped = true;
+            return;
+        }
+        self.commit(state);
+        let row = state.nodes[place].queue.remove(0);
+        state.ledger.journal(row);
+        state.ledger.batches[place] += 1;
+        state.outboxes[place].retain(|other| *other != row);
+        state.trims[place] = state.ledger.batches[place];
+    }
+
+    pub(crate) fn adopt(&self, state: &mut State, by: usize, dead: usize) {
+        self.commit(state);
+        for row in std::mem::take(&mut state.outboxes[dead]) {
+            state.ledger.journal(row);
+            if self.rules.adopted {
+                state.nodes[by].remember(row);
+            }
+        }
+        let ledger = &mut state.ledger;
+        if ledger.agreed {
+            ledger.beats[dead] = None;
+        } else {
+            ledger.accounted[dead] = self.shows(ledger, &state.trims, dead);
+        }
+        state.nodes[by].adopted[dead] = true;
+    }
+
+    /// Whether a ledger shows all that left a node's outbox.
+    fn shows(&self, ledger: &Ledger, trims: &[u8; NODES], of: usize) -> bool {
+        !self.rules.trimmed || ledger.batches[of] >= trims[of]
+    }
+
+    pub(crate) fn beat(&self, state: &mut State, place: usize) {
+        self.commit(state);
+        let node = &mut state.nodes[place];
+        node.beating = true;
+        state.ledger.beats[place] = Some((node.identity, node.beats + 1));
+    }
+
+    /// Forgets what is committed and was there before the oldest heartbeat that is remembered.
+    pub(crate) fn forget(state: &mut State, place: usize) {
+        let node = &mut state.nodes[place];
+        node.since += 1;
+        let (since, queue) = (node.since, &node.queue);
+        node.memory.retain(|(row, beats)| *beats >= since || queue.contains(row));
+        node.forgot = true;
+    }
+
+    pub(crate) fn lose(&self, state: &mut State, back: u8, dump: bool) {
+        state.losses -= 1;
+        let kept = state.past.len() - usize::from(back);
+        let lost = std::mem::replace(&mut state.ledger, state.past.swap_remove(kept));
+        state.past.truncate(kept);
+        if self.beside {
+            state.other = Some((lost, state.life));
+            // Nobody has been led to the new one yet.
+            state.nodes.iter_mut().for_each(|node| node.led = true);
+        }
+        if !dump || self.rules.born {
+            state.lives += 1;
+            state.life = state.lives;
+        }
+    }
+
+    pub(crate) fn inquire(&self, state: &mut State, place: usize) {
+        self.commit(state);
+        state.nonces += 1;
+        let ledger = &mut state.ledger;
+        ledger.nonce = state.nonces;
+        ledger.life = state.life;
+        // Whom an unfinished inquest waits for, this one does.
+        let unfinished = !ledger.agreed;
+        let before = ledger.roster.map(|waited_for| waited_for && unfinished);
+        ledger.agreed = false;
+        ledger.roster = std::array::from_fn(|node| ledger.beats[node].is_some() || before[node]);
+        ledger.incomplete &= unfinished;
+        ledger.reported = [false; NODES];
+        ledger.accounted = [false; NODES];
+        let node = &mut state.nodes[place];
+        node.stopped = true;
+        node.nonce = node.nonce.max(ledger.nonce);
+    }
+
+    pub(crate) fn report(&self, state: &mut State, place: usize) {
+        self.commit(state);
+        let node = &mut state.nodes[place];
+        let ledger = &mut state.ledger;
+        node.nonce = ledger.nonce;
+        if self.rules.drop {
+            node.beating = false;
+            node.waiting.splice(0..0, node.answer.take().map(|(row, _)| row.2));
+        }
+        let complete = !self.rules.complete || self.remembers(node, ledger.beats[place]);
+        ledger.incomplete |= !complete;
+        if self.rules.tell {
+            node.memory.iter().for_each(|(row, _)| ledger.journal(*row));
+            ledger.batches[place] = ledger.batches[place].max(state.trims[place]);
+        }
+        if !self.rules.told {
+            node.memory.clear();
+        }
+        for row in node.queue.drain(..) {
+            state.outboxes[place].retain(|other| *other != row);
+        }
+        for other in 0..NODES {
+            ledger.roster[other] |= self.rules.roster && node.seen[other];
+            ledger.accounted[other] |=
+                node.adopted[other] && self.shows(ledger, &state.trims, other);
+        }
+        ledger.roster[place] = true;
+        ledger.reported[place] = true;
+    }
+
+    /// Whether a node remembers all that a ledger may have lost which shows this of it.
+    fn remembers(&self, node: &Node, shown: Option<(u8, u8)>) -> bool {
+        match shown {
+            Some((identity, beat)) if identity == node.identity => {
+                node.since + u8::from(self.rules.before) <= beat
+            }
+            _ if self.rules.ever => !node.forgot,
+            _ => node.since == 0,
+        }
+    }
+
+    pub(crate) fn release(&self, state: &mut State) {
+        self.commit(state);
+        state.nonces += 1;
+        let told = state.ledger.reported;
+        for (node, _) in state.nodes.iter_mut().zip(told).filter(|(node, told)| node.alive && *told)
+        {
+            node.nonce = state.nonces;
+        }
+        let ledger = &mut state.ledger;
+        ledger.nonce = state.nonces;
+        ledger.agreed = true;
+        ledger.released = true;
+        if self.rules.margin {
+            ledger.taken.iter_mut().for_each(|taken| *taken += self.depth);
+        }
+    }
+
+    /// A node goes on; whom the inquest did not hear tells again first.
+    pub(crate) fn go_on(&self, state: &mut State, place: usize) {
+        let heard = state.ledger.reported[place] && state.nodes[place].nonce == state.ledger.nonce;
+        if !heard {
+            self.report(state, place);
+        }
+        let node = &mut state.nodes[place];
+        node.stopped = false;
+        if self.anew {
+            (node.identity, node.beats, node.since) = (node.identity + 1, 1, 0);
+            node.memory.iter_mut().for_each(|(_, beats)| *beats = 1);
+        }
+        let registered = state.ledger.beats[place];
+        let (identity, beats) = (node.identity, node.beats);
+        if registered.is_none_or(|(of, _)| of != identity) {
+            self.commit(state);
+            state.ledger.beats[place] = Some((identity, beats));
+        }
+    }
+}
