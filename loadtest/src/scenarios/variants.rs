@@ -22,7 +22,11 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
         Contestant::service(&stage, &first, hot(false)).and(&second),
     ];
     bench.contest(section, &mut contestants);
-    let names = ["with Idempotency-Key", "policy durable", "two processes of the service"];
+    let names = [
+        "with Idempotency-Key",
+        "policy durable, not once_per_document",
+        "two processes of the service",
+    ];
     for (contestant, name) in contestants.iter().zip(names) {
         section.rows.push(contestant.row(name));
         section.rows.extend(contestant.latencies(name).nth(1));
