@@ -51,6 +51,7 @@ fn request(document: usize, counters: usize) -> IssueRequest {
         document_key: Some(format!("d:3:order-{document}")),
         payload: PayloadMark::of("971ec6de3dc8b2fec57bac1ba299503c"),
         again: false,
+        once_per_document: false,
         asked: false,
         record: record(document).to_flat_json().into(),
     }

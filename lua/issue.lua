@@ -8,9 +8,9 @@
 -- ARGV[10] most idempotency records of the partition
 -- ARGV[11] "whole": idempotency records hold the allocation itself | "place": where it stands
 -- ARGV[12] JSON of baskets, each what some requests take: [[{key, count, step, max, seen?}]]
--- ARGV[13] 35 bytes per request: place of its basket (2), 1: again + 2: asked (1), first half of
---   the payload's digest (8), names of the caller's and of the document's idempotency record (12
---   each; zeros where it has none)
+-- ARGV[13] 35 bytes per request: place of its basket (2), 1: again + 2: asked + 4: once per
+--   document (1), first half of the payload's digest (8), names of the caller's and of the
+--   document's idempotency record (12 each; zeros where it has none)
 -- ARGV[14] the requests' allocation records, one in a line
 -- Returns {"issued", echo, outcomes, idempotency records that went before their time}
 --   | {"fenced", echo, epoch, reason} | {"barred", echo} | {"late", echo} | {"mismatch", echo}

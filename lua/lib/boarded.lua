@@ -1,6 +1,6 @@
 -- boarded: the requests of a flight, put together from its arguments; reads nothing else.
 -- Takes the baskets as decoded, the marks, a counter's key by its place.
--- Returns requests of {takes, digest, caller?, document?, again, asked}; takes are
+-- Returns requests of {takes, digest, caller?, document?, again, asked, once}; takes are
 --   {key, step, max, seen?, span, is_single} with numbers in the place of texts but for the step;
 --   caller and document are names of idempotency records | nil, what is wrong
 local function boarded(baskets, marks, key)
@@ -26,7 +26,7 @@ local function boarded(baskets, marks, key)
     requests[i] = {
       takes = baskets[basket], digest = digest,
       caller = caller ~= none and caller, document = document ~= none and document,
-      again = asks % 2 == 1, asked = asks >= 2,
+      again = asks % 2 == 1, asked = asks % 4 >= 2, once = asks >= 4,
     }
     if not requests[i].takes then return nil, 'a request takes nothing' end
   end

@@ -1,8 +1,8 @@
 -- recall: what one idempotency record says (F1).
 -- Takes the flight's view of the records, a record's name, the payload's digest, whether the
---   journal was asked.
+--   journal was asked, whether it must be for what has no record: a number may be older than that.
 -- Returns "new" | "ask" | "same", idempotency record | "other", idempotency record
-local function recall(view, name, digest, asked)
+local function recall(view, name, digest, asked, once)
   local found = view.records[name]
   if found == nil then
     local key = bucket(view.list_key, name)
@@ -12,7 +12,10 @@ local function recall(view, name, digest, asked)
     if found and found.at_ms and found.at_ms <= view.oldest_ms then found = false end
     view.records[name] = found
   end
-  if not found then return (asked or complete(view, view.buckets[name])) and 'new' or 'ask' end
+  if not found then
+    local is_new = asked or not once and complete(view, view.buckets[name])
+    return is_new and 'new' or 'ask'
+  end
   if found.epoch ~= view.epoch then return asked and 'new' or 'ask' end
   return found.digest == digest and 'same' or 'other', found
 end

@@ -10,7 +10,9 @@ local function repeated(view, request)
     if word == 'other' then return {'reused'} end
   end
   if request.document then
-    local word, found = recall(view, request.document, request.digest, request.asked)
+    local word, found = recall(
+      view, request.document, request.digest, request.asked, request.once
+    )
     if word == 'ask' then return {'ask'} end
     if word == 'same' then return allocated(view, 'replayed', found), found end
     if word == 'other' and not request.again then return allocated(view, 'numbered', found) end

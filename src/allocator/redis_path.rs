@@ -298,6 +298,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
         payload: PayloadMark::of(&record.payload_digest),
         again: order.again,
+        once_per_document: order.is_once_per_document(),
         asked: ticket.asked_in == Some(seat.at.epoch),
         record: Arc::clone(&order.record_json),
     }

@@ -126,6 +126,12 @@ impl Order {
         self.served.version.definition.policy == Policy::Durable
     }
 
+    /// Whether its document is numbered once, for ever.
+    #[must_use]
+    pub(super) fn is_once_per_document(&self) -> bool {
+        self.served.version.definition.is_once_per_document()
+    }
+
     /// The keys under which an earlier number may stand, for the journal.
     #[must_use]
     pub(super) fn question(&self, since_us: i64) -> Question {
@@ -137,6 +143,7 @@ impl Order {
             payload_digest: self.record.payload_digest.clone(),
             again: self.again,
             since_us,
+            once_per_document: self.is_once_per_document(),
         }
     }
 

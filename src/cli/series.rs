@@ -253,7 +253,10 @@ async fn show(settings: &Settings, args: &ShowArgs) -> anyhow::Result<()> {
     if args.json {
         print_json(&config)?;
     } else {
-        print([write_series(config.definition)?.trim_end()])?;
+        let unsaid = config.definition.once_per_document.is_none();
+        let told = format!("# once_per_document = {}, by its policy", config.once_per_document);
+        let text = write_series(config.definition)?;
+        print(unsaid.then_some(&*told).into_iter().chain([text.trim_end()]))?;
     }
     Ok(())
 }

@@ -62,6 +62,9 @@ pub struct IssueRequest {
     pub payload: PayloadMark,
     /// Whether a document that has a number already gets another one.
     pub again: bool,
+    /// Whether the journal must be asked for a document that has no record, whatever the data set
+    /// remembers: it is numbered once, for ever.
+    pub once_per_document: bool,
     /// Whether the journal was asked for these keys in this epoch (F1).
     pub asked: bool,
     /// The allocation's record in one line, opaque to the script.

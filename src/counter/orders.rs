@@ -45,20 +45,21 @@ pub(super) fn orders(
     let mut baskets: Vec<Vec<Wish>> = Vec::new();
     let mut places: HashMap<&[Take], u16> = HashMap::new();
     let mut marks = Vec::new();
-    for IssueRequest { takes, caller_key, document_key, payload, again, asked, .. } in requests {
-        let basket = *places.entry(takes).or_insert_with(|| {
-            baskets.push(takes.iter().map(&mut wish).collect());
+    for request in requests {
+        let basket = *places.entry(&request.takes).or_insert_with(|| {
+            baskets.push(request.takes.iter().map(&mut wish).collect());
             u16::try_from(baskets.len()).expect("a flight has no more baskets than requests")
         });
         mark(
             &mut marks,
             &Mark {
                 basket,
-                again: *again,
-                asked: *asked,
-                payload: *payload,
-                caller: caller_key.as_deref(),
-                document: document_key.as_deref(),
+                again: request.again,
+                asked: request.asked,
+                once_per_document: request.once_per_document,
+                payload: request.payload,
+                caller: request.caller_key.as_deref(),
+                document: request.document_key.as_deref(),
             },
         );
     }

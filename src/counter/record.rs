@@ -32,6 +32,8 @@ pub(super) struct Mark<'a> {
     pub(super) again: bool,
     /// Whether the journal was asked for its keys in this epoch (F1).
     pub(super) asked: bool,
+    /// Whether it must be asked for a document that has no record.
+    pub(super) once_per_document: bool,
     /// The payload's mark.
     pub(super) payload: PayloadMark,
     /// Key of the caller's idempotency record.
@@ -44,7 +46,8 @@ pub(super) struct Mark<'a> {
 pub(super) fn mark(marks: &mut Vec<u8>, mark: &Mark<'_>) {
     let end = marks.len() + MARK_BYTES;
     marks.extend(mark.basket.to_be_bytes());
-    marks.push(u8::from(mark.again) + 2 * u8::from(mark.asked));
+    let asks = [mark.again, mark.asked, mark.once_per_document];
+    marks.push(asks.iter().rev().fold(0, |byte, ask| 2 * byte + u8::from(*ask)));
     marks.extend(mark.payload.0);
     for key in [mark.caller, mark.document] {
         marks.extend(key.map_or([0; NAME_BYTES], name));

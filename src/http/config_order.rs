@@ -168,6 +168,7 @@ mod tests {
             ("reason", Value::Null, "missing field `reason`"),
             ("template", Value::Null, "invalid type"),
             ("tempalte", json!("x"), "unknown field `tempalte`"),
+            ("once_per_document", json!("ever"), "once_per_document: invalid type"),
         ] {
             let mut wrong = body.clone();
             wrong[field] = value;

@@ -72,6 +72,8 @@ pub struct ConfigAnswer {
     /// The series as it was written, with the names of series files.
     #[schema(value_type = Object)]
     pub definition: SeriesDefinition,
+    /// Whether a document keeps its number for ever: what the definition says, or else its policy.
+    pub once_per_document: bool,
     /// Who saved this version.
     pub saved_by: String,
     /// When.
@@ -91,6 +93,7 @@ impl ConfigAnswer {
             version: version.version,
             active: version.active,
             definition: version.definition.clone(),
+            once_per_document: version.definition.is_once_per_document(),
             saved_by: version.saved_by.clone(),
             saved_at: instant(version.saved_at_us),
             reason: version.reason.clone(),

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What the name of a dimension ends in where a key holds ids of a table. No variable has a
 /// lower-case letter, so that no name can be read as another one.
@@ -28,6 +29,14 @@ pub struct SeriesDefinition {
     /// What its numbers are worth waiting for.
     #[serde(default, skip_serializing_if = "Policy::is_fast")]
     pub policy: Policy,
+    /// Whether a document keeps its number for ever, or for `idempotency.window` (R1.8); without it
+    /// the policy says: see [`SeriesDefinition::is_once_per_document`].
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "once_per_document"
+    )]
+    pub once_per_document: Option<bool>,
     /// Whether no number may be dated before the last one of its counters: those that differ in
     /// their period alone. For gapless series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -66,7 +75,21 @@ pub struct SeriesDefinition {
 /// Name of the serial that a number of an id alone takes its value from.
 pub(super) const HIDDEN_SERIAL: &str = "SNOWFLAKE";
 
+/// Reads the setting, and names it where its value is another one than `true` or `false`.
+fn once_per_document<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    Option::deserialize(deserializer)
+        .map_err(|error| D::Error::custom(format!("once_per_document: {error}")))
+}
+
 impl SeriesDefinition {
+    /// Whether a document is looked for in the whole journal before it gets a number. Where the
+    /// series does not say, it is where an answer waits for the ledger anyway: all policies but
+    /// `fast`.
+    #[must_use]
+    pub fn is_once_per_document(&self) -> bool {
+        self.once_per_document.unwrap_or(self.policy != Policy::Fast)
+    }
+
     /// The serials that each number takes a value of: those declared. Where none is, one that is
     /// not shown and counts the numbers of a day: an id alone says who drew it and when, not that
     /// the journal has every one.

@@ -16,6 +16,7 @@ pub(super) fn definition() -> SeriesDefinition {
         prefix: None,
         serves: Serves { types: vec!["T".into()], ..Serves::default() },
         policy: Policy::Fast,
+        once_per_document: None,
         chronology: false,
         closed_before: None,
         template: "{SEQ:3}".into(),

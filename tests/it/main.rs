@@ -20,6 +20,7 @@ mod lookups;
 mod lua_scripts;
 mod machine;
 mod nodes;
+mod once;
 mod operations;
 mod pages;
 mod policies;

@@ -31,10 +31,12 @@ fn taking(
     tokio::spawn(async move { take(&url, type_code, document).await })
 }
 
-/// A fast series `FAST` and a durable one `SURE`, both warm.
+/// A fast series `FAST` and a durable one `SURE`, both warm. Neither asks the journal for documents
+/// that Redis does not know.
 async fn fast_and_durable(deployment: &mut Deployment) -> harness::service::Service {
     deployment.extra = "[ceiling]\nstep_min = 1000\n".into();
-    let durable = deployment.series_file("SURE", "S-{SEQ:4}", "policy = \"durable\"");
+    let settings = "policy = \"durable\"\nonce_per_document = false";
+    let durable = deployment.series_file("SURE", "S-{SEQ:4}", settings);
     let fast = deployment.series_file("FAST", "F-{SEQ:4}", "");
     deployment.apply(&[durable, fast]);
     let service = deployment.serve();

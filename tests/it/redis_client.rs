@@ -112,6 +112,7 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         document_key: None,
         payload: PayloadMark::of("0123456789abcdef"),
         again: false,
+        once_per_document: false,
         asked: false,
         // More than the sockets of both sides can hold: the client's write is stuck for good.
         record: "x".repeat(32 << 20).into(),

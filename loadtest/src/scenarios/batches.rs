@@ -17,7 +17,7 @@ const RANGE: u64 = 1_000;
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let services = [(); 2].map(|()| stage.service(Path::Redis, "fast", &[]));
+    let services = [(); 2].map(|()| stage.service(Path::Redis, "", &[]));
     let lists = Documents::new(LIST_COUNTERS, LIST);
     let ranges = Ranges::new(Counters::in_turn(1), RANGE);
     let mut contestants = [

@@ -30,7 +30,7 @@ const ASKED: [(&str, f64, f64); 4] = [
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let work = Single::new(Counters::in_turn(1), false);
     let echo = stage.baseline(Baseline::Echo);
     let bare = Contestant::baseline(&stage, &echo, Single::unchecked(Counters::in_turn(1)));
@@ -48,7 +48,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     section.rows.extend(contestants[1].latencies("bare echo"));
     section.rows.extend(contestants[2].latencies(LEAST));
 
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let work = Single::new(Counters::in_turn(1), false);
     let mut contestants = [Contestant::service(&stage, &service, work)];
     let whole: u32 = PROFILE.iter().map(|(_, parts)| parts).sum();

@@ -11,7 +11,7 @@ const MANY: usize = 1_000;
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let services = [(); 2].map(|()| stage.service(Path::Redis, "fast", &[]));
+    let services = [(); 2].map(|()| stage.service(Path::Redis, "", &[]));
     let contestant = |place: usize, counters| {
         let work = Single::new(counters, false);
         Contestant::service(&stage, &services[place], work)

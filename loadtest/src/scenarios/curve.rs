@@ -45,7 +45,7 @@ struct Curve {
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
     let highest = hold(bench, &service, &work, section);
 
@@ -80,7 +80,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 
 /// Latency at half of the highest rate, beside the least that remembers every number; p50 and p99.
 fn judge(bench: &Bench, stage: &Stage, open: &Pace, section: &mut Section) -> [f64; 2] {
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let behind = stage.baseline(Baseline::IncrBehind);
     let work = || Single::new(Counters::in_turn(1), false);
     let mut contestants = [

@@ -8,7 +8,7 @@ use crate::work::{Counters, Single};
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let services = [Path::Postgres, Path::Sqlite].map(|path| stage.service(path, "fast", &[]));
+    let services = [Path::Postgres, Path::Sqlite].map(|path| stage.service(path, "", &[]));
     let hot = || Single::new(Counters::in_turn(1), false);
     let mut contestants =
         services.each_ref().map(|service| Contestant::service(&stage, service, hot()));

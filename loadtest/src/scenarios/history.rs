@@ -39,7 +39,7 @@ const COLUMNS: [(&str, &str); 7] = [
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     take_one(&stage, &service, section);
     let one = Verified::run(&service, section);
     let schema = service.schema().to_owned();

@@ -12,7 +12,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let echo = stage.baseline(Baseline::Echo);
     let least = stage.baseline(Baseline::IncrBehind);
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let bare = Single::unchecked(Counters::in_turn(1));
     let hot = || Single::new(Counters::in_turn(1), false);
     let mut contestants = [

@@ -26,7 +26,7 @@ const LIST: usize = 1_000;
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let steps = STEPS.map(|step| bench.sized(step as usize));
     let stages = steps.map(|_| bench.stage());
-    let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "fast", &[]));
+    let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "", &[]));
     let idle_mb = resident_mb(services[3].id()).unwrap_or_default();
     section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
     for ((stage, service), step) in stages.iter().zip(&services).zip(steps) {

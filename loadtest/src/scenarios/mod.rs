@@ -9,6 +9,7 @@ mod database;
 mod history;
 mod hot;
 mod ladder;
+mod once;
 mod pressure;
 mod records;
 mod rivals;
@@ -38,7 +39,7 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 12] = [
+pub(crate) const SCENARIOS: [Scenario; 13] = [
     Scenario {
         name: "hot",
         about: "one hot counter, beside a bare echo",
@@ -68,6 +69,12 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
         about: "keys, durable, two processes",
         takes_given: true,
         run: variants::run,
+    },
+    Scenario {
+        name: "once",
+        about: "documents that are numbered once, for ever",
+        takes_given: true,
+        run: once::run,
     },
     Scenario { name: "calm", about: "100 requests per second", takes_given: true, run: calm::run },
     Scenario {

@@ -32,7 +32,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let settings =
         ["queue_max", "batch_rows_max"].map(|setting| format!("journal.{setting}={queue}"));
     let settings = settings.each_ref().map(String::as_str);
-    let service = stage.service_at(Path::Redis, "fast", &settings, &url, schema);
+    let service = stage.service_at(Path::Redis, "", &settings, &url, schema);
     let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
     let away = bench.measured.max(AWAY_MIN);
     let longer = Bench { measured: away * 2, ..bench.clone() };

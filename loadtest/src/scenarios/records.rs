@@ -27,7 +27,7 @@ const STILL_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
-    let service = stage.service(Path::Redis, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
     let records = bench.sized(RECORDS);
     let list = LIST.min(records);
     let work: Shared = Rc::new(RefCell::new(Documents::new(1, list)));

@@ -22,8 +22,8 @@ const PERCENT: f64 = 99.0;
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let hot = || Single::new(Counters::in_turn(1), false);
-    let service = stage.service(Path::Redis, "fast", &[]);
-    let alone = stage.service(Path::Postgres, "fast", &[]);
+    let service = stage.service(Path::Redis, "", &[]);
+    let alone = stage.service(Path::Postgres, "", &[]);
     let rivals = RIVALS.map(|(baseline, _)| stage.baseline(baseline));
     let mut contestants: Vec<Contestant<'_>> =
         rivals.iter().map(|rival| Contestant::baseline(&stage, rival, hot())).collect();

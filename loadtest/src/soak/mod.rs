@@ -109,7 +109,7 @@ pub(crate) fn run(args: &SoakArgs) -> ExitCode {
 /// Holds the rate; what was measured.
 fn hold(args: &SoakArgs, stage: &Stage) -> Section {
     let window = format!("idempotency.window={}", args.window);
-    let service = stage.service(Path::Redis, "fast", &[&window]);
+    let service = stage.service(Path::Redis, "", &[&window]);
     let counters = Counters::at_random(args.counters as usize);
     let work: Shared = Rc::new(RefCell::new(Single::new(counters, false)));
     let load = Load {

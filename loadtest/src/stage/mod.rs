@@ -108,19 +108,19 @@ impl Stage {
         schema
     }
 
-    /// A service with a ledger of its own, the series of loads in it, ready to be asked; its
-    /// settings are `name=value`.
-    pub(crate) fn service(&self, path: Path, policy: &str, settings: &[&str]) -> Served {
+    /// A service with a ledger of its own, the series of loads in it, ready to be asked. `series`
+    /// are lines that each series has besides; the service's settings are `name=value`.
+    pub(crate) fn service(&self, path: Path, series: &str, settings: &[&str]) -> Served {
         let schema = self.new_schema();
         let database_url = self.stores.database_url(&schema);
-        self.service_at(path, policy, settings, &database_url, schema)
+        self.service_at(path, series, settings, &database_url, schema)
     }
 
     /// The same, its ledger behind another address.
     pub(crate) fn service_at(
         &self,
         path: Path,
-        policy: &str,
+        series: &str,
         settings: &[&str],
         database_url: &str,
         schema: String,
@@ -138,7 +138,7 @@ impl Stage {
         // Every request is logged, as it is by default; the disk belongs to the stores.
         deployment.log = Some(PathBuf::from("/dev/null"));
         let file = deployment.path("series.toml");
-        std::fs::write(&file, series(policy)).expect("series file");
+        std::fs::write(&file, all_series(series)).expect("series file");
         deployment.apply(&[file]);
         let schema = (path != Path::Sqlite).then_some(schema);
         Served::start(Rc::new(deployment), schema)
@@ -196,11 +196,11 @@ impl Measuring {
     }
 }
 
-/// The series of loads, which differ in their number alone.
-fn series(policy: &str) -> String {
+/// The series of loads, which differ in their number alone, each with these settings.
+fn all_series(settings: &str) -> String {
     let one = |i: usize| {
         format!(
-            "[[series]]\ncode = \"LOAD{i}\"\nname = \"LOAD{i}\"\npolicy = \"{policy}\"\n\
+            "[[series]]\ncode = \"LOAD{i}\"\nname = \"LOAD{i}\"\n{settings}\n\
              template = \"L{i}-{{LINE}}-{{SEQ:12}}\"\nserves = {{ types = [\"LOAD{i}\"] }}\n\
              [series.variables]\n\
              LINE = {{ required = true, alphabet = \"0-9\", width = {LINE_DIGITS} }}\n\

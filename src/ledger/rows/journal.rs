@@ -225,6 +225,8 @@ pub struct Question {
     pub again: bool,
     /// Only rows issued since then (the idempotency window).
     pub since_us: i64,
+    /// Whether the document is looked for in rows of any age: it is numbered once, for ever.
+    pub once_per_document: bool,
 }
 
 impl Question {

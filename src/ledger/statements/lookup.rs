@@ -66,14 +66,15 @@ async fn newest(
     let mut entries: Vec<Option<Entry>> = vec![None; questions.len()];
     let (mut places, mut keys) = (Vec::new(), Vec::new());
     for (place, question) in questions.iter().enumerate() {
-        let value = match wanted {
-            Wanted::CallerKey => &question.idempotency_key,
-            Wanted::Document => &question.document_id,
+        let Question { series_id, user_id, since_us, .. } = question;
+        let (value, since_us) = match wanted {
+            Wanted::CallerKey => (&question.idempotency_key, *since_us),
+            Wanted::Document if question.once_per_document => (&question.document_id, i64::MIN),
+            Wanted::Document => (&question.document_id, *since_us),
         };
         if let Some(value) = value {
-            let Question { series_id, user_id, since_us, .. } = question;
             places.push(place);
-            keys.push(Earlier { series_id: *series_id, user_id, value, since_us: *since_us });
+            keys.push(Earlier { series_id: *series_id, user_id, value, since_us });
         }
     }
     if keys.is_empty() {

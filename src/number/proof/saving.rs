@@ -133,6 +133,7 @@ pub(super) fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         name: String::new(),
         description: String::new(),
         policy: Policy::default(),
+        once_per_document: None,
         chronology: false,
         closed_before: None,
         ambiguity_accepted: None,

@@ -59,6 +59,11 @@ pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) 
     let found = world.ledger.replays(&[ask(NOW_US), ask(NOW_US + 1)]).await.unwrap();
     let both = Found { by_key: Some(written.clone()), by_document: Some(written.clone()) };
     assert_eq!(found, [both, Found::default()]);
+    // But for a document that is numbered once; a caller's key is remembered for the window alone.
+    let once = Question { once_per_document: true, ..ask(NOW_US + 1) };
+    let found = world.ledger.replays(&[once, ask(NOW_US + 1)]).await.unwrap();
+    let document = Found { by_key: None, by_document: Some(written) };
+    assert_eq!(found, [document, Found::default()]);
 }
 
 pub(super) async fn keys_are_compared_byte_for_byte(world: World) {

@@ -262,5 +262,6 @@ pub(super) fn question(record: &Record) -> Question {
         idempotency_key: record.idempotency_key.clone(),
         document_id: record.document_id.clone(),
         since_us: 0,
+        once_per_document: false,
     }
 }

@@ -217,6 +217,7 @@ pub(super) fn plain(counter: &str) -> IssueRequest {
         document_key: None,
         payload: payload("d1"),
         again: false,
+        once_per_document: false,
         asked: false,
         record: format!("record of {counter}").into(),
     }

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 
 use numerator::counter::{IssueOutcome, IssueRequest};
 
-use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, taken};
+use super::bench::{Bench, NOW_MS, WINDOW_MS, keyed, replayed, take, taken};
 
 async fn seeded() -> Bench {
     let mut bench = Bench::new().await;
@@ -148,4 +148,26 @@ async fn a_bucket_that_vanishes_is_missed_in_later_epochs_too() {
     delete_buckets(&bench);
     let again = bench.issue_at(&[request], NOW_MS + 1 + window_ms()).await;
     assert_eq!(again.outcomes, [IssueOutcome::Ask]);
+}
+
+#[tokio::test]
+async fn a_document_that_is_numbered_once_is_asked_for_although_the_data_set_is_complete() {
+    let mut bench = seeded().await;
+    let once = |document: &str, caller: Option<&str>| IssueRequest {
+        once_per_document: true,
+        ..keyed(document, caller, "d1")
+    };
+    let outcomes = bench.issue(&[once("doc", None), keyed("other", None, "d1")]).await;
+    assert_eq!(outcomes, [IssueOutcome::Ask, taken(1)]);
+    // Of two that were asked at once, the second finds the record of the first.
+    let asked = IssueRequest { asked: true, ..once("doc", None) };
+    assert_eq!(bench.issue(from_ref(&asked)).await, [taken(2)]);
+    assert!(matches!(bench.issue(&[asked]).await[..], [IssueOutcome::Replayed { .. }]));
+    assert!(matches!(bench.issue(&[once("doc", None)]).await[..], [IssueOutcome::Replayed { .. }]));
+    // A counter that is cold comes before the question (F27), and a caller's key alone asks none.
+    let takes = vec![take("cold", 1, 1)];
+    let cold = IssueRequest { takes, ..once("new", None) };
+    assert_eq!(bench.issue(&[cold]).await, [IssueOutcome::Cold { take: 0 }]);
+    let keyed_only = IssueRequest { document_key: None, ..once("", Some("key")) };
+    assert_eq!(bench.issue(&[keyed_only]).await, [taken(3)]);
 }
