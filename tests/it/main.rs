@@ -46,3 +46,4 @@ mod stopping;
 mod traces;
 mod vanished;
 mod vectors;
+mod versions;
