@@ -96,7 +96,7 @@ pub struct Readiness {
 }
 
 impl Service {
-    /// Opens the ledger (migrating it), loads the series, joins as a node, starts the loops.
+    /// Opens the ledger, loads the series, joins as a node, starts the loops.
     ///
     /// # Errors
     /// Settings that do not fit the ledger, an unreachable ledger, a broken Redis URL.
@@ -260,10 +260,11 @@ impl Service {
     }
 }
 
-/// Opens (and migrates) the ledger of the settings; one that is new is set up as they say.
+/// Opens the ledger of the settings; one that is new is set up as they say.
 ///
 /// # Errors
-/// When it cannot be reached, is newer than this program, or was set up with other settings.
+/// When it cannot be reached, is newer than this program, or older where that is not to be changed,
+/// or was set up with other settings.
 pub async fn open_ledger(
     settings: &Settings,
     clock: &SharedClock,

@@ -78,6 +78,19 @@ fn every_engine_has_every_migration() {
 }
 
 #[test]
+fn every_statement_names_its_columns() {
+    let sources = sources();
+    let rooms = ["src/ledger/", "src/import/", "migrations/", "loadtest/src/baselines/"];
+    let is_sql = |source: &&Source| rooms.iter().any(|room| source.path.starts_with(room));
+    report(&sources.iter().filter(is_sql).flat_map(tree::unnamed_columns).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_migration_locks_a_table_while_it_builds_an_index() {
+    check(".sql", tree::blocking_indexes);
+}
+
+#[test]
 fn every_test_that_the_protocol_promises_exists() {
     report(&guards::missing_guards(&sources()));
 }

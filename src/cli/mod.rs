@@ -14,6 +14,7 @@ pub mod import;
 mod inputs;
 mod log_writer;
 mod logs;
+pub mod migrate;
 pub mod next;
 mod output;
 pub mod parse;
@@ -63,6 +64,8 @@ pub struct Cli {
 pub enum Command {
     /// Answer requests over HTTP until SIGTERM or SIGINT
     Serve,
+    /// Bring the ledger's schema up to date, beside services that run on it
+    Migrate,
     /// Ask the service at `http.health_listen` or `http.listen` whether numbers can be issued
     Ready,
     /// Take a number and print it
@@ -152,8 +155,9 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
     match command {
         Command::Serve => serve::run(&settings.load()?).await,
+        Command::Migrate => migrate::run(&settings.prepare_to_migrate("info")?).await,
         Command::Ready => ready::run(&settings.prepare("warn")?).await,
-        Command::Next(args) => next::run(&settings.prepare("warn")?, args).await,
+        Command::Next(args) => next::run(&settings.prepare_to_migrate("warn")?, args).await,
         Command::Preview(args) => preview::run(&settings.prepare("warn")?, args).await,
         Command::Revise(args) => revise::run(&settings.prepare("warn")?, args).await,
         Command::Parse(args) => parse::run(&settings.prepare("warn")?, args).await,

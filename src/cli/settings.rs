@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::logs;
 use crate::config::{Settings, SettingsError, Sources};
+use crate::ledger::Migrate;
 
 /// Where the settings come from. Flags cover the environment (`NUMERATOR__SECTION__KEY`), which
 /// covers the file.
@@ -33,11 +34,22 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// Loads the settings and starts the log of a one-shot command.
+    /// Loads the settings and starts the log of a one-shot command. It changes no schema that is
+    /// there: a look at a ledger must not stop the older program that runs on it.
     ///
     /// # Errors
     /// The first wrong setting.
     pub fn prepare(&self, default_filter: &str) -> Result<Settings, SettingsError> {
+        let mut settings = self.prepare_to_migrate(default_filter)?;
+        settings.database.migrate = Migrate::Explicit;
+        Ok(settings)
+    }
+
+    /// The same for a command that changes an older schema where the settings say so.
+    ///
+    /// # Errors
+    /// The first wrong setting.
+    pub fn prepare_to_migrate(&self, default_filter: &str) -> Result<Settings, SettingsError> {
         let settings = self.load()?;
         logs::start(&settings.log, default_filter);
         Ok(settings)

@@ -12,7 +12,7 @@ use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSetti
 use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
 use crate::gauges::GaugeSettings;
-use crate::ledger::{LedgerSettings, SNOWFLAKE_LEASE_MAX};
+use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
@@ -47,8 +47,8 @@ pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked
         health_listen: layer.http.health_listen,
         http: http(&layer.http)?,
         data_dir,
+        database: ledger(&layer.database, &database_url)?,
         database_url,
-        database: ledger(&layer.database)?,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
@@ -106,8 +106,9 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
 }
 
 /// Bounds of the ledger's connections and waits.
-fn ledger(database: &layer::Database) -> Checked<LedgerSettings> {
+fn ledger(database: &layer::Database, url: &str) -> Checked<LedgerSettings> {
     let layer::Database { connections_max, lock_timeout, call_limit, .. } = *database;
+    let usual = if url.starts_with("sqlite:") { Migrate::Auto } else { Migrate::Explicit };
     let lock_timeout = wait("database.lock_timeout", lock_timeout, millis(100)..=secs(60))?;
     // A statement that waits for its lock to the end has two seconds more.
     let call_limit_min = DurationText(lock_timeout + Duration::from_secs(3));
@@ -115,6 +116,17 @@ fn ledger(database: &layer::Database) -> Checked<LedgerSettings> {
         connections_max: within("database.connections_max", connections_max, 1..=1_000)?,
         lock_timeout,
         call_limit: wait("database.call_limit", call_limit, call_limit_min..=secs(600))?,
+        migrate: database.migrate.unwrap_or(usual),
+        migrate_lock_timeout: wait(
+            "database.migrate_lock_timeout",
+            database.migrate_lock_timeout,
+            millis(10)..=secs(60),
+        )?,
+        migrate_attempts: within(
+            "database.migrate_attempts",
+            database.migrate_attempts,
+            1..=100_000,
+        )?,
     })
 }
 

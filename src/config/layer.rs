@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use super::{DurationText, LogFormat};
 use crate::allocator::AllocatorSettings;
 use crate::gauges::GaugeSettings;
-use crate::ledger::LedgerSettings;
+use crate::ledger::{LedgerSettings, Migrate};
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
 #[derive(Clone, Debug, Deserialize)]
@@ -151,6 +151,14 @@ section! {
         lock_timeout: DurationText = DurationText(LedgerSettings::default().lock_timeout),
         /// How long a call may go without an answer before its connections are given up.
         call_limit: DurationText = DurationText(LedgerSettings::default().call_limit),
+        /// Who brings an older schema up to date; without it, a file whoever serves from it, a
+        /// server only `numerator migrate`.
+        migrate: Option<Migrate> = None,
+        /// Longest wait of a migration for one lock in one try.
+        migrate_lock_timeout: DurationText =
+            DurationText(LedgerSettings::default().migrate_lock_timeout),
+        /// Tries of a migration that gets no lock, a second apart.
+        migrate_attempts: u32 = LedgerSettings::default().migrate_attempts,
     }
 }
 

@@ -59,7 +59,7 @@ pub enum LedgerError {
         /// The value in the ledger.
         there: String,
     },
-    /// The schema is newer than this binary, or a migration failed.
+    /// The schema is newer than this binary, or older and not to be changed, or a migration failed.
     #[error("migration: {0}")]
     Migration(String),
 }
@@ -108,6 +108,12 @@ impl LedgerError {
             }
             _ => "refused",
         }
+    }
+
+    /// Whether the connections of the call know statements that the schema has outgrown: on these
+    /// they fail for ever.
+    pub(super) fn is_of_outgrown_statement(&self) -> bool {
+        matches!(self, LedgerError::Unreachable { cause, .. } if cause.starts_with(COLUMNS_CHANGED))
     }
 
     /// Whether the call may have written all the same.
@@ -160,6 +166,10 @@ impl From<sqlx::migrate::MigrateError> for LedgerError {
 /// PostgreSQL: the ledger lives another life than the one agreed on (migration 20).
 const NO_SUCH_INCARNATION: &str = "NU001";
 
+/// PostgreSQL: a statement that was prepared gives columns of other types by now, because somebody
+/// changed the schema. Never the fault of a row: one must not be put aside for it.
+const COLUMNS_CHANGED: &str = "0A000";
+
 /// SQLite: what the transaction has read is no longer the newest.
 const BUSY_SNAPSHOT: u32 = 517;
 
@@ -186,7 +196,7 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
             _ if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
                 unreachable()
             }
-            "25P03" | "25P04" | "25006" => unreachable(),
+            "25P03" | "25P04" | "25006" | COLUMNS_CHANGED => unreachable(),
             _ => refused(),
         };
     }
@@ -214,7 +224,7 @@ mod tests {
         for conflict in ["40001", "40P01", "517"] {
             assert!(matches!(of_code(conflict, None, "m"), LedgerError::Conflict(_)), "{conflict}");
         }
-        for lost in ["08006", "53300", "57P01", "25P03", "10", "13", "14"] {
+        for lost in ["08006", "53300", "57P01", "25P03", "0A000", "10", "13", "14"] {
             assert!(matches!(of_code(lost, None, "m"), LedgerError::Unreachable { .. }), "{lost}");
         }
         for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {

@@ -23,6 +23,7 @@ mod reference_plan;
 mod restored_ledger;
 mod rows;
 mod safety;
+mod schema;
 mod serials;
 mod settings;
 mod snowflakes;
@@ -42,7 +43,7 @@ pub use restored_ledger::RestoredLedger;
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard, SafetyLedger};
 pub use serials::SerialLedger;
-pub use settings::LedgerSettings;
+pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 use std::path::Path;
@@ -369,12 +370,13 @@ pub trait Ledger:
 /// Shared handle to a ledger.
 pub type SharedLedger = Arc<dyn Ledger>;
 
-/// Opens the ledger that `url` names and brings its schema up to date: `sqlite:<path>` (folder and
-/// file are created) or `postgres://…`.
+/// Opens the ledger that `url` names: `sqlite:<path>` (folder and file are created) or
+/// `postgres://…`. Sets an empty one up, and migrates an older one where the settings say so.
 ///
 /// # Errors
 /// `Refused` for a URL of another kind and a database that may lose commits; `Migration` for a
-/// schema newer than this binary; `Unreachable` when the database cannot be reached.
+/// schema newer than this binary, or older and not to be changed; `LockTimeout` where a migration
+/// gets no lock; `Unreachable` when the database cannot be reached.
 pub async fn open(
     url: &str,
     settings: LedgerSettings,

@@ -2,6 +2,20 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
+/// Who brings the schema of a ledger up to date. One that is empty is always set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Migrate {
+    /// Whoever opens it.
+    #[default]
+    Auto,
+    /// `numerator migrate` alone: whoever else finds an older schema is refused.
+    Explicit,
+}
+
 /// Bounds of a ledger's connections and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
@@ -13,6 +27,13 @@ pub struct LedgerSettings {
     /// `database.call_limit`: a call without an answer for so long is given up, and with it the
     /// connections of its time. PostgreSQL only: there is no network before a file.
     pub call_limit: Duration,
+    /// `database.migrate`: what happens to a schema that is older than this program.
+    pub migrate: Migrate,
+    /// `database.migrate_lock_timeout`: how long a migration waits for a lock in one try. Whoever
+    /// comes after it waits as long behind it. PostgreSQL only.
+    pub migrate_lock_timeout: Duration,
+    /// `database.migrate_attempts`: tries of all migrations, a second apart. PostgreSQL only.
+    pub migrate_attempts: u32,
 }
 
 impl LedgerSettings {
@@ -47,6 +68,9 @@ impl Default for LedgerSettings {
             connections_max: 8,
             lock_timeout: Duration::from_secs(10),
             call_limit: Duration::from_secs(15),
+            migrate: Migrate::default(),
+            migrate_lock_timeout: Duration::from_millis(500),
+            migrate_attempts: 60,
         }
     }
 }

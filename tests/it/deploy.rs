@@ -103,10 +103,12 @@ fn every_command_line_of_the_files_is_one() {
     lines.push(words.collect());
     lines.push(vec!["numerator", "serve"]);
     let deployment = text("kubernetes/deployment.yaml");
-    let args = value(&deployment, "args: [").trim_end_matches(']');
-    lines.push(
-        ["numerator"].into_iter().chain(args.split(", ").map(|a| a.trim_matches('"'))).collect(),
-    );
+    let compose = text("compose.yaml");
+    let images = deployment.split("args: [").skip(1).chain(compose.split("command: [").skip(1));
+    for rest in images.filter(|rest| !rest.starts_with("\"--")) {
+        let args = rest.split(']').next().unwrap().split(", ").map(|a| a.trim_matches('"'));
+        lines.push(["numerator"].into_iter().chain(args).collect());
+    }
     for line in lines {
         Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
     }

@@ -327,6 +327,10 @@ ledger_contract! {
     opening {
         ten_openers_of_a_fresh_ledger_all_succeed
         a_schema_newer_than_the_binary_is_refused
+        an_older_schema_is_refused_and_the_command_is_named
+        of_many_migrators_one_migrates_and_all_succeed
+        a_migration_waits_for_a_lock_in_short_tries
+        a_column_of_another_type_is_worth_a_retry_and_the_next_call_works
         counters_of_an_older_schema_get_the_names_of_their_serials
     }
 }

@@ -47,3 +47,4 @@ mod stopping;
 mod traces;
 mod vanished;
 mod vectors;
+mod versions;

@@ -51,6 +51,96 @@ pub(crate) fn machine_paths(source: &Source) -> Vec<String> {
         .collect()
 }
 
+/// Statements that read all columns, whichever there are: a column that a newer version adds would
+/// stop the processes of this one, whose prepared statements must not change their results.
+pub(crate) fn unnamed_columns(source: &Source) -> Vec<String> {
+    let stars = source.text.match_indices('*').filter(|(at, _)| {
+        let (before, after) = (&source.text[..*at], &source.text[at + 1..]);
+        let is_list = after.starts_with([',', ' ', '"', '\n', ')']);
+        let of_table = before.strip_suffix('.').is_some_and(|table| {
+            table.ends_with(|c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+        });
+        is_list && (of_table || ["select ", "returning "].iter().any(|verb| before.ends_with(verb)))
+    });
+    let is_code = |at: &usize| {
+        let line = source.text[..*at].rsplit('\n').next().unwrap_or_default();
+        !["//", "--"].iter().any(|comment| line.trim_start().starts_with(comment))
+    };
+    stars
+        .filter(|(at, _)| is_code(at))
+        .map(|(at, _)| format!("{}:{}: name the columns", source.path, line_of(&source.text, at)))
+        .collect()
+}
+
+/// The last migration of PostgreSQL from before indexes were built concurrently.
+const INDEXED_AT_ONCE: &str = "0020";
+
+/// Migrations that lock a table against writers for as long as an index of it takes to be built. On
+/// a table that the migration itself creates it takes no time.
+pub(crate) fn blocking_indexes(source: &Source) -> Vec<String> {
+    let Some(name) = source.path.strip_prefix("migrations/postgres/") else { return Vec::new() };
+    if name.get(..4).is_none_or(|number| number <= INDEXED_AT_ONCE) {
+        return Vec::new();
+    }
+    let bare = |line: &str| line.split("--").next().unwrap_or_default().to_owned();
+    let sql = source.text.lines().map(bare).collect::<Vec<_>>().join(" ");
+    let statements: Vec<Vec<&str>> =
+        sql.split(';').map(|one| one.split_whitespace().collect()).collect();
+    let statements: Vec<_> = statements.into_iter().filter(|words| !words.is_empty()).collect();
+    let creates = |words: &[&str]| words.first() == Some(&"create") && words.contains(&"index");
+    let on = |words: &[&str]| {
+        let on = words.iter().position(|word| *word == "on")?;
+        words.get(on + 1).map(|table| table.split('(').next().unwrap_or_default().to_owned())
+    };
+    let is_new =
+        |table: &str| statements.iter().any(|words| words.starts_with(&["create", "table", table]));
+    let mut findings = Vec::new();
+    for words in statements.iter().filter(|words| creates(words)) {
+        if on(words).is_some_and(|table| is_new(&table)) {
+            continue;
+        }
+        let is_alone = statements.len() == 1 && source.text.starts_with("-- no-transaction");
+        let is_repeatable = words.contains(&"concurrently") && words.contains(&"exists");
+        if !is_alone || !is_repeatable {
+            findings.push(format!(
+                "{}: begin with `-- no-transaction` and write one statement alone, `create index \
+                 concurrently if not exists`",
+                source.path
+            ));
+        }
+    }
+    findings
+}
+
+#[test]
+fn a_star_for_columns_is_found_and_a_count_is_not() {
+    let star = |text: &str| unnamed_columns(&Source::sample("src/ledger/a.rs", text)).len();
+    let stars = ["select *", "q.place, j.*", "returning *"];
+    for text in stars {
+        assert_eq!(star(&format!("\"{text}, c.key from journal\"")), 1, "{text}");
+    }
+    for text in ["\"select count(*) from journal\"", "// `journal.*`, of `select * from`", "a * b"]
+    {
+        assert_eq!(star(text), 0, "{text}");
+    }
+}
+
+#[test]
+fn an_index_that_locks_a_table_that_is_there_is_found() {
+    let found = |number: &str, sql: &str| {
+        let path = format!("migrations/postgres/{number}_x.sql");
+        blocking_indexes(&Source::sample(&path, sql)).len()
+    };
+    let plain = "-- why\ncreate index journal_x on journal (x);";
+    assert_eq!((found("0020", plain), found("0021", plain)), (0, 1));
+    let new = "create table x (y text);\ncreate unique index x_y on x(y);";
+    assert_eq!(found("0021", new), 0);
+    let alone = "create index concurrently if not exists journal_x on journal (x);";
+    assert_eq!(found("0021", alone), 1, "in a transaction");
+    assert_eq!(found("0021", &format!("-- no-transaction\n-- why\n{alone}")), 0);
+    assert_eq!(found("0021", &format!("-- no-transaction\n{alone}\nselect 1;")), 1);
+}
+
 #[test]
 fn a_migration_missing_in_one_engine_is_found() {
     let paths = |names: &[&str]| names.iter().map(|name| format!("migrations/{name}")).collect();

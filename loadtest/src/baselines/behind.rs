@@ -74,8 +74,9 @@ async fn insert(pool: &PgPool, rows: &[Row]) -> Result<(), sqlx::Error> {
     let values: Vec<i64> = rows.iter().map(|row| row.value).collect();
     sqlx::query(
         "insert into journal (counter, value, number, document_id, type_code, user_id, ip_address) \
-         select *, 'local', '127.0.0.1' \
-         from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])",
+         select l.counter, l.value, l.number, l.document_id, l.type_code, 'local', '127.0.0.1' \
+         from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[]) \
+         as l (counter, value, number, document_id, type_code)",
     )
     .bind(column(|row| &row.counter))
     .bind(values)

@@ -9,7 +9,8 @@ use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
 use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
-    Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, nothing_above,
+    Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
+    nothing_above,
 };
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
@@ -105,6 +106,25 @@ pub(super) async fn neighbours(
     placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
 }
 
+/// The newest row under a condition, for each key.
+macro_rules! newest {
+    ($condition:literal) => {
+        concat!(
+            "select q.place, ",
+            entry_columns!(),
+            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
+             with ordinality as q (series_id, user_id, value, since_us, place) \
+             cross join lateral (select ",
+            line_columns!(),
+            " from journal where ",
+            $condition,
+            " and issued_at_us >= q.since_us \
+             order by issued_at_us desc, first_value desc limit 1) as j \
+             join counter c on c.counter_id = j.counter_id"
+        )
+    };
+}
+
 /// For each key its newest journal row, with the key of the row's counter.
 pub(super) async fn newest(
     conn: &mut Conn,
@@ -113,24 +133,10 @@ pub(super) async fn newest(
 ) -> Result<Vec<Option<Row>>, LedgerError> {
     let statement = match wanted {
         Wanted::CallerKey => {
-            "select q.place, j.*, c.serial, c.key \
-             from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
-             with ordinality as q (series_id, user_id, value, since_us, place) \
-             cross join lateral (select * from journal where idempotency_key = q.value \
-             and user_id = q.user_id and series_id = q.series_id and issued_at_us >= q.since_us \
-             order by issued_at_us desc, first_value desc limit 1) as j \
-             join counter c on c.counter_id = j.counter_id"
+            newest!("idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id")
         }
         // A document is numbered once, whoever asks.
-        Wanted::Document => {
-            "select q.place, j.*, c.serial, c.key \
-             from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
-             with ordinality as q (series_id, user_id, value, since_us, place) \
-             cross join lateral (select * from journal where document_id = q.value \
-             and series_id = q.series_id and issued_at_us >= q.since_us \
-             order by issued_at_us desc, first_value desc limit 1) as j \
-             join counter c on c.counter_id = j.counter_id"
-        }
+        Wanted::Document => newest!("document_id = q.value and series_id = q.series_id"),
     };
     let rows = sqlx::query(statement)
         .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
@@ -156,15 +162,19 @@ fn in_place(rows: Vec<Row>, count: usize) -> Result<Vec<Option<Row>>, LedgerErro
 /// Inserts the lines of its first 27 parameters.
 macro_rules! insert {
     () => {
-        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-         scope, mask, rest, context, document_id, idempotency_key, series_id, version, type_code, \
-         project, document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, \
-         path, partition_id, epoch, node_id, journaled_at_us) \
-         select *, $26::bytea, $27::bigint from unnest($1::bigint[], $2::bigint[], $3::bigint[], \
-         $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
-         $11::text[], $12::text[], $13::bigint[], $14::integer[], $15::text[], $16::text[], \
-         $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::integer[], \
-         $23::text[], $24::integer[], $25::bigint[])"
+        concat!(
+            "insert into journal (",
+            line_columns!(),
+            ", node_id, journaled_at_us) select ",
+            line_columns!(),
+            ", $26::bytea, $27::bigint from unnest($1::bigint[], $2::bigint[], $3::bigint[], \
+             $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], \
+             $10::text[], $11::text[], $12::text[], $13::bigint[], $14::integer[], $15::text[], \
+             $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], \
+             $22::integer[], $23::text[], $24::integer[], $25::bigint[]) as line (",
+            line_columns!(),
+            ")"
+        )
     };
 }
 

@@ -81,10 +81,15 @@ impl Engine {
         };
         tokio::select! {
             biased;
-            result = &mut call => result,
+            result = &mut call => {
+                if result.as_ref().is_err_and(LedgerError::is_of_outgrown_statement) {
+                    self.give_up(store, "the schema has changed");
+                }
+                result
+            }
             () = is_late => {
                 // Before the call is dropped: its connection must not go back to a living pool.
-                self.give_up(store);
+                self.give_up(store, "the ledger does not answer");
                 let cause = "no answer within database.call_limit".to_owned();
                 Err(LedgerError::Unreachable { cause, maybe_written: true })
             }
@@ -93,11 +98,11 @@ impl Engine {
 
     /// Replaces the connections, unless somebody else has done so, and closes the old ones as they
     /// come back.
-    fn give_up(&self, store: &Arc<Store>) {
+    fn give_up(&self, store: &Arc<Store>, why: &str) {
         let mut current = self.current.lock().expect("no holder of this lock panics");
         if current.has(store) {
             let limit = self.settings.call_limit;
-            tracing::error!(?limit, "the ledger does not answer; giving its connections up");
+            tracing::error!(?limit, "{why}; giving the connections to the ledger up");
             let lasting =
                 Lasting { witness: Arc::clone(&store.witness), meter: Arc::clone(&store.meter) };
             let next = Shares::new(&self.options, self.settings, &self.clock, &lasting);
@@ -211,7 +216,7 @@ mod tests {
         before.witness.register(node, Incarnation::first());
         before.witness.confirm(node, confirmed);
         let journal = engine.store(Share::Journal);
-        engine.give_up(&before);
+        engine.give_up(&before, "a test");
         assert!(journal.writer.is_closed(), "all connections of a time go together");
         for share in [Share::Common, Share::Heartbeat, Share::Journal] {
             let after = engine.store(share);

@@ -5,6 +5,7 @@ mod bulk;
 mod check_up;
 mod engine;
 mod life;
+mod migrate;
 mod open;
 
 /// A select that locks the rows it returns until the transaction ends.

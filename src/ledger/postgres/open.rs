@@ -1,20 +1,17 @@
-//! Opens a PostgreSQL ledger: session limits, durability checks, migrations.
+//! Opens a PostgreSQL ledger: session limits, durability checks, the state of its schema.
 
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection as _;
-use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::Engine;
 use super::statements::agree;
+use super::{Engine, migrate};
 use crate::clock::SharedClock;
 use crate::ledger::connections::Share;
 use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
-
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,11 +36,12 @@ const SESSION: [(&str, &str); 10] = [
     ("jit", "off"),
 ];
 
-/// Opens the database that `url` names and brings its schema up to date.
+/// Opens the database that `url` names; sets it up where it is empty, and brings its schema up to
+/// date where the settings say so.
 ///
 /// # Errors
 /// A server that cannot be reached or lets nobody in, by its address; one that may lose commits; a
-/// schema that is newer than this binary.
+/// schema that is newer than this binary, or older where that is not to be changed.
 pub(in crate::ledger) async fn open(
     url: &str,
     settings: LedgerSettings,
@@ -56,10 +54,9 @@ pub(in crate::ledger) async fn open(
     // The pool would try a refused connection until its time is up, and say only that it is up.
     let mut first = connect(&options).await?;
     require_durable_commits(&mut first).await?;
+    migrate::run(&mut first, settings).await?;
     first.close().await?;
     let engine = Engine::new(options, settings, clock);
-    // sqlx holds an advisory lock meanwhile: processes that start together wait for each other.
-    MIGRATIONS.run(&engine.store(Share::Common).writer).await.map_err(LedgerError::from)?;
     agree(&engine.store(Share::Common)).await?;
     Ok(Arc::new(engine))
 }

@@ -9,7 +9,10 @@ use sqlx::{Arguments as _, AssertSqlSafe, Encode, QueryBuilder, Row as _, Type};
 
 use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
-use crate::ledger::batch::{Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, nothing_above};
+use crate::ledger::batch::{
+    Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
+    nothing_above,
+};
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
 
@@ -110,11 +113,12 @@ pub(super) async fn newest(
         let asked = values(5, part.len());
         let statement = format!(
             "with asked (place, series_id, user_id, value, since_us) as ({asked}) \
-             select a.place, j.*, c.serial, c.key from asked a \
+             select a.place, {} from asked a \
              cross join journal j on j.rowid = (select n.rowid from journal n \
              where {key} and n.series_id = a.series_id and n.issued_at_us >= a.since_us \
              order by n.issued_at_us desc, n.first_value desc limit 1) \
-             cross join counter c on c.counter_id = j.counter_id"
+             cross join counter c on c.counter_id = j.counter_id",
+            entry_columns!()
         );
         let mut query = sqlx::query(AssertSqlSafe(statement));
         for (place, key) in (0_i64..).zip(part) {
@@ -173,13 +177,14 @@ async fn insert(
     now_us: i64,
 ) -> Result<u64, LedgerError> {
     let rows = values(LINE_COLUMNS, lines.len());
+    // The names that SQLite gives to the columns of values.
+    let own = (1..=LINE_COLUMNS).map(|column| format!("line.column{column}")).collect::<Vec<_>>();
+    let own = own.join(", ");
     let statement = format!(
-        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-         scope, mask, rest, context, document_id, idempotency_key, series_id, version, type_code, \
-         project, document_date, user_id, ip_address, payload_digest, issued_at_us, retry_count, \
-         path, partition_id, epoch, node_id, journaled_at_us) \
-         select line.*, ?, ? from ({rows}) as line where line.column1 is not null \
-         on conflict do nothing"
+        "insert into journal ({}, node_id, journaled_at_us) \
+         select {own}, ?, ? from ({rows}) as line where line.column1 is not null \
+         on conflict do nothing",
+        line_columns!()
     );
     let mut bound = SqliteArguments::default();
     bound.reserve(2 + lines.len() * LINE_COLUMNS, 0);

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection as _;
-use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::migrate::{Migrate as _, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
 
 use super::statements::agree;
 use super::{Engine, Mark, Store};
 use crate::clock::SharedClock;
+use crate::ledger::schema::Schema;
 use crate::ledger::witness::Witness;
-use crate::ledger::{LedgerError, LedgerSettings, SharedLedger};
+use crate::ledger::{LedgerError, LedgerSettings, Migrate, SharedLedger};
 use crate::metrics::LedgerMeter;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -26,7 +29,8 @@ const ACQUIRE_TIME: Duration = Duration::from_secs(10);
 /// the file.
 const WRITER_CACHE_KIB: u32 = 32 * 1024;
 
-/// Opens the file at `path`, creating it and its folder, and brings its schema up to date.
+/// Opens the file at `path`, creating it and its folder; sets it up where it is empty, and brings
+/// its schema up to date where the settings say so.
 pub(in crate::ledger) async fn open(
     path: &Path,
     settings: LedgerSettings,
@@ -62,7 +66,7 @@ pub(in crate::ledger) async fn open(
                 .pragma("temp_store", "memory"),
         )
         .await?;
-    MIGRATIONS.run(&writer).await.map_err(LedgerError::from)?;
+    bring_up_to_date(&writer, settings.migrate).await?;
     let reader = SqlitePoolOptions::new()
         .max_connections(settings.connections_max.max(1))
         .test_before_acquire(false)
@@ -85,6 +89,22 @@ fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
         "database.url: {ledger} is gone, and {mark} says that it has issued numbers, which a new \
          one would issue again; put the ledger back, or delete {mark} to begin anew"
     )))
+}
+
+/// Runs the migrations that are missing, where that is allowed. The lock file is held: nobody else
+/// does.
+async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), LedgerError> {
+    let mut connection = writer.acquire().await?;
+    let count = "select count(*) from sqlite_master where name = '_sqlx_migrations'";
+    let tables: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
+    let applied = match tables {
+        0 => Vec::new(),
+        _ => connection.list_applied_migrations("_sqlx_migrations").await?,
+    };
+    if Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)? {
+        MIGRATIONS.run_direct(None, &mut *connection, false).await?;
+    }
+    Ok(())
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

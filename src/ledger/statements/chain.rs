@@ -29,7 +29,7 @@ async fn issued(conn: &mut Conn, query: &ChainQuery) -> Result<Vec<Link>, Ledger
     let [unified, system, interface] = ExchangeKind::ALL.map(ExchangeKind::type_code);
     let serial = &query.unified_serial;
     let rows = sqlx::query(
-        "select * from (\
+        "select number, document_id, user_id, ip_address, issued_at_us from (\
          select number, document_id, user_id, ip_address, issued_at_us from journal \
          where number = $1 and type_code = $2 \
          union all \

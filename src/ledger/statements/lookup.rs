@@ -8,7 +8,7 @@ use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::{Conn, Db, Row, Store, bulk};
-use crate::ledger::batch::{Earlier, Wanted};
+use crate::ledger::batch::{Earlier, Wanted, entry_columns, line_columns};
 use crate::ledger::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
@@ -23,13 +23,6 @@ const FIND_DEFAULT: u32 = 100;
 /// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
 /// found without sorting the whole journal.
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
-
-/// The columns of an entry, of the journal as `j` and its counter as `c`.
-const ENTRY: &str = "j.counter_id, j.first_value, j.last_value, j.step, j.allocation_id, \
-     j.number, j.scope, j.mask, j.rest, j.context, j.document_id, j.idempotency_key, j.series_id, \
-     j.version, j.type_code, j.project, j.document_date, j.user_id, j.ip_address, \
-     j.payload_digest, j.issued_at_us, j.retry_count, j.path, j.partition_id, j.epoch, \
-     c.serial, c.key";
 
 /// See [`crate::ledger::Ledger::replays`].
 pub(super) async fn replays(
@@ -96,7 +89,7 @@ pub(super) async fn earlier(
         return Ok(HashMap::new());
     }
     let mut query = QueryBuilder::<Db>::new("select ");
-    query.push(ENTRY).push(
+    query.push(entry_columns!()).push(
         " from journal j join counter c on c.counter_id = j.counter_id \
          where j.path = 'database' and j.number is not null and j.allocation_id",
     );
@@ -173,10 +166,12 @@ pub(super) async fn row_of(
 ) -> Result<Option<JournalRow>, LedgerError> {
     let Ok(value) = i64::try_from(value) else { return Ok(None) };
     // Ranges of a counter do not overlap: only the last one that begins at or below can hold it.
-    let mut query = select_rows(
-        "(select * from journal where counter_id = $1 and first_value <= $2 \
-          order by first_value desc, turn desc limit 1)",
-    );
+    let mut query = select_rows(concat!(
+        "(select ",
+        line_columns!(),
+        ", node_id, journaled_at_us from journal where counter_id = $1 and first_value <= $2 \
+             order by first_value desc, turn desc limit 1)"
+    ));
     query.push(
         " where j.number is not null and j.last_value >= $2 and ($2 - j.first_value) % j.step = 0",
     );
@@ -208,7 +203,10 @@ pub(super) async fn masks_beside(
 /// The beginning of a query for whole rows of the journal, or of a part of it.
 pub(super) fn select_rows(journal: &str) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("select ");
-    query.push(ENTRY).push(", j.node_id, j.journaled_at_us, v.definition from ").push(journal);
+    query
+        .push(entry_columns!())
+        .push(", j.node_id, j.journaled_at_us, v.definition from ")
+        .push(journal);
     query.push(
         " j join counter c on c.counter_id = j.counter_id \
          left join series_version v on v.series_id = j.series_id and v.version = j.version",

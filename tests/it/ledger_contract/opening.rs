@@ -1,9 +1,10 @@
 //! Opening a ledger.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use numerator::clock::ManualClock;
-use numerator::ledger::{LedgerError, SharedLedger, open};
+use numerator::ledger::{LedgerError, LedgerSettings, Migrate, SharedLedger, open};
 
 use super::world::{World, connections, deployment};
 
@@ -23,11 +24,12 @@ pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
             format!("{server}search_path=fresh")
         }
     };
+    let explicit = LedgerSettings { migrate: Migrate::Explicit, ..connections(1) };
     let mut openers = Vec::new();
     for _ in 0..10 {
         let (url, clock) = (url.clone(), world.clock.clone());
         openers.push(tokio::spawn(async move {
-            let ledger = open(&url, connections(1), clock).await.unwrap();
+            let ledger = open(&url, explicit, clock).await.unwrap();
             ledger.deployment(&deployment()).await.unwrap().deployment_id
         }));
     }
@@ -76,14 +78,16 @@ macro_rules! make_older {
     }};
 }
 
-pub(super) async fn counters_of_an_older_schema_get_the_names_of_their_serials(world: World) {
+/// A ledger of the schema of version 6.
+async fn older(world: &World) -> String {
     let url = match world.ledger.engine() {
         "sqlite" => format!("{}-older", world.url),
         _ => {
             let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-            sqlx::query("create schema older").execute(&pool).await.unwrap();
-            let (server, _) = world.url.rsplit_once("search_path=").unwrap();
-            format!("{server}search_path=older")
+            let (_, schema) = world.url.rsplit_once('=').unwrap();
+            let create = sqlx::AssertSqlSafe(format!("create schema {schema}_older"));
+            sqlx::query(create).execute(&pool).await.unwrap();
+            format!("{}_older", world.url)
         }
     };
     if let Some(path) = url.strip_prefix("sqlite:") {
@@ -92,6 +96,90 @@ pub(super) async fn counters_of_an_older_schema_get_the_names_of_their_serials(w
     } else {
         make_older!(sqlx::PgPool::connect(&url).await.unwrap(), "migrations/postgres");
     }
+    url
+}
+
+pub(super) async fn an_older_schema_is_refused_and_the_command_is_named(world: World) {
+    let url = older(&world).await;
+    let explicit = LedgerSettings { migrate: Migrate::Explicit, ..connections(1) };
+    for _ in 0..2 {
+        let error = open(&url, explicit, world.clock.clone()).await.err().expect("refused");
+        assert!(matches!(error, LedgerError::Migration(_)), "{error}");
+        let says = error.to_string();
+        assert!(says.contains("migration 6 of") && says.contains("`numerator migrate`"), "{says}");
+    }
+    open(&url, connections(1), world.clock.clone()).await.unwrap();
+    open(&url, explicit, world.clock.clone()).await.expect("up to date");
+}
+
+pub(super) async fn of_many_migrators_one_migrates_and_all_succeed(world: World) {
+    let url = older(&world).await;
+    let mut openers = Vec::new();
+    for _ in 0..6 {
+        let (url, clock) = (url.clone(), world.clock.clone());
+        openers
+            .push(tokio::spawn(async move { open(&url, connections(1), clock).await.map(drop) }));
+    }
+    for opener in openers {
+        opener.await.unwrap().unwrap();
+    }
+}
+
+/// Goal: a migration that waits for a table holds nobody up for longer than its own short wait.
+/// Method: a session that reads the table, and a statement that comes after the migration.
+pub(super) async fn a_migration_waits_for_a_lock_in_short_tries(world: World) {
+    if world.ledger.engine() == "sqlite" {
+        // One lock file, and one writer: there is no lock of a table.
+        return;
+    }
+    let url = older(&world).await;
+    let pool = sqlx::PgPool::connect(&url).await.unwrap();
+    let mut reader = pool.begin().await.unwrap();
+    let lock = "lock table counter in access share mode";
+    sqlx::query(lock).execute(&mut *reader).await.unwrap();
+    let short = Duration::from_millis(100);
+    let hasty =
+        LedgerSettings { migrate_lock_timeout: short, migrate_attempts: 1, ..connections(1) };
+    let error = open(&url, hasty, world.clock.clone()).await.err().expect("no lock");
+    assert!(matches!(error, LedgerError::LockTimeout { .. }), "{error}");
+    let patient = LedgerSettings { migrate_attempts: 60, ..hasty };
+    let clock = world.clock.clone();
+    let migrator = tokio::spawn(async move { open(&url, patient, clock).await.map(drop) });
+    for _ in 0..2 {
+        let waiting = "select count(*) from pg_locks where not granted";
+        while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&pool).await.unwrap() == 0 {
+            assert!(!migrator.is_finished(), "migrated under a reader");
+            tokio::task::yield_now().await;
+        }
+        let begun = Instant::now();
+        sqlx::query("select count(taken) from counter").execute(&pool).await.unwrap();
+        let waited = begun.elapsed();
+        assert!(waited < Duration::from_secs(2), "held up for {waited:?}");
+    }
+    reader.commit().await.unwrap();
+    migrator.await.unwrap().unwrap();
+}
+
+/// Goal: where a newer version gives a column another type, the statements that a running process
+/// has prepared fail for ever, and no row is to blame.
+pub(super) async fn a_column_of_another_type_is_worth_a_retry_and_the_next_call_works(
+    world: World,
+) {
+    if world.ledger.engine() == "sqlite" {
+        // Its columns have no types, and it prepares a statement again by itself.
+        return;
+    }
+    world.ledger.nodes().await.unwrap();
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    let other = "alter table node alter column label type varchar";
+    sqlx::query(other).execute(&pool).await.unwrap();
+    let error = world.ledger.nodes().await.expect_err("prepared before");
+    assert!(error.retry_useful() && !error.maybe_written(), "{error}");
+    world.ledger.nodes().await.expect("prepared anew");
+}
+
+pub(super) async fn counters_of_an_older_schema_get_the_names_of_their_serials(world: World) {
+    let url = older(&world).await;
     let ledger = open(&url, connections(1), world.clock.clone()).await.unwrap();
     let counter = async |series_id, serial| ledger.counter(series_id, serial, "k").await.unwrap();
     for (serial, taken) in [("SEQ", 5), ("LOT", 6), ("2", 7)] {

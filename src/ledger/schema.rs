@@ -1,0 +1,66 @@
+//! Which migrations a ledger has, and what that means for this program. Knows no engine.
+
+use sqlx::migrate::{AppliedMigration, MigrateError, Migrator};
+
+use super::{LedgerError, Migrate};
+
+/// How a ledger's schema stands to this program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Schema {
+    /// It has none yet.
+    Empty,
+    /// Migrations of this program are missing.
+    Older {
+        /// The newest that it has.
+        has: i64,
+        /// The newest of this program.
+        needs: i64,
+    },
+    /// It has every migration of this program, and no other.
+    Current,
+}
+
+impl Schema {
+    /// How a ledger stands that has these migrations.
+    ///
+    /// # Errors
+    /// `Migration` where it has one that this program does not know, or knows otherwise.
+    pub(super) fn of(known: &Migrator, applied: &[AppliedMigration]) -> Result<Self, LedgerError> {
+        for one in applied {
+            match known.iter().find(|migration| migration.version == one.version) {
+                None => return Err(MigrateError::VersionMissing(one.version).into()),
+                Some(migration) if migration.checksum != one.checksum => {
+                    return Err(MigrateError::VersionMismatch(one.version).into());
+                }
+                Some(_) => {}
+            }
+        }
+        let is_applied = |version| applied.iter().any(|one| one.version == version);
+        let newest = |versions: &mut dyn Iterator<Item = i64>| versions.max().unwrap_or_default();
+        Ok(match known.iter().all(|migration| is_applied(migration.version)) {
+            true => Schema::Current,
+            false if applied.is_empty() => Schema::Empty,
+            false => Schema::Older {
+                has: newest(&mut applied.iter().map(|one| one.version)),
+                needs: newest(&mut known.iter().map(|migration| migration.version)),
+            },
+        })
+    }
+
+    /// Whether migrations are to be run.
+    ///
+    /// # Errors
+    /// `Migration` with the command, where the schema is older and only that command may change it.
+    pub(super) fn is_behind(self, migrate: Migrate) -> Result<bool, LedgerError> {
+        match (self, migrate) {
+            (Schema::Current, _) => Ok(false),
+            (Schema::Empty, _) | (Schema::Older { .. }, Migrate::Auto) => Ok(true),
+            (Schema::Older { has, needs }, Migrate::Explicit) => {
+                Err(LedgerError::Migration(format!(
+                    "the schema is older than this binary (migration {has} of {needs}); run \
+                     `numerator migrate` once, then start again"
+                )))
+            }
+        }
+    }
+}
