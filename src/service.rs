@@ -54,6 +54,24 @@ struct Loops {
     onlookers: Vec<Task>,
 }
 
+/// Joins as a node, once the ledger has all that the witnesses of earlier processes say.
+async fn join(
+    settings: &Settings,
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    deployment: &Deployment,
+    redis: Option<&Redis>,
+) -> anyhow::Result<Arc<Membership>> {
+    if let Some(redis) = redis {
+        let keys = Keys::new(&deployment.prefix);
+        hear_redis(ledger, redis, &keys, deployment).await.context("comparing with redis")?;
+    }
+    let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
+    let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
+    let joining = Membership::join(own, time, testimony, &settings.allocator);
+    joining.await.context("joining as a node")
+}
+
 /// How a process uses the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -111,14 +129,7 @@ impl Service {
         let bounds = &settings.allocator;
         let partitions = deployment.partitions_total();
         let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
-        if let Some(redis) = &redis {
-            let keys = Keys::new(&deployment.prefix);
-            hear_redis(&ledger, redis, &keys, &deployment).await.context("comparing with redis")?;
-        }
-        let testimony = Testimony::within(&settings.data_dir, deployment.deployment_id);
-        let (own, time) = (Arc::clone(&ledger), Arc::clone(&clock));
-        let membership =
-            Membership::join(own, time, testimony, bounds).await.context("joining as a node")?;
+        let membership = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
         let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
         let may_change = mode == Mode::Serve;
         if let Err(differs) = ledger.agree_window(node, window_ms, may_change).await {

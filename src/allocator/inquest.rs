@@ -84,7 +84,10 @@ impl Inquest {
             },
             Stage::Told(told) => match report(context, nonce, told).await {
                 Ok(true) => Stage::Waits(None),
-                Ok(false) => Stage::Done,
+                Ok(false) => {
+                    tracing::warn!("nobody asks: an operator releases the ledger");
+                    Stage::Done
+                }
                 Err(error) => {
                     self.stage = Stage::Told(told);
                     return Err(error);
@@ -147,10 +150,13 @@ async fn known_to_redis(context: &Context, rows: &[Partition]) -> Option<Known> 
             }
             continue;
         };
-        let survey = redis.survey(&context.keys, *partition, &[]).await.ok()?;
-        if !survey.is_master {
-            return None;
-        }
+        let survey = match redis.survey(&context.keys, *partition, &[]).await {
+            Ok(survey) if survey.is_master => survey,
+            other => {
+                tracing::info!(partition, ?other, "redis cannot say yet whom it has met");
+                return None;
+            }
+        };
         let Some(owner) = survey.owner.filter(|owner| owner.deployment == deployment) else {
             continue;
         };

@@ -8,6 +8,7 @@ use super::Unavailable;
 use super::lane::{Lane, Standing, Suspicion};
 use super::seat::Seat;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
+use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
 
 /// What an operator does about a held partition.
@@ -76,21 +77,24 @@ impl Lane {
                 }
                 _ => self.participate(at, incarnation.clone()).await,
             },
-            // Nobody would miss what it took. Another process meets it within two heartbeats.
-            (PartitionState::Open, Owner::Database) if !self.context.membership.is_met() => {
-                tracing::info!(%node, "no other process has met this one yet");
-                self.backoff.wait().await;
-                Standing::Nowhere
-            }
-            (PartitionState::Open, Owner::Database) => {
-                self.well();
-                Standing::Database(at, node)
-            }
+            (PartitionState::Open, Owner::Database) => self.join_database(at, node).await,
             (PartitionState::Open, Owner::None) => self.recover(&row, "first use", suspicion).await,
             (PartitionState::Recovering | PartitionState::Opening, _) => {
                 self.carry_on(&row, suspicion).await
             }
         }
+    }
+
+    /// Takes from the database from now on, once somebody would miss this identity: another process
+    /// meets it within two heartbeats.
+    async fn join_database(&mut self, at: At, node: NodeId) -> Standing {
+        if !self.context.membership.is_met() {
+            tracing::info!(%node, "no other process has met this one yet");
+            self.backoff.wait().await;
+            return Standing::Nowhere;
+        }
+        self.well();
+        Standing::Database(at, node)
     }
 
     /// Becomes a participant of an open epoch: only then may it fly there (F5).

@@ -34,8 +34,8 @@ pub(super) struct Memory {
     is_stuck: bool,
 }
 
-/// A heartbeat that was confirmed: whatever was committed before it was sent is in every ledger that
-/// has it.
+/// A heartbeat that was confirmed: whatever was committed before it was sent is in every ledger
+/// that has it.
 #[derive(Clone, Copy, Debug)]
 struct Beat {
     node: NodeId,
@@ -51,14 +51,15 @@ enum Acquaintance {
     /// It has not looked around.
     #[default]
     New,
-    /// The others that it met, with the heartbeats at which they stood then and stand now, and since
-    /// when they stand there.
+    /// The others that it met, with the heartbeats at which they stood then and stand now, and
+    /// since when they stand there.
     Waits { first: BTreeMap<NodeId, i64>, last: BTreeMap<NodeId, i64>, since: Instant },
     /// Another process has read its row, or there is none that lives.
     Met,
 }
 
-/// Two heartbeats of another node after this one's registration: between them it has read the nodes.
+/// Two heartbeats of another node after this one's registration: between them it has read the
+/// nodes.
 const BEATS_TO_MEET: i64 = 2;
 
 impl Memory {
@@ -113,8 +114,8 @@ impl Memory {
         self.beats.iter().filter(is_there).map(|beat| beat.sent_at).max()
     }
 
-    /// Takes in which nodes the ledger shows now. Called in turn with the heartbeats, so that two of
-    /// these tell others that it has read them.
+    /// Takes in which nodes the ledger shows now. Called in turn with the heartbeats, so that two
+    /// of these tell others that it has read them.
     pub(super) fn look(&mut self, nodes: &[Node], now: Instant, ttl: Duration) {
         let others = nodes.iter().filter(|node| !self.identities.contains(&node.node_id));
         let others: BTreeMap<NodeId, i64> = others.map(|node| (node.node_id, node.beat)).collect();

@@ -41,8 +41,9 @@ impl Lane {
         let guard = seat.guard(0);
         seat.trimmed_at = Instant::now();
         let confirmed = self.context.ledger.confirmed(seat.node);
-        let confirmed = confirmed.and_then(|confirmed| serde_json::to_string(&confirmed).ok());
-        match redis.trim(&self.context.keys, &guard, upto, confirmed.as_deref()).await {
+        let confirmed =
+            confirmed.and_then(|said| serde_json::to_string(&said).ok()).unwrap_or_default();
+        match redis.trim(&self.context.keys, &guard, upto, &confirmed).await {
             Ok(Trimmed::Removed(_)) => {
                 seat.trimmed = upto;
                 self.well();

@@ -30,8 +30,7 @@ pub struct Opening {
     pub now_ms: Option<i64>,
     /// Whether no number was ever issued in this partition: then no key can be older.
     pub pristine: bool,
-    /// The idempotency window, in milliseconds: records that were kept for another one are not
-    /// complete.
+    /// The idempotency window, in milliseconds: records of another one are not complete.
     pub window_ms: u64,
 }
 
@@ -40,8 +39,7 @@ pub struct Opening {
 pub enum OpenOutcome {
     /// The epoch is open in Redis.
     Opened,
-    /// The owner record has an equal or higher epoch: the ledger went back, or `open` was sent
-    /// twice (F9).
+    /// It has an equal or higher epoch: the ledger went back, or `open` was sent twice (F9).
     Newer {
         /// That epoch.
         epoch: u64,
@@ -181,7 +179,7 @@ impl Redis {
     }
 
     /// Removes the caller's own outbox entries up to and including a flight (all journaled), and
-    /// leaves word of what the ledger confirmed to the caller, where that is said.
+    /// leaves word of what the ledger confirmed to it, unless that is empty.
     ///
     /// # Errors
     /// See [`CounterError`]; safe to repeat.
@@ -190,11 +188,10 @@ impl Redis {
         keys: &Keys,
         guard: &Guard,
         upto: u64,
-        confirmed: Option<&str>,
+        confirmed: &str,
     ) -> Result<Trimmed, CounterError> {
-        let keep =
-            vec![upto.saturating_add(1).to_string(), confirmed.unwrap_or_default().to_owned()];
-        let call = owned_call(Verb::Trim, keys, guard, Some(guard.node), keep);
+        let rest = vec![upto.saturating_add(1).to_string(), confirmed.to_owned()];
+        let call = owned_call(Verb::Trim, keys, guard, Some(guard.node), rest);
         self.ask(&call, read_trimmed).await
     }
 

@@ -28,8 +28,9 @@ pub trait RestoredLedger: Send + Sync + 'static {
 
     /// Holds all partitions like [`RestoredLedger::hold_all`], because this process itself was
     /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
-    /// once they all have told, the ledger goes on by itself (F25). Begins no inquest where somebody
-    /// else has drawn the incarnation, or where an operator holds it.
+    /// once they all have told, the ledger goes on by itself (F25). Begins no inquest where
+    /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
+    /// that lives on.
     async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
 
     /// Tells an inquest what a process remembers; false where there is none in the incarnation in

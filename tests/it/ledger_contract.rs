@@ -140,6 +140,7 @@ ledger_contract! {
         what_an_operator_holds_nobody_else_releases
         an_operators_hold_ends_an_inquest
         who_is_led_back_to_a_server_that_lives_on_asks_nobody_there
+        where_nobody_is_left_who_was_there_an_operator_decides
     }
     partitions {
         a_node_participates_only_while_the_epoch_is_open

@@ -31,7 +31,9 @@ async fn answer(service: &Service, document: &str) -> (u16, String) {
         if let Some(number) = body["document_number"].as_str() {
             return (status, number.to_owned());
         }
-        assert!(status == 503 && Instant::now() < deadline, "{status} {body} {}", service.log());
+        // A session that ends under a request is told as such.
+        let is_passing = body["retryable"] == true && Instant::now() < deadline;
+        assert!(is_passing, "{status} {body} {}", service.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -114,9 +116,11 @@ async fn it_goes_on_by_itself(redis: Option<&Redis>) {
     let mut lagging = Lagging::start(redis).await;
     lagging.fail_over();
     let promoted = Instant::now();
-    let (status, number) = answer(&lagging.one, "first").await;
+    let first = answer(&lagging.one, "first");
+    let Ok((status, number)) = tokio::time::timeout(GOES_ON_WITHIN, first).await else {
+        panic!("nothing after {GOES_ON_WITHIN:?}: {} {}", lagging.one.log(), lagging.other.log());
+    };
     println!("{number} after {:?}", promoted.elapsed());
-    assert!(promoted.elapsed() < GOES_ON_WITHIN, "{}", lagging.one.log());
     assert_eq!((status, &*number), (201, "L-00000006"), "{:?}", lagging.seen);
     lagging.seen.push(number);
     let gaps = lagging.deployment.ok(&["gaps", "--json"]);
@@ -218,8 +222,8 @@ async fn files_put_back_while_nothing_ran_are_held_before_the_first_number() {
     assert_eq!(next(), "L-00000004\n");
 }
 
-/// Goal: where no disk outlives a process, Redis does: what was confirmed to it stands there. Method:
-/// the gapless series never asks Redis; the witness in the data folder is deleted.
+/// Goal: where no disk outlives a process, Redis does: what was confirmed to it stands there.
+/// Method: the gapless series never asks Redis; the witness in the data folder is deleted.
 #[tokio::test]
 async fn files_put_back_are_held_by_what_redis_was_told_where_no_disk_is_left() {
     let (mut postgres, redis) = (Postgres::start(), Redis::start());

@@ -33,8 +33,8 @@ const SETTINGS: [&str; 5] = [
     "log.filter=info,numerator::http::gate=error",
 ];
 
-/// How long an operator waits for a ledger that went back to go on by itself, on a machine that runs
-/// everything at once.
+/// How long an operator waits for a ledger that went back to go on by itself, on a machine that
+/// runs everything at once.
 const AGREE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Numbers that an operator leaves out above each counter: more than a drill issues.

@@ -33,7 +33,9 @@ pub(in crate::ledger) async fn agree(store: &Store) -> Result<(), LedgerError> {
         }
         Some(_) => {
             drop(tx);
-            holding::hold_all(store, &[], PUT_BACK, Asking::Nobody).await?;
+            // Others may run that have not noticed yet.
+            let asking = if holding::FAILS_OVER { Asking::All } else { Asking::Nobody };
+            holding::hold_all(store, &[], PUT_BACK, asking).await?;
         }
     }
     Ok(())

@@ -140,7 +140,9 @@ pub(super) async fn agree(
         .filter(|node| !complete.contains(node) && !incomplete.contains(node))
         .copied()
         .collect();
-    if !missing.is_empty() || !incomplete.is_empty() {
+    // Somebody who was there must be left: who came after has nothing to say of before.
+    let is_witnessed = roster.iter().any(|node| complete.contains(node));
+    if !is_witnessed || !missing.is_empty() || !incomplete.is_empty() {
         return Ok(Agreement::Waits { missing, incomplete: incomplete.into_iter().collect() });
     }
     let now_us = store.clock.now_us();
@@ -193,8 +195,8 @@ async fn has_row(conn: &mut Conn, node: NodeId) -> Result<bool, LedgerError> {
     Ok(found.is_some())
 }
 
-/// Opens a held partition above every epoch that anybody knows. All that was handed out before is in
-/// the journal: everything closed exact, and counters go on from what they have taken.
+/// Opens a held partition above every epoch that anybody knows. All that was handed out before is
+/// in the journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
     conn: &mut Conn,
     row: &holding::Row,

@@ -140,7 +140,7 @@ impl Bench {
     /// Trims the node's outbox as if all of it were journaled.
     pub(super) async fn trim(&self) {
         let upto = self.guard.flight;
-        let trimmed = self.redis.trim(&self.keys, &self.guard, upto, None).await.unwrap();
+        let trimmed = self.redis.trim(&self.keys, &self.guard, upto, "").await.unwrap();
         assert!(matches!(trimmed, Trimmed::Removed(_)), "{trimmed:?}");
     }
 

@@ -15,7 +15,7 @@ async fn with_entries() -> Bench {
 }
 
 async fn trim(bench: &Bench, upto: u64) -> Trimmed {
-    bench.redis.trim(&bench.keys, &bench.guard, upto, None).await.unwrap()
+    bench.redis.trim(&bench.keys, &bench.guard, upto, "").await.unwrap()
 }
 
 async fn page(bench: &Bench, reader: &Guard, after: u64, limit: u32) -> OutboxPage {
@@ -63,7 +63,7 @@ async fn entries_of_an_earlier_epoch_are_trimmed_before_and_after_the_first_flig
 async fn trimming_is_refused_to_a_fenced_and_to_a_barred_node() {
     let bench = with_entries().await;
     let old = Guard { epoch: EPOCH - 1, ..bench.guard.clone() };
-    let fenced = bench.redis.trim(&bench.keys, &old, 9, None).await.unwrap();
+    let fenced = bench.redis.trim(&bench.keys, &old, 9, "").await.unwrap();
     assert_eq!(fenced, Trimmed::Fenced);
     bar(&bench).await;
     assert_eq!(trim(&bench, 9).await, Trimmed::Barred);
@@ -235,13 +235,13 @@ async fn what_the_ledger_confirmed_is_left_by_who_trims_and_outlives_epochs() {
         survey.owner.unwrap().confirmed
     };
     assert_eq!(said(&bench).await, None);
-    bench.redis.trim(&bench.keys, &bench.guard, 1, Some("seven beats")).await.unwrap();
+    bench.redis.trim(&bench.keys, &bench.guard, 1, "seven beats").await.unwrap();
     assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
     // Who has nothing to say leaves what was said before.
     trim(&bench, 2).await;
     assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
     let fenced = Guard { epoch: bench.guard.epoch + 1, ..bench.guard.clone() };
-    let refused = bench.redis.trim(&bench.keys, &fenced, 2, Some("nine")).await.unwrap();
+    let refused = bench.redis.trim(&bench.keys, &fenced, 2, "nine").await.unwrap();
     assert_eq!((refused, said(&bench).await.as_deref()), (Trimmed::Fenced, Some("seven beats")));
     bench.next_epoch(false, NOW_MS).await;
     assert_eq!(said(&bench).await.as_deref(), Some("seven beats"));
