@@ -13,7 +13,7 @@ use super::context::Context;
 use super::retries::Retries;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, replay};
-use crate::ledger::{At, Entry, LedgerError, TakeOrder, TakeOutcome};
+use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
 
 /// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
@@ -156,6 +156,9 @@ impl Batch {
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
         context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());
+        context
+            .journal
+            .keep_found(node, outcomes.iter().filter_map(found).flat_map(Found::entries));
         Ok(outcomes)
     }
 
@@ -240,6 +243,13 @@ fn refuse(ticket: Ticket, error: &LedgerError) {
 fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
     match outcome {
         TakeOutcome::Taken(entry) => Some(entry),
+        _ => None,
+    }
+}
+
+fn found(outcome: &TakeOutcome) -> Option<&Found> {
+    match outcome {
+        TakeOutcome::Found(found) => Some(found),
         _ => None,
     }
 }

@@ -185,6 +185,7 @@ impl Chores {
     pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
         let context = Arc::clone(&self.context);
         self.start(async move {
+            let node = context.membership.node();
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
@@ -207,9 +208,23 @@ impl Chores {
                     result => break result,
                 }
             };
-            Done::Asked { at, tickets, result }
+            Done::Asked {
+                at,
+                tickets,
+                result: result.and_then(|found| kept(&context, node, found)),
+            }
         });
     }
+}
+
+/// Keeps what the journal answered, for it is handed out again; no answer at all once the ledger
+/// has gone back under who asked (F25).
+fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>, LedgerError> {
+    let Some(_right) = context.membership.hand_out(node) else {
+        return Err(LedgerError::WentBack("it went back meanwhile".into()));
+    };
+    context.journal.keep_found(node, found.iter().flat_map(Found::entries));
+    Ok(found)
 }
 
 /// One try of a chore at the ledger, in its place. A try that panics fails like a lost connection:

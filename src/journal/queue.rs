@@ -159,20 +159,38 @@ impl JournalQueue {
     /// `journal.queue_max` of them wait for the loop, which keeps no more anyway; while it stands
     /// still, those beyond are not kept.
     pub fn keep(&self, node: NodeId, mut entries: Vec<Entry>) {
-        let unkept = || {
-            let mut unkept = self.unkept.lock().expect("no holder of this lock panics");
-            *unkept = Some(Instant::now());
-        };
         if entries.is_empty() {
             return;
         }
-        let Some(room) = up_to(entries.len(), &self.room_to_keep) else { return unkept() };
+        let Some(room) = up_to(entries.len(), &self.room_to_keep) else {
+            return self.note_unkept();
+        };
         if room.num_permits() < entries.len() {
-            unkept();
+            self.note_unkept();
         }
         entries.truncate(room.num_permits());
         // They are committed: a loop that is gone loses nothing.
         let _ = self.sender.send(Message::Keep(node, entries, room));
+    }
+
+    /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone once
+    /// the ledger has forgotten it (F25). What its record does not tell counts as not kept.
+    pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
+        let tells = |entry: &&Entry| {
+            let told =
+                Entry::of_flight(entry.at, entry.taken.clone(), &entry.record.to_flat_json());
+            told.is_ok_and(|told| told.number == entry.number)
+        };
+        let (kept, others): (Vec<&Entry>, Vec<_>) = found.into_iter().partition(tells);
+        if !others.is_empty() {
+            self.note_unkept();
+        }
+        self.keep(node, kept.into_iter().cloned().collect());
+    }
+
+    fn note_unkept(&self) {
+        let mut unkept = self.unkept.lock().expect("no holder of this lock panics");
+        *unkept = Some(Instant::now());
     }
 
     /// Has everything that is kept written once more, behind what waits already: the ledger went
@@ -257,5 +275,14 @@ mod tests {
         assert_eq!(waiting(), [0, 1, 2]);
         keep(9..11);
         assert_eq!(waiting(), [9, 10], "what was taken over has given its room back");
+
+        // A number that its record does not give was told otherwise than it could be told again.
+        *queue.unkept.lock().unwrap() = None;
+        let (found, _) = entry(11);
+        queue.keep_found(NodeId::random(), [&found]);
+        assert_eq!((waiting(), *queue.unkept.lock().unwrap()), (vec![11], None));
+        let strange = Entry { number: "another".into(), ..found };
+        queue.keep_found(NodeId::random(), [&strange]);
+        assert!(waiting().is_empty() && queue.unkept.lock().unwrap().is_some());
     }
 }

@@ -247,6 +247,13 @@ pub struct Found {
     pub by_document: Option<Entry>,
 }
 
+impl Found {
+    /// All that was found.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.by_key.iter().chain(&self.by_document)
+    }
+}
+
 /// What to look for in the journal; all given fields must match.
 #[derive(Clone, Debug, Default)]
 pub struct JournalFilter {
