@@ -173,8 +173,8 @@ impl JournalQueue {
         let _ = self.sender.send(Message::Keep(node, entries, room));
     }
 
-    /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone once
-    /// the ledger has forgotten it (F25). What its record does not tell counts as not kept.
+    /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone
+    /// once the ledger has forgotten it (F25). What its record does not tell counts as not kept.
     pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
         let tells = |entry: &&Entry| {
             let told =
