@@ -19,7 +19,7 @@ use harness::service::Service;
 use serde_json::Value;
 
 use crate::deployment::Deployment;
-use promise::Promise;
+use promise::{A_NODE_THAT_IS_GONE, Promise};
 
 const RUNBOOK: &str = include_str!("../../docs/runbook.md");
 const SCHEMA: &str = "runbook";
@@ -186,17 +186,12 @@ impl Scene {
                 self.go_on().await;
             }
             "the ledger is restored from its backup" => {
-                // Of a process that is not there any more: else the others go on by themselves.
-                self.postgres.sql(
-                    "insert into runbook.node (node_id, label, version, started_at_us) \
-                     values (decode(repeat('ab', 16), 'hex'), 'gone', '0', 0)",
-                );
+                self.postgres.sql(A_NODE_THAT_IS_GONE);
                 self.postgres.back_up();
                 let rows = self.postgres.sql("select count(*) from runbook.journal");
                 self.go_on().await;
                 // Redis goes on without the ledger: only what that has confirmed can be forgotten.
-                let more = format!("select count(*) > {rows} from runbook.journal");
-                self.until(&more, "t").await;
+                self.until(&format!("select count(*) > {rows} from runbook.journal"), "t").await;
                 self.postgres.restore();
                 self.held().await;
             }
