@@ -2,7 +2,8 @@
 
 /// A process that is not there any more: without it the others go on by themselves after a restore.
 pub(super) const A_NODE_THAT_IS_GONE: &str = "insert into runbook.node \
-     (node_id, label, version, started_at_us) values (decode(repeat('ab', 16), 'hex'), 'gone', '0', 0)";
+     (node_id, label, version, started_at_us) \
+     values (decode(repeat('ab', 16), 'hex'), 'gone', '0', 0)";
 
 /// What a line's comment promises.
 #[derive(Debug, Default, PartialEq, Eq)]
