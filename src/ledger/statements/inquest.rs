@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::Row as _;
 
 use super::holding::{self, lock_all};
-use super::{Conn, Store, Transaction, bytes, commit, incarnation, partitions};
-use crate::ledger::columns::{Word as _, from_json, read_node, signed, to_json};
+use super::{Conn, Store, Transaction, bytes, commit, incarnation, nodes, partitions};
+use crate::ledger::columns::{from_json, read_node, to_json};
 use crate::ledger::incarnation::Incarnation;
 use crate::ledger::{Agreement, At, Closing, Known, LedgerError, PartitionState, Report};
 use crate::node::NodeId;
@@ -131,7 +131,7 @@ pub(super) async fn agree(
     }
     // Who has a row is of the roster, or had left, or came after: what it did before is here.
     for node in seen {
-        if !roster.contains(&node) && !has_row(&mut tx, node).await? {
+        if !roster.contains(&node) && nodes::marks(&mut tx, node).await?.is_none() {
             roster.insert(node);
         }
     }
@@ -187,14 +187,6 @@ async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, Ledg
         .collect()
 }
 
-async fn has_row(conn: &mut Conn, node: NodeId) -> Result<bool, LedgerError> {
-    let found: Option<i64> = sqlx::query_scalar("select beat from node where node_id = $1")
-        .bind(bytes(&node))
-        .fetch_optional(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
 /// Opens a held partition above every epoch that anybody knows. All that was handed out before is
 /// in the journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
@@ -205,18 +197,8 @@ async fn open_exact(
 ) -> Result<(), LedgerError> {
     let next = At { partition: row.partition, epoch: highest + 1 };
     let (id, epoch) = partitions::columns(next)?;
-    for closed in row.epoch.saturating_sub(1)..=highest {
-        sqlx::query(
-            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
-             values ($1, $2, $3, $4) on conflict do nothing",
-        )
-        .bind(id)
-        .bind(signed(closed, "epoch")?)
-        .bind(Closing::Exact.word())
-        .bind(now_us)
-        .execute(&mut *conn)
-        .await?;
-    }
+    let unclosed = row.epoch.saturating_sub(1)..=highest;
+    partitions::close_held(conn, row.partition, unclosed, Closing::Exact, now_us).await?;
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
          last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null, \
@@ -234,16 +216,12 @@ async fn open_exact(
 /// See [`crate::ledger::RestoredLedger::beats`].
 pub(super) async fn beats(
     store: &Store,
-    nodes: &[NodeId],
+    asked: &[NodeId],
 ) -> Result<Vec<Option<i64>>, LedgerError> {
     let mut tx = store.begin_reading().await?;
-    let mut beats = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let beat = sqlx::query_scalar("select beat from node where node_id = $1")
-            .bind(bytes(node))
-            .fetch_optional(&mut *tx)
-            .await?;
-        beats.push(beat);
+    let mut beats = Vec::with_capacity(asked.len());
+    for node in asked {
+        beats.push(nodes::marks(&mut tx, *node).await?.map(|marks| marks.beat));
     }
     tx.commit().await?;
     Ok(beats)

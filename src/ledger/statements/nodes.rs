@@ -61,7 +61,8 @@ pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bo
     Ok(agreed == Incarnation { number, nonce } && reaches)
 }
 
-async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
+/// What the ledger shows of a node, also of one that left; `None` where it has no such node.
+pub(super) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
     let row = sqlx::query("select beat, batches from node where node_id = $1")
         .bind(bytes(&node))
         .fetch_optional(conn)

@@ -77,6 +77,29 @@ pub(super) async fn closing(
     word.as_deref().map(Closing::read).transpose()
 }
 
+/// Notes how epochs of a held partition are closed, but for those that were closed before.
+pub(super) async fn close_held(
+    conn: &mut Conn,
+    partition: u32,
+    epochs: std::ops::RangeInclusive<u64>,
+    closing: Closing,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    for epoch in epochs {
+        sqlx::query(
+            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
+             values ($1, $2, $3, $4) on conflict do nothing",
+        )
+        .bind(small(partition, "partition")?)
+        .bind(signed(epoch, "epoch")?)
+        .bind(closing.word())
+        .bind(now_us)
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
 /// See [`crate::ledger::Ledger::participate`].
 pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
     let (partition, epoch) = columns(at)?;

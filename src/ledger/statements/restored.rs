@@ -12,7 +12,7 @@ use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::holding::lock_all;
 use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, inquest, partitions, seed};
-use crate::ledger::columns::{Word, from_json, signed};
+use crate::ledger::columns::{from_json, signed};
 use crate::ledger::{
     Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
     Seed,
@@ -275,18 +275,8 @@ pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Releas
         .execute(&mut *tx)
         .await?;
     // The epoch before may be unclosed too, where the ledger went back to a recovery.
-    for closed in row.epoch.saturating_sub(1)..=row.epoch {
-        sqlx::query(
-            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
-             values ($1, $2, $3, $4) on conflict do nothing",
-        )
-        .bind(id)
-        .bind(signed(closed, "epoch")?)
-        .bind(Closing::Ceiling.word())
-        .bind(now_us)
-        .execute(&mut *tx)
-        .await?;
-    }
+    let unclosed = row.epoch.saturating_sub(1)..=row.epoch;
+    partitions::close_held(&mut tx, to.partition, unclosed, Closing::Ceiling, now_us).await?;
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
          last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
