@@ -57,5 +57,6 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         reason: args.reason,
         saved_at_us: clock().now_us(),
     };
-    print_saved(ledger.apply_series(&[change]).await?, args.json)
+    let saved = ledger.apply_series(&[change]).await?;
+    print_saved(&ledger, saved, args.json).await
 }

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -20,9 +21,9 @@ use super::words::table;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{
-    Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger,
+    Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, lookalikes,
 };
-use crate::number::{self, SeriesDefinition};
+use crate::number::{self, Series, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -126,6 +127,7 @@ pub(super) struct SavedSeries {
     version: u32,
     active: bool,
     is_new: bool,
+    warnings: Vec<String>,
 }
 
 /// Saves the series of all files in one transaction.
@@ -149,7 +151,7 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         other => other.into(),
     })?;
     saved.extend(kept);
-    print_saved(saved, args.json)
+    print_saved(&ledger, saved, args.json).await
 }
 
 /// Takes out those that the ledger has, active or not, and gives them as they are there.
@@ -163,15 +165,33 @@ async fn keep_known(
     Ok(kept)
 }
 
-/// Says which versions are in force now.
-pub(super) fn print_saved(saved: Vec<SeriesVersion>, json: bool) -> anyhow::Result<()> {
-    let saved: Vec<SavedSeries> = saved.into_iter().map(SavedSeries::of).collect();
-    if json {
-        print_json(&saved)?;
-    } else {
-        print(saved.iter().map(SavedSeries::line))?;
+/// Says which versions are in force now, and what the new ones would read back of others.
+pub(super) async fn print_saved(
+    ledger: &SharedLedger,
+    saved: Vec<SeriesVersion>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let reference = Arc::new(ledger.reference_data().await?);
+    let mut lines = Vec::with_capacity(saved.len());
+    for version in saved {
+        let mut warnings = Vec::new();
+        if version.is_new {
+            let series = Series::compile(version.definition.clone())?;
+            let series = series.with_reference(Arc::clone(&reference));
+            warnings = lookalikes(&**ledger, &series).await?;
+        }
+        let warnings = warnings.iter().map(ToString::to_string).collect();
+        lines.push(SavedSeries { warnings, ..SavedSeries::of(version) });
     }
-    Ok(())
+    if json {
+        print_json(&lines)?;
+        return Ok(());
+    }
+    let told = |saved: &SavedSeries| {
+        let warned = saved.warnings.iter().map(|warning| format!("warning: {warning}"));
+        std::iter::once(saved.line()).chain(warned).collect::<Vec<_>>()
+    };
+    Ok(print(lines.iter().flat_map(told))?)
 }
 
 impl SavedSeries {
@@ -182,6 +202,7 @@ impl SavedSeries {
             version: saved.version,
             active: saved.active,
             is_new: saved.is_new,
+            warnings: Vec::new(),
         }
     }
 

@@ -22,7 +22,9 @@ use super::configs::{ConfigAnswer, etag, read_id};
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
 use crate::allocator::AllocError;
-use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion};
+use crate::ledger::{
+    ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, lookalikes,
+};
 use crate::number::{Inputs, Series};
 
 /// Numbers in a preview.
@@ -61,6 +63,8 @@ pub(super) struct SavedConfig {
     reason: String,
     /// What its next numbers look like.
     preview: ConfigPreview,
+    /// Numbers of other series that read like its own.
+    warnings: Vec<String>,
 }
 
 /// Numbers that a definition would give.
@@ -231,6 +235,7 @@ async fn save(
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,
     };
+    let warnings = warnings(app, series.clone()).await?;
     let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
     let (saved_by, saved_at_us) = (caller.user_id.clone(), app.service.clock.now_us());
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
@@ -250,7 +255,15 @@ async fn save(
         saved_at: instant(version.saved_at_us),
         reason: version.reason,
         preview,
+        warnings,
     })
+}
+
+/// What a series would read back of the numbers of others.
+async fn warnings(app: &App, series: Series) -> Result<Vec<String>, Problem> {
+    let ledger = app.service.ledger.clone();
+    let found = super::finish(async move { lookalikes(&*ledger, &series).await }).await?;
+    Ok(found.iter().map(ToString::to_string).collect())
 }
 
 /// The one version that one change gives.

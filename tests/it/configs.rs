@@ -197,6 +197,33 @@ async fn configs_a_dry_run_previews_and_saves_nothing() {
 }
 
 #[tokio::test]
+async fn configs_a_series_that_reads_like_numbers_of_another_scope_is_saved_with_a_warning() {
+    let deployment = Deployment::embedded();
+    let service = deployment.serve();
+    let old = with(series("OLD", "A-{SEQ:4}"), "unique_within", json!(["type"]));
+    create(&service, &old).await;
+    let (status, taken) = take(&service, "OLD", "d1").await;
+    assert_eq!(status, 201, "{taken}");
+    let url = configs(&service, "?dry_run=true");
+    let look = async |template: &str| {
+        let new = series("NEW", template);
+        let (status, tried) = told(send(Method::POST, &url, None, &new).await).await;
+        assert_eq!(status, 200, "{tried}");
+        tried["warnings"].clone()
+    };
+    assert_eq!(look("B-{SEQ:4}").await, json!([]));
+    let warning = "\"A-0001\" of series OLD reads like a number of this series: whoever looks such \
+                   a text up is shown both";
+    assert_eq!(look("A-{SEQ:4}").await, json!([warning]));
+    let file = deployment.path("new.toml");
+    let new = "[[series]]\ncode = 'NEW'\nname = 'New'\ntemplate = 'A-{SEQ:4}'\n\
+               serves = { types = ['NEW'] }\nserials = [{ counter = ['type'] }]\n";
+    std::fs::write(&file, new).unwrap();
+    let told = deployment.ok(&["series", "apply", file.to_str().unwrap()]);
+    assert_eq!(told, format!("NEW version 1 saved\nwarning: {warning}\n"));
+}
+
+#[tokio::test]
 async fn configs_where_there_are_tokens_nobody_changes_a_series_without_one() {
     let mut deployment = Deployment::embedded();
     let token = deployment.ok(&["token", "create", "admin", "--json"]);

@@ -61,6 +61,14 @@ impl Audits for Engine {
         search!(self, store => holders(&store, numbers))
     }
 
+    async fn newest_numbers(
+        &self,
+        but_of: &str,
+        counters_max: u32,
+    ) -> Result<Vec<(String, String)>, LedgerError> {
+        search!(self, store => newest_numbers(&store, but_of, counters_max))
+    }
+
     async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
         call!(self, store => append::note_twice(&store, number, other))
     }
@@ -218,6 +226,33 @@ async fn holders(
         Ok((row.try_get("number")?, row.try_get("scope")?, id))
     };
     rows.iter().map(holder).collect()
+}
+
+async fn newest_numbers(
+    store: &Store,
+    but_of: &str,
+    counters_max: u32,
+) -> Result<Vec<(String, String)>, LedgerError> {
+    let others = sqlx::query("select series_id, code from series where code <> $1 order by code")
+        .bind(but_of)
+        .fetch_all(&store.reader)
+        .await?;
+    let mut numbers = Vec::new();
+    for other in &others {
+        // By the name of the counter: its index gives them in order.
+        let newest: Vec<Option<String>> = sqlx::query_scalar(
+            "select (select j.number from journal j where j.counter_id = c.counter_id \
+             and j.number is not null order by j.first_value desc limit 1) from counter c \
+             where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
+        )
+        .bind(other.try_get::<i64, _>("series_id")?)
+        .bind(bounded(counters_max))
+        .fetch_all(&store.reader)
+        .await?;
+        let code: String = other.try_get("code")?;
+        numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
+    }
+    Ok(numbers)
 }
 
 async fn nobodys(store: &Store, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
