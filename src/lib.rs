@@ -4,7 +4,7 @@
 //!
 //! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`]: the time, the identity of a process,
 //!   the shape of its loops and waits, and what it counts.
-//! - [`number`] is the numbering language: pure, no I/O.
+//! - [`numbering`], a crate of its own, is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
 //! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
 //!   puts things right after a fault, [`revision`] gives issued numbers another label, [`gauges`]
@@ -26,7 +26,6 @@ pub mod journal;
 pub mod ledger;
 pub mod metrics;
 pub mod node;
-pub mod number;
 pub mod reconciler;
 pub mod revision;
 pub mod service;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use numbering::{Inputs, Original, RevisionError, Series, first_values};
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -16,7 +17,6 @@ use crate::ledger::{
     JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Revised, Revision,
     SharedLedger, ValueOf,
 };
-use crate::number::{Inputs, Original, RevisionError, Series, first_values};
 
 /// Longest wait for the journal to have a number that was issued a moment ago.
 const JOURNAL_WAIT: Duration = Duration::from_secs(2);

@@ -20,7 +20,6 @@ use crate::journal;
 use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
-use crate::number;
 use crate::reconciler::{Reconciler, settle_behind, watch_hazards};
 use crate::task::{Task, Ticks};
 
@@ -319,7 +318,7 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
         reason: "built-in series for an empty embedded ledger".into(),
         saved_at_us: clock.now_us(),
     };
-    let changes: Vec<SeriesChange> = number::builtin_series().into_iter().map(change).collect();
+    let changes: Vec<SeriesChange> = numbering::builtin_series().into_iter().map(change).collect();
     let saved = ledger.apply_series(&changes).await.context("loading the built-in series")?;
     // Of several processes that find the ledger empty, one saves.
     let loaded = saved.iter().filter(|version| version.is_new).count();

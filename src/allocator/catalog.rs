@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use numbering::{
+    Explanation, Inputs, Mask, Policy, ReferenceData, RuleError, Series, TemplateError, choose,
+    comes_before, explain,
+};
 use thiserror::Error;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger};
 use crate::metrics::{Metrics, SeriesMeter};
-use crate::number::{
-    Explanation, Inputs, Mask, Policy, ReferenceData, RuleError, Series, TemplateError, choose,
-    comes_before, explain,
-};
 
 /// Most counters asked for in the search for one number.
 const PROBES_MAX: usize = 64;

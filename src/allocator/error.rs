@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use numbering::{InputError, RuleError};
 use thiserror::Error;
 
 use super::lane::unavailable;
 use crate::ledger::LedgerError;
-use crate::number::{InputError, RuleError};
 
 /// Whether a number may have been taken although none was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

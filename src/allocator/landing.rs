@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::chores::RaiseWish;
@@ -17,7 +18,6 @@ use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{Entry, IssuePath, Seed};
-use crate::number::{TakenRange, first_values};
 
 /// A flight's requests, sorted by what becomes of them.
 #[derive(Default)]

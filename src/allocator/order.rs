@@ -1,7 +1,8 @@
 //! What a caller asks for and what it gets.
 
+use numbering::Inputs;
+
 use crate::ledger::Entry;
-use crate::number::Inputs;
 
 /// Most numbers in one range (R1.9).
 pub const COUNT_MAX: u64 = 1_000_000;

@@ -1,9 +1,10 @@
 //! What numbers would look like. Takes nothing: somebody else may get the same.
 
+use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
+
 use super::ticket::Order;
 use super::{AllocError, Allocator, Preview, Request, notes, replay, unread};
 use crate::ledger::Counter;
-use crate::number::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.

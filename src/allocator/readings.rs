@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+use numbering::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 use thiserror::Error;
 
 use super::catalog::{Catalog, ServedSeries};
-use crate::number::{Inputs, ParseError, Parsed, RuleError, SeriesDefinition};
 
 /// Into how many parts a character read is divided by the variables of a series.
 const DEPTH_PARTS: usize = 1_000;

@@ -1,9 +1,10 @@
 //! Whether an earlier number answers a request (R1.8).
 
+use numbering::InputError;
+
 use super::ticket::Order;
 use super::{AllocError, Issued};
 use crate::ledger::Found;
-use crate::number::InputError;
 
 /// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken.
 /// The caller's key is looked at before the document, as in the issue script.

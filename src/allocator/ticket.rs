@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use numbering::{
+    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace, hexadecimal,
+};
 use serde::Serializer as _;
 use serde::ser::SerializeSeq;
 use sha2::{Digest, Sha256};
@@ -15,9 +18,6 @@ use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
 use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
 use crate::metrics::Metrics;
-use crate::number::{
-    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace, hexadecimal,
-};
 
 /// A checked request: everything but its values.
 pub(super) struct Order {
@@ -361,7 +361,7 @@ mod tests {
             |inputs| inputs.project = Some("2".into()),
             |inputs| inputs.project_id = Some("2".into()),
             |inputs| inputs.type_id = Some("2".into()),
-            |inputs| inputs.recipients.push(crate::number::Recipient::default()),
+            |inputs| inputs.recipients.push(numbering::Recipient::default()),
             |inputs| {
                 inputs.phase = Some("P2".into());
                 inputs.project_id = Some("2".into());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::Args;
+use numbering::{Explanation, Inputs, Verdict};
 use serde::Serialize;
 
 use super::inputs::name_value;
@@ -14,7 +15,6 @@ use super::words::table;
 use crate::allocator::AllocError;
 use crate::config::Settings;
 use crate::http::Problem;
-use crate::number::{Explanation, Inputs, Verdict};
 
 /// The request to explain.
 #[derive(Clone, Debug, Args)]

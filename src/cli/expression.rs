@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use numbering::{EXPRESSION_BYTES_MAX, Expression, SeriesDefinition, Serves};
 
 use super::output::{print, print_json};
 use super::series::write_series;
 use super::session::open_catalog;
 use crate::config::Settings;
-use crate::number::{EXPRESSION_BYTES_MAX, Expression, SeriesDefinition, Serves};
 
 /// What to make a series of.
 #[derive(Clone, Debug, Args)]
@@ -89,7 +89,7 @@ pub(super) async fn to_expression(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::read_series;
+    use numbering::read_series;
 
     #[test]
     fn an_expression_becomes_a_series_file_and_a_mistake_names_the_file() {

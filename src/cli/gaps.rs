@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use numbering::Mask;
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
@@ -15,7 +16,6 @@ use crate::ledger::{
     At, ClosedEpoch, Closing, Event, Gap, GapFilter, GapReason, LedgerError, Partition,
     SharedLedger, Unsettled,
 };
-use crate::number::Mask;
 use crate::reconciler::{settle_counters, settle_slices};
 
 /// Which gaps to list.

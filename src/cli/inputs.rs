@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::Args;
+use numbering::Inputs;
 
 use super::session::refusal;
 use crate::allocator::Request;
 use crate::http::{LOCAL_USER, check_document_id};
-use crate::number::Inputs;
 
 /// What is to be numbered.
 #[derive(Clone, Debug, Args)]

@@ -2,13 +2,13 @@
 
 use anyhow::bail;
 use clap::Args;
+use numbering::Series;
 
 use super::series::print_saved;
 use super::session::{clock, open_ledger};
 use crate::config::Settings;
 use crate::http::LOCAL_USER;
 use crate::ledger::{Expected, SeriesChange};
-use crate::number::Series;
 
 /// What to close.
 #[derive(Clone, Debug, Args)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use numbering::{Membership, ReferenceRow};
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
@@ -16,7 +17,6 @@ use crate::config::Settings;
 use crate::ledger::{
     Effect, MembershipChange, ReferenceChange, ReferencePlan, RowChange, plan_reference,
 };
-use crate::number::{Membership, ReferenceRow};
 
 /// Most bytes read of a CSV file.
 const FILE_BYTES_MAX: u64 = 4 * 1_048_576;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use numbering::{Series, SeriesDefinition};
 use serde::Serialize;
 
 use super::explain::ExplainArgs;
@@ -23,7 +24,6 @@ use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, lookalikes,
 };
-use crate::number::{self, Series, SeriesDefinition};
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -234,7 +234,7 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     File::open(file)
         .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         .with_context(|| format!("{name} cannot be read"))?;
-    number::read_series(&text).with_context(|| format!("{name}"))
+    numbering::read_series(&text).with_context(|| format!("{name}"))
 }
 
 /// The shape of a series file.
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn a_series_that_is_shown_can_be_applied_again() {
-        for definition in number::builtin_series() {
+        for definition in numbering::builtin_series() {
             let text = write_series(definition.clone()).expect("TOML");
-            assert_eq!(number::read_series(&text), Ok(vec![definition]), "{text}");
+            assert_eq!(numbering::read_series(&text), Ok(vec![definition]), "{text}");
         }
     }
 

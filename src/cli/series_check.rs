@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use numbering::{ProofError, ReferenceData, SeriesDefinition};
 
 use super::output::{print, say};
 use super::series::read_files;
 use super::session::{clock, refusal};
 use crate::config::Settings;
 use crate::ledger::{self, LedgerError, SeriesRefusal};
-use crate::number::{self, ProofError, ReferenceData, SeriesDefinition};
 
 /// What to check.
 #[derive(Clone, Debug, Args)]
@@ -28,14 +28,15 @@ pub struct CheckArgs {
 /// A file with a mistake, or two numbers that could be equal.
 pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result<()> {
     let definitions = read_files(&args.files)?;
-    number::check_rules(&definitions)?;
+    numbering::check_rules(&definitions)?;
     let tables = tables_for(settings, &definitions).await;
-    let accepted = number::prove_saved(&definitions, &tables, |_| true, &[], &[]).map_err(
-        |error| match error {
-            ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
-            other @ ProofError::Series { .. } => other.into(),
-        },
-    )?;
+    let accepted =
+        numbering::prove_saved(&definitions, &tables, |_| true, &[], &[]).map_err(|error| {
+            match error {
+                ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
+                other @ ProofError::Series { .. } => other.into(),
+            }
+        })?;
     print(definitions.iter().map(|definition| {
         let code = &definition.code;
         match accepted.iter().find(|accepted| accepted.code == *code) {

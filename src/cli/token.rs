@@ -3,12 +3,12 @@
 use crate::node::system_random;
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use numbering::hexadecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::output::{print, print_json, say};
 use crate::config::is_token_name;
-use crate::number::hexadecimal;
 
 /// What to do with tokens.
 #[derive(Clone, Debug, Subcommand)]

@@ -8,9 +8,8 @@ use std::sync::LazyLock;
 
 use fred::types::scripts::Script;
 use fred::types::{Key, Value};
+use numbering::hexadecimal;
 use sha2::{Digest, Sha256};
-
-use crate::number::hexadecimal;
 
 /// Joins the functions a script uses with the script.
 macro_rules! script {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use numbering::TakenRange;
 use serde::Serialize;
 
 use super::Keys;
@@ -12,7 +13,6 @@ use super::call::{Call, KeyList, Verb, fingerprint};
 use super::orders::{Orders, orders};
 use super::record::PayloadMark;
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// Largest value of a counter: beyond it a Lua number skips values (R2.4).
 const NUMBER_MAX: u64 = (1 << 53) - 1;

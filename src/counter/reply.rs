@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use fred::types::Value;
+use numbering::{Range, TakenRange};
 
 use super::CounterError;
 use super::call::Call;
 use super::flight::Landing;
-use crate::number::{Range, TakenRange};
 
 /// One array of an answer, read from the front.
 #[derive(Debug)]

@@ -4,12 +4,12 @@
 //! used to issue: what is read here is an upper bound and a memory, not a state.
 
 use fred::types::Value;
+use numbering::TakenRange;
 
 use super::call::{Call, Verb};
 use super::reply::{Parts, answer, garbled, parse_taken};
 use super::{CounterError, Keys, Redis};
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// Keys that one step of a scan looks at, about; a bucket has up to a hundred records.
 const SCAN_KEYS: u32 = 100;

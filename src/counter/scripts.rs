@@ -3,6 +3,7 @@
 //! Reads answers and nothing more: what a fence or a cold counter leads to is decided elsewhere.
 
 use fred::types::Value;
+use numbering::TakenRange;
 
 use super::call::{Call, Verb};
 use super::flight::{
@@ -11,7 +12,6 @@ use super::flight::{
 use super::reply::{Parts, answer, garbled, landing, parse_taken, read_taken};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// What `open` writes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use numbering::Serial;
+
 use crate::allocator::Catalog;
 use crate::journal::CounterInUse;
 use crate::metrics::Fullness;
-use crate::number::Serial;
 
 /// The fullest `max` of these counters, the fullest first. Those whose serial the series has no
 /// more are left out: nobody takes from them.

@@ -3,13 +3,13 @@
 //! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4).
 
 use jiff::Timestamp;
+use numbering::{CounterKey, Range, TakenRange};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::allocator::{Issued, Preview};
 use crate::ledger::{Entry, IssuePath};
-use crate::number::{CounterKey, Range, TakenRange};
 
 /// A number handed out.
 #[derive(Clone, Debug, Serialize, ToSchema)]

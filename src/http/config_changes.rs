@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use numbering::{Inputs, Series};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -25,7 +26,6 @@ use crate::allocator::AllocError;
 use crate::ledger::{
     ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, lookalikes,
 };
-use crate::number::{Inputs, Series};
 
 /// Numbers in a preview.
 const PREVIEWED: u64 = 3;

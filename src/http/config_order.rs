@@ -2,13 +2,13 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
+use numbering::{Expression, Inputs, SeriesDefinition};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::problem::{Problem, Slug};
-use crate::number::{Expression, Inputs, SeriesDefinition};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 500;

@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderValue;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
+use numbering::SeriesDefinition;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,7 +14,6 @@ use super::answer::instant;
 use super::body::QueryOf;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::SeriesVersion;
-use crate::number::SeriesDefinition;
 
 /// Most versions in one answer.
 const VERSIONS_MAX: u32 = 1_000;

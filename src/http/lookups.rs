@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use numbering::{Parsed, ParsedSerial, Snowflake};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
@@ -17,7 +18,6 @@ use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading, Unread};
 use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
-use crate::number::{Parsed, ParsedSerial, Snowflake};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;

@@ -8,6 +8,7 @@ use std::fmt;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
+use numbering::{Inputs, Recipient};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use unicode_normalization::UnicodeNormalization;
@@ -16,7 +17,6 @@ use utoipa::ToSchema;
 use super::gate::Caller;
 use super::problem::Problem;
 use crate::allocator::{KEY_CHARS_MAX, Request, check_key};
-use crate::number::{Inputs, Recipient};
 
 /// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -19,7 +19,7 @@ use super::language::{Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
 use crate::ledger::LedgerError;
-use crate::number::{InputError, RuleError};
+use numbering::{InputError, RuleError};
 use unavailable::unavailable;
 
 /// Declares the slugs: variant, slug, status, title.

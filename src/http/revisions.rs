@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use numbering::RevisionError;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
@@ -19,7 +20,6 @@ use super::numbers::NumberRow;
 use super::order;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
-use crate::number::RevisionError;
 use crate::revision::{ReviseError, RevisedDocument, RevisionRequest, revise};
 
 /// Longest reason, in characters.

@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use axum::body::{Bytes, HttpBody};
 use hyper::body::Frame;
+use numbering::{InputError, Mask, TemplateError};
 
 use crate::allocator::Issued;
-use crate::number::{InputError, Mask, TemplateError};
 
 /// Texts rendered into one chunk of a streamed answer.
 const TEXTS_PER_CHUNK: usize = 1_000;

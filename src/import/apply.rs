@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use numbering::{Range, TakenRange};
 use uuid::Uuid;
 
 use super::numbers::{open, reader};
@@ -13,7 +14,6 @@ use super::rows::{Row, Rows};
 use super::{Import, ImportError};
 use crate::ledger::{At, Entry, Imported, IssuePath, Record};
 use crate::node::NodeId;
-use crate::number::{Range, TakenRange};
 
 /// Rows that are held at once.
 const CHUNK_ROWS: usize = 500;
@@ -107,7 +107,7 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
     let serials = served.series.serials();
     // As for a request: the journal is in codes, with the project that follows from the originator.
     let inputs = draft.resolved.unwrap_or(inputs);
-    let taken = |(serial, value): (&crate::number::Serial, &u64)| TakenRange {
+    let taken = |(serial, value): (&numbering::Serial, &u64)| TakenRange {
         counter_id: 0,
         range: Range { first: *value, last: *value, step: serial.step },
     };

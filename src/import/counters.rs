@@ -9,6 +9,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use numbering::{
+    CounterKey, Inputs, NUMBER_MAX, Reset, Serial, SeriesDefinition, VariableDefinition,
+};
+
 use super::codes::{Codes, REFERENCE_TABLES, TYPES_OF_RULES};
 use super::numbers::reader;
 use super::reading::{Form, Misfit};
@@ -18,9 +22,6 @@ use super::tables::{Record, Source};
 use super::tally::{Tally, plan_tables};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
-use crate::number::{
-    CounterKey, Inputs, NUMBER_MAX, Reset, Serial, SeriesDefinition, VariableDefinition,
-};
 
 /// Tables of counters.
 const COUNTER_TABLES: [&str; 3] =

@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use numbering::{Draft, Inputs, Parsed, Series, SeriesDefinition};
 
 use super::reading::{Misfit, agreed, misfit};
 use super::report::ProblemKind;
 use super::rows::Row;
-use crate::number::{Draft, Inputs, Parsed, Series, SeriesDefinition};
 
 /// Days that lie in no common period but "never": where a counter is the same on both, it does not
 /// depend on the date.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use numbering::{Expression, Series, SeriesDefinition, is_reserved};
 use serde_json::{Value, json};
 
 use super::ImportError;
@@ -15,7 +16,6 @@ use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
 use super::tables::{Record, Source};
 use crate::ledger::SeriesVersion;
-use crate::number::{Expression, Series, SeriesDefinition, is_reserved};
 
 /// Tables of configurations.
 const FORMAT_TABLES: [&str; 2] = ["com_no_config", "document_number_formats"];

@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use numbering::{NUMBER_MAX, ReferenceData, Serial, SeriesDefinition};
+
 use super::counters::needed;
 use super::reading::Misfit;
 use super::report::{Plan, Problem, ProblemKind, Report};
@@ -16,7 +18,6 @@ use super::tally::Tally;
 use super::{Import, ImportError, apply_counters};
 use crate::allocator::ServedSeries;
 use crate::ledger::{Imported, ImportedVersion};
-use crate::number::{NUMBER_MAX, ReferenceData, Serial, SeriesDefinition};
 
 /// What is read, all as it is at one moment: `counter` last, since the others say what its rows
 /// mean.

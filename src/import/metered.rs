@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
+use numbering::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use super::ImportError;
-use crate::number::hexadecimal;
 
 /// Most bytes of one line, record or statement's beginning.
 const RECORD_BYTES_MAX: u64 = 1_048_576;

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use numbering::{
+    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Series, SeriesDefinition,
+};
 use unicode_normalization::UnicodeNormalization;
 
 use super::Choice;
@@ -13,9 +16,6 @@ use super::dating::{Dated, moment, zone};
 use super::report::ProblemKind;
 use super::rows::Row;
 use crate::allocator::{Catalog, KEY_CHARS_MAX, ServedSeries, check_key};
-use crate::number::{
-    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Series, SeriesDefinition,
-};
 
 /// Names of the tokens that show the type.
 const TYPE_TOKENS: [&str; 2] = ["CORR_TYPE", "TYPE_CODE"];

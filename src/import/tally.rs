@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use numbering::Serial;
+
 use super::reading::Misfit;
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
 use super::runs::Runs;
@@ -9,7 +11,6 @@ use super::tables::{Record, Source};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
-use crate::number::Serial;
 
 /// Most runs of values that are held, over all counters: about 100 MB at worst.
 const RUNS_MAX: usize = 1_000_000;

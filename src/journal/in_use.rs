@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use numbering::Range;
 use tokio::time::Instant;
 
 use crate::ledger::Entry;
-use crate::number::Range;
 
 /// Counters remembered.
 const COUNTERS_MAX: usize = 10_000;
@@ -147,7 +147,7 @@ impl Seen {
 mod tests {
     use super::*;
     use crate::ledger::{At, IssuePath, Record};
-    use crate::number::TakenRange;
+    use numbering::TakenRange;
 
     fn entry(counter_id: i64, value: u64) -> Entry {
         let record = serde_json::json!({

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use numbering::TakenRange;
 use tokio::time::Instant;
 
 use crate::ledger::{At, Entry, IssuePath};
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// Records for a while after they were committed. Bounded by their age and their number.
 pub(super) struct Kept {
@@ -77,7 +77,7 @@ impl Kept {
 pub(super) mod tests {
     use super::*;
     use crate::ledger::Record;
-    use crate::number::Range;
+    use numbering::Range;
 
     pub(in crate::journal) fn entry(epoch: u64) -> (Entry, Arc<str>) {
         let record = serde_json::json!({

@@ -1,6 +1,7 @@
 //! How values stand in columns: words for states, bytes for identities, signed 64-bit integers.
 //! Owns no statement; the same for every engine.
 
+use numbering::TakenRange;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -9,7 +10,6 @@ use super::{
     Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState, StepState, Wanted,
 };
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// How a series code becomes a partition. Written into the ledger: nodes that hash differently
 /// would give one counter two owners (F8).

@@ -68,7 +68,7 @@ impl<'a> Line<'a> {
         check(entry)?;
         let record = &*entry.record;
         let mut head = Some(Head::of(entry)?);
-        let line = |taken: &crate::number::TakenRange| {
+        let line = |taken: &numbering::TakenRange| {
             let (first, last) = (taken.range.first, taken.range.last);
             let step = signed(taken.range.step, "step")?;
             let (first, last) = (signed(first, "first")?, signed(last, "last")?);
@@ -102,7 +102,7 @@ impl<'a> Line<'a> {
 impl<'a> Head<'a> {
     fn of(entry: &'a Entry) -> Result<Self, LedgerError> {
         let record = &*entry.record;
-        let further = |(place, taken): (usize, &crate::number::TakenRange)| FurtherSerial {
+        let further = |(place, taken): (usize, &numbering::TakenRange)| FurtherSerial {
             serial: record.serials.get(place).cloned().unwrap_or_default(),
             taken: *taken,
             key: record.counter_keys[place].clone(),

@@ -6,8 +6,9 @@
 
 use std::fmt;
 
+use numbering::Series;
+
 use super::{Ledger, LedgerError};
-use crate::number::Series;
 
 /// Counters of each other series whose newest number is looked at.
 const SAMPLED_COUNTERS: u32 = 20;

@@ -53,11 +53,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use numbering::TakenRange;
 use uuid::Uuid;
 
 use crate::clock::SharedClock;
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// What every engine can do. Methods take whole batches; each is one transaction and safe to repeat
 /// unless its page says otherwise.

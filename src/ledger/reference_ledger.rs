@@ -1,9 +1,9 @@
 //! What the ledger does for reference data (R4.6): tables of ids and codes, and memberships.
 
 use async_trait::async_trait;
+use numbering::ReferenceData;
 
 use super::{LedgerError, ReferenceChange, ReferencePlan};
-use crate::number::ReferenceData;
 
 /// Reference data. Nothing of it is ever erased, and a code belongs to its row for ever.
 #[async_trait]

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Effect, ReferenceChange, ReferencePlan};
-use crate::number::{
+use numbering::{
     Membership, ReferenceData, ReferenceRow, check_reference, check_reference_id, is_table_name,
 };
+
+use super::{Effect, ReferenceChange, ReferencePlan};
 
 /// Most rows and memberships of one change.
 pub const REFERENCE_CHANGE_MAX: usize = 10_000;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use numbering::TakenRange;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -10,7 +11,6 @@ use super::{Stores, Trouble};
 use crate::counter::{OutboxEntry, Redis};
 use crate::ledger::{At, Closing, LedgerError, Record};
 use crate::node::NodeId;
-use crate::number::TakenRange;
 
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;

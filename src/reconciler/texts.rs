@@ -9,12 +9,12 @@ use std::collections::hash_map::{Entry as Place, HashMap};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use numbering::{Mask, Range, TakenRange, first_values};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::verify::FINDINGS_MAX;
 use crate::ledger::{Counter, LedgerError, SharedLedger, ValueOf, Written, WrittenText};
-use crate::number::{Mask, Range, TakenRange, first_values};
 
 /// Rows of the journal read at once.
 const PAGE_ROWS: u32 = 2_000;

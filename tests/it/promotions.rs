@@ -67,10 +67,14 @@ struct Lagging {
 
 impl Lagging {
     async fn start(redis: Option<&Redis>) -> Self {
+        Self::start_with(redis.map(Redis::url).as_deref(), "").await
+    }
+
+    async fn start_with(redis_url: Option<&str>, settings: &str) -> Self {
         let primary = Postgres::start();
         let proxy = Proxy::start(primary.port());
-        let redis_url = redis.map(Redis::url);
-        let deployment = Deployment::new(&behind(&primary, &proxy), redis_url.as_deref());
+        let mut deployment = Deployment::new(&behind(&primary, &proxy), redis_url);
+        deployment.extra = settings.into();
         deployment.apply_load_series();
         let (one, other) = (deployment.serve(), deployment.serve());
         let mut seen = numbers(&one, "before", 3).await;
@@ -137,6 +141,48 @@ async fn a_standby_that_lags_is_promoted_and_numbers_go_on_by_themselves() {
 async fn the_same_under_redis_where_the_seed_of_a_counter_is_among_what_was_lost() {
     let redis = Redis::start();
     it_goes_on_by_itself(Some(&redis)).await;
+}
+
+/// How long an answer of Redis is under way: longer than a fail-over takes to be noticed.
+const UNDER_WAY: Duration = Duration::from_secs(4);
+
+/// The sum of all counters in Redis.
+fn counted(redis: &Redis) -> u64 {
+    let sum = "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*')) do \
+               if redis.call('TYPE', key).ok == 'hash' then \
+               sum = sum + (redis.call('HGET', key, 'value') or 0) end end return sum";
+    redis.cli(&["eval", sum, "0"]).parse().expect("a sum")
+}
+
+/// Goal: a number that arrives once the ledger has gone back under who took it is handed out to
+/// nobody, for its users may agree on a ledger without it. Method: the answer of Redis is held up.
+#[tokio::test]
+async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobody() {
+    let redis = Redis::start();
+    let link = Proxy::start(redis.port());
+    let patient = "command_timeout = \"30s\"\n";
+    let mut lagging = Lagging::start_with(Some(&link.redis_url()), patient).await;
+    let before = counted(&redis);
+    link.delay(UNDER_WAY);
+    let url = lagging.one.url.clone();
+    let late = tokio::spawn(async move { load::take(&reqwest::Client::new(), &url, "late").await });
+    let deadline = Instant::now() + LIMIT;
+    while counted(&redis) == before {
+        assert!(Instant::now() < deadline, "{}", lagging.one.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    lagging.fail_over();
+    while !lagging.one.log().contains("THE LEDGER WENT BACK") {
+        assert!(!late.is_finished(), "it is under way for too short a time");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!late.is_finished(), "it is under way for too short a time");
+    let (status, told) = late.await.expect("an answer");
+    assert_eq!((status, &told["number_taken"]), (503, &"maybe".into()), "{told}");
+    link.forward();
+    let (_, number) = answer(&lagging.one, "late").await;
+    lagging.seen.push(number);
+    lagging.assert_well().await;
 }
 
 /// Goal: what a process that died with the primary was confirmed, nobody can say. Method: the one

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use numerator::number::CounterKey;
+use numbering::CounterKey;
 use reqwest::Client;
 use serde_json::{Map, Value, json};
 

@@ -9,7 +9,7 @@ use harness::load::post;
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
-use numerator::number::{Series, Snowflake, read_series};
+use numbering::{Series, Snowflake, read_series};
 use serde_json::{Value, json};
 
 use crate::deployment::Deployment;

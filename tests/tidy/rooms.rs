@@ -4,8 +4,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 
 /// Rooms by floor; a room may name those on lower floors. The pair of one floor do not know each
 /// other, but the three that take and keep numbers do.
-const FLOORS: [&[&str]; 8] = [
-    &["number"],
+const FLOORS: [&[&str]; 7] = [
     &["counter", "ledger"],
     &["allocator", "journal", "reconciler", "revision", "gauges"],
     &["import"],
@@ -15,7 +14,7 @@ const FLOORS: [&[&str]; 8] = [
     &["cli"],
 ];
 
-/// Tools that every room may name but `number`, which knows nobody.
+/// Tools that every room may name.
 const TOOLS: [&str; 5] = ["backoff", "clock", "node", "task", "metrics"];
 
 /// Client libraries and the rooms that alone see them: the ledger is one database, and imports read
@@ -42,10 +41,10 @@ fn may_name(from: &str, to: &str) -> bool {
         return true;
     }
     if TOOLS.contains(&to) {
-        return from != "number";
+        return true;
     }
     match (floor(from), floor(to)) {
-        (Some(from), Some(to)) => to < from || (to == from && to == 2),
+        (Some(from), Some(to)) => to < from || (to == from && to == 1),
         _ => false,
     }
 }
@@ -138,11 +137,7 @@ fn a_wrong_arrow_is_found() {
     let count = |path: &str, text: &str| wrong_arrows(&Source::sample(path, text)).len();
     assert_eq!(count("src/counter/a.rs", "use crate::ledger::Row;"), 1);
     assert_eq!(count("src/ledger/mod.rs", "fn f() { crate::counter::g(); }"), 1);
-    assert_eq!(
-        count("src/ledger/mod.rs", "use crate::{node::NodeId, counter::{A, B}, number};"),
-        1
-    );
-    assert_eq!(count("src/number/key.rs", "use crate::node::NodeId;"), 1);
+    assert_eq!(count("src/ledger/mod.rs", "use crate::{node::NodeId, counter::{A, B}};"), 1);
     assert_eq!(count("src/journal.rs", "use crate::http::Problem;"), 1);
     assert_eq!(count("src/http/mod.rs", "use crate::cli;"), 1);
     assert_eq!(count("src/counter/a.rs", "use super::super::ledger::Row;"), 1);
@@ -168,7 +163,7 @@ fn a_strange_library_is_found() {
 #[test]
 fn a_name_that_says_nothing_is_found() {
     let count = |path: &str, text: &str| empty_names(&Source::sample(path, text)).len();
-    assert_eq!(count("src/number/utils.rs", ""), 1);
+    assert_eq!(count("src/ledger/utils.rs", ""), 1);
     assert_eq!(count("src/helpers/mod.rs", ""), 1);
     assert_eq!(count("src/a.rs", "pub(crate) mod types {}"), 1);
     assert_eq!(count("src/a.rs", "use fred::types::Value; // mod types"), 0);

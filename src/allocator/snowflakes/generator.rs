@@ -1,8 +1,9 @@
 //! Draws ids within a lease. Never reads a clock itself, never gives an id twice, and never one
 //! whose time the lease does not hold, whatever the clock says (F23).
 
+use numbering::{SNOWFLAKES_PER_MS, Snowflake};
+
 use crate::ledger::SnowflakeLease;
-use crate::number::{SNOWFLAKES_PER_MS, Snowflake};
 
 /// The ids of one lease that are still to be drawn.
 #[derive(Clone, Debug)]

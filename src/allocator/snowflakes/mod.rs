@@ -16,8 +16,8 @@ use super::Unavailable;
 use super::membership::Membership;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, SharedLedger};
-use crate::number::Snowflake;
 use generator::{Generator, NotYet};
+use numbering::Snowflake;
 
 /// Bounds and waits of drawing ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use crate::config::Settings;
 use crate::http::LOCAL_USER;
 use crate::import::{self, Choice, Codes, Formats, Import, Problem, Report};
 use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
-use crate::number::SeriesDefinition;
 use handover::Handover;
+use numbering::SeriesDefinition;
 use progress::Progress;
 
 /// What to move in.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use numbering::TakenRange;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
 use crate::http::Texts;
 use crate::ledger::{At, Entry, Record};
-use crate::number::TakenRange;
 
 /// So many numbers of a series with two serials.
 fn issued(count: u64) -> Issued {

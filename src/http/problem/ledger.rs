@@ -1,9 +1,10 @@
 //! Problems of calls that take no number: a ledger that does not answer, a definition that cannot
 //! be used, a change of series that is refused.
 
+use numbering::{RuleError, TemplateError};
+
 use super::{Problem, Slug};
 use crate::ledger::{LedgerError, SeriesRefusal};
-use crate::number::{RuleError, TemplateError};
 
 /// For calls that take no number.
 impl From<LedgerError> for Problem {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use numbering::ExchangeKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,7 +16,6 @@ use crate::http::numbers::{ROWS_DEFAULT, ROWS_MAX, limit};
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::{ChainQuery, Link, LinkName, LinkPlace};
-use crate::number::ExchangeKind;
 
 /// Which part of the chain.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]

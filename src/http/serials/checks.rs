@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use numbering::ExchangeKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +22,6 @@ use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::{Checked, InterfaceCheck};
-use crate::number::ExchangeKind;
 
 /// Shortest window.
 const WINDOW_MIN: Duration = Duration::from_secs(1);

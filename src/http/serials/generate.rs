@@ -9,6 +9,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use numbering::{ExchangeKind, ExchangePart, ExchangeSerial};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -24,7 +25,6 @@ use crate::http::order::{NumberOrder, idempotency_key};
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::JournalFilter;
-use crate::number::{ExchangeKind, ExchangePart, ExchangeSerial};
 
 /// Longest name of a step, in characters: with what stands before it, it fits a document id.
 const STEP_CHARS_MAX: usize = 200;

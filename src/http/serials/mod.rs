@@ -22,11 +22,12 @@ pub(super) use steps::{
     __path_begin_step, __path_fail_step, __path_succeed_step, begin_step, fail_step, succeed_step,
 };
 
+use numbering::{ExchangeKind, ExchangeSerial};
+
 use super::App;
 use super::gate::Caller;
 use super::problem::{Problem, Slug};
 use crate::ledger::{Asker, PartitionState};
-use crate::number::{ExchangeKind, ExchangeSerial};
 
 /// Reads a serial of a body or path.
 fn read(field: &str, kind: ExchangeKind, text: &str) -> Result<ExchangeSerial, Problem> {

@@ -8,6 +8,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use numbering::ExchangeKind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -22,7 +23,6 @@ use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::{BeginStep, Begun, EndStep, Ended, Ending, Step, StepState};
-use crate::number::ExchangeKind;
 
 /// Largest stored result, in bytes of its JSON.
 const RESULT_BYTES_MAX: usize = 16 * 1024;

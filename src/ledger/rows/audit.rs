@@ -1,10 +1,10 @@
 //! What those who check the ledger read of it.
 
+use numbering::TakenRange;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Span, ValueOf};
-use crate::number::TakenRange;
 
 /// Values of a closed epoch that are not settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,7 +1,8 @@
 //! What another system has issued, on its way into the ledger (R9.5).
 
+use numbering::SeriesDefinition;
+
 use super::Entry;
-use crate::number::SeriesDefinition;
 
 /// A counter that another system has counted so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use numbering::{Mask, TakenRange, first_values};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
@@ -10,7 +11,6 @@ use uuid::Uuid;
 use super::{At, Seed, Span};
 use crate::ledger::columns::Word as _;
 use crate::node::NodeId;
-use crate::number::{Mask, TakenRange, first_values};
 
 /// Room for an ordinary record on its way through Redis.
 const FLAT_BYTES: usize = 384;

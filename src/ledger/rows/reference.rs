@@ -1,8 +1,7 @@
 //! Reference data on its way into the ledger, and what became of it.
 
+use numbering::{Membership, ReferenceRow};
 use serde::Serialize;
-
-use crate::number::{Membership, ReferenceRow};
 
 /// Rows and memberships to save, all or none. What is not listed stays as it is, and so does what a
 /// row that is listed says nothing of.

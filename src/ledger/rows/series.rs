@@ -1,9 +1,8 @@
 //! What is written once per ledger, and series with their versions.
 
+use numbering::{Ambiguity, ChangeError, RuleError, SeriesDefinition};
 use thiserror::Error;
 use uuid::Uuid;
-
-use crate::number::{Ambiguity, ChangeError, RuleError, SeriesDefinition};
 
 /// A partition in one epoch: where a fenced write belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use super::series::{
 use super::versions::{self, by_id};
 use super::{Conn, Store};
 use crate::ledger::{ActivityChange, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number;
 
 use super::proving::Proved;
 
@@ -44,7 +43,7 @@ async fn attempt(
     let waits = || {
         resting.iter().any(|one| {
             one.since > before.stamp
-                && number::may_come_before(&one.last.definition, &before.definition)
+                && numbering::may_come_before(&one.last.definition, &before.definition)
         })
     };
     if before.active == change.active && !(change.active && waits()) {

@@ -218,7 +218,7 @@ pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
-fn plausible(taken: &crate::number::TakenRange, counter_id: i64) -> (Extent, i64) {
+fn plausible(taken: &numbering::TakenRange, counter_id: i64) -> (Extent, i64) {
     let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let (one, other) = (clamp(taken.range.first), clamp(taken.range.last));
     let (first, last) = (one.min(other), one.max(other));

@@ -1,6 +1,7 @@
 //! What those who check the ledger ask, page by page. Takes nothing.
 
 use async_trait::async_trait;
+use numbering::{Range, TakenRange};
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
@@ -15,7 +16,6 @@ use crate::ledger::{
     Acknowledgement, Audited, Audits, Entry, Event, LedgerError, Nobodys, Span, Totals, Unsettled,
     ValueOf, Written, WrittenText,
 };
-use crate::number::{Range, TakenRange};
 
 /// Most rows of a page.
 const PAGE_MAX: u32 = 10_000;

@@ -1,12 +1,12 @@
 //! The chain of a unified serial (R8.4): the serials issued under it, from the journal, and what
 //! happened to serials that carried it.
 
+use numbering::ExchangeKind;
 use sqlx::Row as _;
 
 use super::{Conn, Row, Store};
 use crate::ledger::columns::unsigned_small;
 use crate::ledger::{ChainQuery, LedgerError, Link, LinkName, LinkPlace};
-use crate::number::ExchangeKind;
 
 /// See [`crate::ledger::SerialLedger::chain`].
 pub(super) async fn chain(store: &Store, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use numbering::{Range, TakenRange};
 use serde::Deserialize;
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
@@ -15,7 +16,6 @@ use crate::ledger::columns::{
 use crate::ledger::{
     At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Record,
 };
-use crate::number::{Range, TakenRange};
 
 /// Most rows of a look-up, and rows where the caller names no limit.
 const FIND_MAX: u32 = 1_000;

@@ -50,7 +50,7 @@ use crate::ledger::{
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
-use crate::number::TakenRange;
+use numbering::TakenRange;
 use series::Saving;
 
 pub(super) use incarnation::agree;

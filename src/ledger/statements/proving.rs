@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use numbering::{
+    self, Accepted, EarlierVersion, IssuedVersion, ProofError, ReferenceData, SeriesDefinition,
+};
+
 use super::records::insert_event;
 use super::succession::issued_beside;
 use super::{Conn, reference, versions};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
-use crate::number::{
-    self, Accepted, EarlierVersion, IssuedVersion, ProofError, ReferenceData, SeriesDefinition,
-};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Debug)]
@@ -75,7 +76,8 @@ impl Question {
             let new = |code: &String| self.new.contains(code);
             let asked = |series: &SeriesDefinition| self.all_anew || new(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
-            let mut accepted = number::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
+            let mut accepted =
+                numbering::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
             // What others accept is on record since they were saved.
             accepted.retain(|accepted| new(&accepted.code));
             Ok(Proved { question: self, accepted })

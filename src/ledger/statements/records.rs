@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use numbering::TakenRange;
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
@@ -12,7 +13,6 @@ use crate::ledger::columns::{
     from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small,
 };
 use crate::ledger::{At, Collision, Event, LedgerError, Totals};
-use crate::number::TakenRange;
 
 /// Allocations looked for in one statement.
 const ALLOCATIONS_PER_SEARCH: usize = 500;

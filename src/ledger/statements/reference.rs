@@ -1,6 +1,7 @@
 //! Reference data: tables, every code that was ever used, memberships.
 
 use async_trait::async_trait;
+use numbering::{Membership, ReferenceData, ReferenceRow};
 use serde_json::json;
 use sqlx::Row as _;
 
@@ -10,7 +11,6 @@ use crate::ledger::patience::Patience;
 use crate::ledger::{
     Effect, LedgerError, ReferenceChange, ReferenceLedger, ReferencePlan, plan_reference,
 };
-use crate::number::{Membership, ReferenceData, ReferenceRow};
 
 #[async_trait]
 impl ReferenceLedger for Engine {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
+use numbering::{SerialDefinition, SeriesDefinition};
 use sqlx::{QueryBuilder, Row as _};
 
 use super::counters::{id_of, lock_or_create_at_home};
@@ -18,7 +19,6 @@ use crate::ledger::{
     Seed,
 };
 use crate::node::NodeId;
-use crate::number::{SerialDefinition, SeriesDefinition};
 
 /// What was issued is journaled whatever its series has become since.
 const ANY_VERSION: u32 = u32::MAX;

@@ -2,6 +2,7 @@
 //! or on write the next version under one lock, and [`settle`] checks what is active afterwards
 //! before anything is committed.
 
+use numbering::{Policy, Series, SeriesDefinition};
 use serde_json::json;
 
 use super::proving::{Proved, Question};
@@ -9,7 +10,6 @@ use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit_alone};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
 use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
-use crate::number::{self, Policy, Series, SeriesDefinition};
 
 /// Whether checked changes are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(super) async fn settle(
 ) -> Result<Attempt, LedgerError> {
     let mut all = all_in_force(&mut tx).await?;
     all.retain(|version| version.active);
-    number::check_rules(all.iter().map(|version| &version.definition))
+    numbering::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
     let frees = saved.iter().any(|saved| saved.frees);
     let written = || saved.iter().filter(|saved| saved.version.is_new);
@@ -282,10 +282,8 @@ async fn must_repeat_nothing(
     };
     let next = compile(after)?;
     for earlier in versions::of_used(conn, after.series_id).await? {
-        number::check_change(&compile(&earlier)?, &next).map_err(|why| SeriesRefusal::Repeats {
-            code: code(),
-            version: earlier.version,
-            why,
+        numbering::check_change(&compile(&earlier)?, &next).map_err(|why| {
+            SeriesRefusal::Repeats { code: code(), version: earlier.version, why }
         })?;
     }
     Ok(())

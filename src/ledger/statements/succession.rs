@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
+use numbering::{IssuedVersion, SeriesDefinition};
+
 use super::Conn;
 use super::series::rules_differ;
 use super::versions::{self, Stretch};
 use crate::ledger::{LedgerError, SeriesVersion};
-use crate::number::{IssuedVersion, SeriesDefinition};
 
 /// The versions of other series that a series is compared with. `first`: the stamp of the first
 /// version of this save, which has issued nothing.

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::time::Duration;
 
+use numbering::{InputError, Mask, Range, TakenRange, first_values};
 use tokio::time::Instant;
 
 use super::chronology::LastDates;
@@ -29,7 +30,6 @@ use crate::ledger::{
     TakeOutcome, Taken, grid,
 };
 use crate::node::NodeId;
-use crate::number::{InputError, Mask, Range, TakenRange, first_values};
 
 /// What orders counters for locking.
 type Name = (i64, String, String);

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use numbering::SeriesDefinition;
 use sqlx::{QueryBuilder, Row as _};
 
 use super::{Conn, Db, Row, Store};
 use crate::ledger::columns::{from_json, unsigned_small};
 use crate::ledger::{LedgerError, RestingSeries, SeriesVersion};
-use crate::number::SeriesDefinition;
 
 /// Most versions of one list.
 const VERSIONS_MAX: u32 = 1_000;

@@ -1,11 +1,11 @@
 //! What the ledger knows of documents.
 
+use numbering::{Policy, SeriesDefinition};
 use numerator::ledger::{
     At, Closing, Entry, Expected, ImportedCounter, JournalFilter, LedgerError, NewRevision, Owner,
     PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome,
     ValueOf,
 };
-use numerator::number::{Policy, SeriesDefinition};
 
 use super::imports;
 use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, seed, with};
@@ -303,7 +303,7 @@ pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(wo
 }
 
 pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World) {
-    let template = numerator::number::builtin_series().remove(0);
+    let template = numbering::builtin_series().remove(0);
     let apply = async |chronology| {
         let definition =
             SeriesDefinition { policy: Policy::Gapless, chronology, ..template.clone() };

@@ -1,10 +1,10 @@
 //! Moving in: counters that are new to the ledger, and their numbers, all or nothing.
 
+use numbering::NUMBER_MAX;
 use numerator::ledger::{
     Closing, Entry, ImportedCounter, IssuePath, JournalFilter, LedgerError, Owner, PartitionState,
     Seed, SeriesVersion, TakeOrder, TakeOutcome,
 };
-use numerator::number::NUMBER_MAX;
 
 use super::setup::change;
 use super::world::{PARTITION, World, at, entry, order_of, record, seed, with};

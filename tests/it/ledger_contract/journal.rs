@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use numbering::{Range, TakenRange};
 use numerator::ledger::{Closing, Counter, Entry, LedgerError, Seed};
-use numerator::number::{Range, TakenRange};
 
 use super::world::{NOW_US, World, at, entry, range, seed, stepped, with};
 

@@ -1,9 +1,9 @@
 //! The ambiguity proof where series are saved (R2.7).
 
+use numbering::{Ambiguity, Reset};
 use numerator::ledger::{
     ActivityChange, At, LedgerError, Owner, PartitionState, Seed, SeriesRefusal,
 };
-use numerator::number::{Ambiguity, Reset};
 use serde_json::json;
 
 use super::references::{of_rows, row};

@@ -1,12 +1,12 @@
 //! Reference data: nothing is erased, a code belongs to one id for ever, and a series that has
 //! counters keeps the tables that name them.
 
+use numbering::{ReferenceRow, SeriesDefinition};
 use numerator::ledger::{
     At, Closing, Effect, Expected, MembershipChange, Owner, PartitionState, ReferenceChange,
     RowChange, Seed,
 };
 use numerator::ledger::{LedgerError, ReferencePlan, SeriesChange};
-use numerator::number::{ReferenceRow, SeriesDefinition};
 use serde_json::json;
 
 use super::world::{NOW_US, World, seed};
@@ -163,7 +163,7 @@ pub(super) async fn memberships_begin_and_end_between_rows_that_exist(world: Wor
     let begins = of_members("organizations", "projects", &[("22", "2", true)]);
     assert_eq!(effects(ledger.apply_reference(&begins).await.unwrap()), [Effect::Added]);
     assert_eq!(effects(ledger.apply_reference(&begins).await.unwrap()), [Effect::Unchanged]);
-    let projects = |data: &numerator::number::ReferenceData| {
+    let projects = |data: &numbering::ReferenceData| {
         let member = data.by_id("organizations", "22").unwrap();
         data.groups(member, "projects").len()
     };

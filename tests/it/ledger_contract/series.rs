@@ -1,10 +1,10 @@
 //! Changes of series: versions, what they build on, activity, what a used series refuses.
 
+use numbering::Reset;
 use numerator::ledger::{
     ActivityChange, At, Closing, Expected, LedgerError, Owner, PartitionState, Seed, SeriesChange,
     SeriesRefusal, SeriesVersion, SharedLedger,
 };
-use numerator::number::Reset;
 
 use super::setup::change;
 use super::world::{NOW_US, World, seed};

@@ -1,10 +1,10 @@
 //! Deployment, series, nodes, events.
 
+use numbering::SeriesDefinition;
 use numerator::ledger::{
     At, Closing, Deployment, Event, Expected, LedgerError, Owner, PartitionState, Seed,
     SeriesChange,
 };
-use numerator::number::SeriesDefinition;
 use serde_json::json;
 
 use super::world::{NOW_US, World, connections, deployment, seed};

@@ -1,12 +1,12 @@
 //! What is saved beside what is out (R2.7, F26): numbers of series that no longer serve, of other
 //! texts before, and of requests that another series took then.
 
+use numbering::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
 use numerator::allocator::Catalog;
 use numerator::ledger::{
     ActivityChange, At, Closing, LedgerError, Owner, PartitionState, Seed, SeriesChange,
     SeriesRefusal, SeriesVersion,
 };
-use numerator::number::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
 use serde_json::json;
 
 use super::setup::change;

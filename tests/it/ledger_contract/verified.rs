@@ -33,7 +33,7 @@ fn acknowledgement(entry: &Entry) -> Acknowledgement {
 fn masked(entry: Entry, mask: &str) -> Entry {
     let mut entry = with(entry, |record| record.mask = mask.into());
     let first = entry.taken[0].range.first;
-    entry.number = numerator::number::Mask::parse(mask).unwrap().fill(&[first]).unwrap();
+    entry.number = numbering::Mask::parse(mask).unwrap().fill(&[first]).unwrap();
     entry
 }
 

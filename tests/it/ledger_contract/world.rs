@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use numbering::{NUMBER_MAX, Range, TakenRange};
 use numerator::clock::ManualClock;
 use numerator::ledger::{
     At, Claim, Closing, Deployment, Entry, IssuePath, LedgerError, LedgerSettings, NewNode, Owner,
@@ -11,7 +12,6 @@ use numerator::ledger::{
     TakeOutcome, Taken, open,
 };
 use numerator::node::NodeId;
-use numerator::number::{NUMBER_MAX, Range, TakenRange};
 use uuid::Uuid;
 
 /// The time at which every case begins.

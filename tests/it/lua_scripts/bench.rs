@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use numbering::{Range, TakenRange};
 use numerator::counter::{
     CounterError, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Keys, Landing,
     OpenOutcome, Opening, PayloadMark, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState,
     Take, Trimmed,
 };
 use numerator::node::NodeId;
-use numerator::number::{Range, TakenRange};
 
 use harness::redis::Redis as Server;
 

@@ -7,12 +7,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use numbering::{IssuedVersion, SeriesDefinition};
 use sqlx::Row as _;
 
 use super::super::{Conn, partitions, reference, series, versions};
 use crate::ledger::columns::unsigned_small;
 use crate::ledger::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
-use crate::number::{self, IssuedVersion, SeriesDefinition};
 
 /// Why a version is in force that was so before.
 const AGAIN: &str = "in force again, after the earlier versions of the ledger that its counters \
@@ -130,7 +130,7 @@ async fn must_be_no_others(
     };
     let issued: Vec<IssuedVersion> = others.iter().flat_map(beside).collect();
     let proving =
-        tokio::task::spawn_blocking(move || number::prove_issued(&others, &reference, &issued));
+        tokio::task::spawn_blocking(move || numbering::prove_issued(&others, &reference, &issued));
     proving.await.expect("the proof does not panic").map_err(|error| {
         let code = &of.definition.code;
         LedgerError::Refused(format!(

@@ -226,7 +226,7 @@ fn one_scope_by_codes_and_by_ids_is_compared_as_one() {
 
 /// The rows of a table in `examples/reference`.
 fn rows(table: &str) -> Vec<ReferenceRow> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reference");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/reference");
     let text = std::fs::read_to_string(folder.join(format!("{table}.csv"))).expect("ships");
     let row = |line: &str| {
         let mut fields = line.split(',');
@@ -238,7 +238,7 @@ fn rows(table: &str) -> Vec<ReferenceRow> {
 
 #[test]
 fn the_series_on_the_seed_data_are_proved_beside_those_that_ship() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reference");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/reference");
     let text = std::fs::read_to_string(folder.join("correspondence.toml")).expect("ships");
     let on_tables = read_series(&text).expect("reads");
     let is_replaced =

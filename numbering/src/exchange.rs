@@ -336,7 +336,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::number::{Inputs, Series, builtin_series};
+    use crate::{Inputs, Series, builtin_series};
 
     const UNIFIED: &str = "C0001A0101201507100123456789";
 
@@ -396,7 +396,7 @@ mod tests {
         let definitions = builtin_series();
         for kind in ExchangeKind::ALL {
             let of_kind =
-                |definition: &&crate::number::SeriesDefinition| definition.code == kind.type_code();
+                |definition: &&crate::SeriesDefinition| definition.code == kind.type_code();
             let definition = definitions.iter().find(of_kind).expect("built in");
             assert_eq!(definition.template, kind.template());
             let series = Series::compile(definition.clone()).expect("compiles");

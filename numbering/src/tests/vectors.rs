@@ -99,7 +99,7 @@ impl Vector {
 
 /// The files by name.
 fn files() -> Vec<(String, File)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors");
     let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let read = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();

@@ -1,5 +1,5 @@
-//! How long the numbering language takes for one number, from a compiled series: `cargo bench
-//! --bench number`. Everything here is on the path of every number, so it is to stay below a
+//! How long the numbering language takes for one number, from a compiled series: `cargo bench -p
+//! numbering`. Everything here is on the path of every number, so it is to stay below a
 //! microsecond.
 #![allow(missing_docs, reason = "a benchmark says what it measures in its name")]
 
@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
-use numerator::number::{Inputs, Series, builtin_series, read_series};
+use numbering::{Inputs, Series, builtin_series, read_series};
 
 /// A series with a request for it.
 struct Case {

@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::number::NUMBER_MAX;
+    use crate::NUMBER_MAX;
 
     #[test]
     fn values_are_padded_to_their_width() {
