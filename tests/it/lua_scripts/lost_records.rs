@@ -213,3 +213,36 @@ async fn a_document_that_is_numbered_once_is_asked_for_although_the_data_set_is_
     let keyed_only = IssueRequest { document_key: None, ..once("", Some("key")) };
     assert_eq!(bench.issue(&[keyed_only]).await, [taken(3)]);
 }
+
+/// What a server may evict is never complete, whatever it has. It is looked at once a minute, for
+/// that costs as much as a flight.
+#[tokio::test]
+async fn where_redis_may_evict_each_missing_record_is_asked_for_until_a_window_later() {
+    let mut bench = seeded().await;
+    let may_evict = |bench: &Bench, policy: &str| {
+        bench.server.cli(&["config", "set", "maxmemory-policy", policy]);
+    };
+    let minute_ms = 60_000;
+    let sound = bench.issue_at(&[keyed("first", None, "d1")], NOW_MS + minute_ms).await;
+    assert_eq!(sound.outcomes, [taken(1)]);
+    may_evict(&bench, "volatile-lru");
+    // A clock that was set back puts no look off.
+    assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue(&[asked("doc", "d1")]).await, [taken(2)]);
+    assert_eq!(bench.issue(&[keyed("doc", None, "d1")]).await, [replayed(2, "record of doc d1")]);
+    assert_eq!(bench.issue(&[keyed("new", None, "d1")]).await, [IssueOutcome::Ask]);
+    let last = bench.issue_at(&[keyed("new", None, "d1")], NOW_MS + minute_ms).await;
+    assert_eq!(last.outcomes, [IssueOutcome::Ask]);
+    may_evict(&bench, "noeviction");
+    let over = NOW_MS + minute_ms + window_ms();
+    let early = bench.issue_at(&[keyed("new", None, "d1")], over - 1).await;
+    assert_eq!(early.outcomes, [IssueOutcome::Ask]);
+    assert_eq!(bench.issue_at(&[keyed("new", None, "d1")], over).await.outcomes, [taken(3)]);
+    // Between two looks it goes by the last one.
+    may_evict(&bench, "allkeys-random");
+    let looked = over - 1;
+    let between = bench.issue_at(&[keyed("third", None, "d1")], looked + minute_ms - 1).await;
+    assert_eq!(between.outcomes, [taken(4)]);
+    let again = bench.issue_at(&[keyed("fourth", None, "d1")], looked + minute_ms).await;
+    assert_eq!(again.outcomes, [IssueOutcome::Ask]);
+}
