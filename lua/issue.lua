@@ -87,12 +87,7 @@ for key, copy in pairs(counters) do
 end
 local count = decimal(held + (#entry > 2 and 1 or 0))
 redis.call('HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, count)
-if not view.is_of_window then
-  -- What was kept for another window, or by an older program, may have gone before this one ends.
-  redis.call(
-    'HSET', owner_key, 'window_ms', window_ms, 'continuous_since_ms', decimal(now_ms)
-  )
-end
+dated(owner_key, view, now_ms, window_ms)
 local whole = ARGV[11] == 'whole'
 local shed = remember(owner_key, view, noted, now_ms, window_ms, records_max, whole)
 return {'issued', echo, outcomes, decimal(shed)}

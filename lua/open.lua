@@ -32,7 +32,8 @@ if before and before >= tonumber(epoch) then return {'newer', echo, owner[2]} en
 -- The same data set ran through the closed epoch: what it knew, it knows. A sealed epoch was none
 -- of its own (F9).
 local goes_on = owner[2] == closed and owner[3] == incarnation and not owner[8]
--- Idempotency records are complete since then, if they were kept for as long.
+-- Idempotency records are complete since then, if they were kept for as long. Whoever ends an
+-- epoch for what vanished names none as closed: what should be there is told anew (F28).
 local since_ms, witnessed = now_ms, ''
 if pristine then
   since_ms = '0'

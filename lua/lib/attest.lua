@@ -1,29 +1,24 @@
 -- attest: notes that a bucket is written to in this period (lib/witness): once in an epoch, which
 -- may have begun without its witnesses.
--- Takes the owner record's key, the flight's view of the records, the bucket's key, now, the
---   window.
+-- Takes the owner record's key, the flight's view of the records, the bucket's key, the window.
 -- Returns the bucket's new mark | nil, where it stays as it is
-local function attest(owner_key, view, key, now_ms, window_ms)
+local function attest(owner_key, view, key, window_ms)
   local mark, since_ms = view.marks[key], 0
   if mark and #mark == 18 then
     if string.sub(mark, 7) == string.sub(view.mark, 7) then return nil end
     since_ms = struct.unpack('>I6', mark)
-  elseif expected(view, key) then
-    -- What a bucket held that vanished is unknown until it is over.
-    since_ms = now_ms
   end
   local bitmap_key = witness(view.list_key, view.period)
   if not view.is_attesting then
     view.is_attesting = true
-    expected(view, key)
     local name = decimal(view.period)
     local length = redis.pcall('STRLEN', bitmap_key)
-    if type(length) ~= 'number' or view.witnessed[name] and length == 0 then
-      -- From now on this bitmap is not all there was: a missing bucket may be one of the others.
-      redis.call('DEL', bitmap_key)
-      redis.call('HSET', owner_key, 'continuous_since_ms', decimal(now_ms))
-    end
-    if not view.witnessed[name] then
+    if view.witnessed[name] then
+      view.is_blind = type(length) ~= 'number' or length == 0
+    else
+      -- Where no bitmap is named, one that is there tells of buckets that an epoch ended for.
+      local is_first = next(view.witnessed) == nil
+      if is_first or type(length) ~= 'number' then redis.call('DEL', bitmap_key) end
       local names = {name}
       for other in pairs(view.witnessed) do
         if tonumber(other) >= view.last_period then names[#names + 1] = other end
@@ -31,6 +26,9 @@ local function attest(owner_key, view, key, now_ms, window_ms)
       redis.call('HSET', owner_key, 'witnessed', table.concat(names, ' '))
     end
   end
+  -- A bitmap that vanished stays away: begun anew, it would not tell of the buckets before. The
+  -- next bucket that is missing ends the epoch (lib/expected).
+  if view.is_blind then return nil end
   redis.call('SETBIT', bitmap_key, place(key), 1)
   -- It is needed to the end of the next period.
   if redis.call('PTTL', bitmap_key) < 0 then redis.call('PEXPIRE', bitmap_key, 3 * window_ms) end

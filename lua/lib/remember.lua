@@ -23,7 +23,7 @@ local function remember(owner_key, view, noted, now_ms, window_ms, most, whole)
       text = text .. table.concat(allocated(view, found.values, found), ' ', 2)
     end
     local key = view.buckets[name]
-    local mark = view.marks[key] ~= view.mark and attest(owner_key, view, key, now_ms, window_ms)
+    local mark = view.marks[key] ~= view.mark and attest(owner_key, view, key, window_ms)
     -- Whatever else stands there is no record.
     if type(redis.pcall('HSET', key, name, text)) == 'table' then
       redis.call('DEL', key)

@@ -1,20 +1,26 @@
--- viewed: what the owner record says of a partition's idempotency records, for one flight.
+-- viewed: what the owner record says of a partition's idempotency records, for one flight. Once a
+-- minute it is looked whether the server may evict them: then they are never complete (F28).
 -- Takes the owner record's key, the list key, the epoch, now, the window.
 -- Returns {records = {}, buckets = {}, marks = {}, list_key, epoch, oldest_ms, period, last_period
 --   (when they begin), mark (of a bucket that has all of its records and was witnessed), complete
 --   (whether the data set has all records of the window), is_of_window (whether it is kept for this
---   window), witnessed (the periods with a bitmap, as names)}
+--   window), is_looking, may_evict (what that look found), witnessed (the periods with a bitmap, as
+--   names)}
 local function viewed(owner_key, list_key, epoch, now_ms, window_ms)
-  local owner = redis.call('HMGET', owner_key, 'continuous_since_ms', 'window_ms', 'witnessed')
-  local since_ms, window = integer(owner[1]), tonumber(window_ms)
+  local owner = redis.call(
+    'HMGET', owner_key, 'continuous_since_ms', 'window_ms', 'witnessed', 'looked_ms'
+  )
+  local since_ms, window, looked_ms = integer(owner[1]), tonumber(window_ms), integer(owner[4])
   local oldest_ms, period = now_ms - window, math.floor(now_ms / window) * window
   local view = {
     records = {}, buckets = {}, marks = {}, list_key = list_key, epoch = epoch,
     oldest_ms = oldest_ms, period = period, last_period = period - window, witnessed = {},
     mark = struct.pack('>I6I6I6', 0, epoch, period),
     is_of_window = owner[2] == window_ms,
+    is_looking = not looked_ms or looked_ms > now_ms or looked_ms + 60000 <= now_ms,
   }
-  view.complete = view.is_of_window and since_ms and since_ms <= oldest_ms
+  view.may_evict = view.is_looking and evicts()
+  view.complete = view.is_of_window and not view.may_evict and since_ms and since_ms <= oldest_ms
   for name in string.gmatch(owner[3] or '', '%d+') do view.witnessed[name] = true end
   return view
 end

@@ -277,6 +277,10 @@ impl Lane {
                 sorted.alarm = Some(format!("counter {counter} was written to"));
                 sorted.back.push(ticket);
             }
+            IssueOutcome::Vanished => {
+                sorted.alarm = Some("idempotency records vanished".into());
+                sorted.back.push(ticket);
+            }
             IssueOutcome::Nothing => sorted.back.push(ticket),
         }
     }

@@ -40,6 +40,7 @@ static ISSUE: LazyLock<Script> = script!(
     "unpacked",
     "written",
     "witness",
+    "evicts",
     "viewed",
     "expected",
     "complete",
@@ -50,7 +51,8 @@ static ISSUE: LazyLock<Script> = script!(
     "kept",
     "forget",
     "attest",
-    "remember"
+    "remember",
+    "dated"
 );
 static SEED: LazyLock<Script> = script!("seed", "integer", "decimal", "server", "owned", "guard");
 static RAISE: LazyLock<Script> =

@@ -122,6 +122,9 @@ pub enum IssueOutcome {
         /// Index of the first such take.
         take: usize,
     },
+    /// Idempotency records vanished alone, and the request's may be among them: the journal may not
+    /// have their numbers yet (F28). Nothing taken; the epoch must end.
+    Vanished,
     /// The flight had been executed before and this request took nothing then: ask again in another
     /// flight.
     Nothing,

@@ -84,7 +84,7 @@ impl fmt::Display for Hazard {
             Hazard::Eviction { policy } => write!(
                 f,
                 "maxmemory-policy is {policy}: keys are dropped when memory is short, and each \
-                 loss is a recovery"
+                 loss is a recovery; new documents need the ledger"
             ),
             Hazard::NoAppendOnlyFile { snapshots } => {
                 let kept = match snapshots {

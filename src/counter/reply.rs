@@ -7,7 +7,7 @@ use numbering::{Range, TakenRange};
 
 use super::CounterError;
 use super::call::Call;
-use super::flight::Landing;
+use super::flight::{IssueOutcome, Landing};
 
 /// One array of an answer, read from the front.
 #[derive(Debug)]
@@ -88,6 +88,37 @@ pub(super) fn landing<T>(
     };
     parts.end()?;
     Ok(landing)
+}
+
+/// Reads what became of one request of a flight.
+pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
+    // Most requests take: what they took is all that is said of them.
+    if let Some(values) = value.as_str() {
+        return Ok(IssueOutcome::Taken(read_taken(&values)?));
+    }
+    let mut parts = Parts::of(value)?;
+    let outcome = match parts.text()?.as_str() {
+        "replayed" => IssueOutcome::Replayed { taken: parts.taken()?, record: parts.text()? },
+        "numbered" => {
+            IssueOutcome::DocumentNumbered { taken: parts.taken()?, record: parts.text()? }
+        }
+        "reused" => IssueOutcome::KeyReused,
+        "ask" => IssueOutcome::Ask,
+        "journaled" => IssueOutcome::Journaled,
+        "cold" => IssueOutcome::Cold { take: parts.number()? },
+        "ceiling" => IssueOutcome::Ceiling {
+            take: parts.number()?,
+            value: parts.number()?,
+            ceiling: parts.number()?,
+        },
+        "exhausted" => IssueOutcome::Exhausted { take: parts.number()? },
+        "vanished" => IssueOutcome::Vanished,
+        "regressed" => IssueOutcome::Regressed { take: parts.number()? },
+        "nothing" => IssueOutcome::Nothing,
+        other => return Err(garbled(&format!("unexpected outcome {other:?}"))),
+    };
+    parts.end()?;
+    Ok(outcome)
 }
 
 /// Reads values, or says that they are none.

@@ -6,10 +6,8 @@ use fred::types::Value;
 use numbering::TakenRange;
 
 use super::call::{Call, Verb};
-use super::flight::{
-    Flight, IssueAnswer, IssueOutcome, Landing, Raised, SeedState, named, window_text,
-};
-use super::reply::{Parts, answer, garbled, landing, parse_taken, read_taken};
+use super::flight::{Flight, IssueAnswer, Landing, Raised, SeedState, named, window_text};
+use super::reply::{Parts, answer, garbled, landing, parse_taken, read_outcome};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
 
@@ -301,35 +299,6 @@ fn owned_call(
     let mut args = vec![epoch.to_string(), incarnation.clone(), node.to_string()];
     args.extend(rest);
     Call::new(verb, echo, names, args)
-}
-
-pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
-    // Most requests take: what they took is all that is said of them.
-    if let Some(values) = value.as_str() {
-        return Ok(IssueOutcome::Taken(read_taken(&values)?));
-    }
-    let mut parts = Parts::of(value)?;
-    let outcome = match parts.text()?.as_str() {
-        "replayed" => IssueOutcome::Replayed { taken: parts.taken()?, record: parts.text()? },
-        "numbered" => {
-            IssueOutcome::DocumentNumbered { taken: parts.taken()?, record: parts.text()? }
-        }
-        "reused" => IssueOutcome::KeyReused,
-        "ask" => IssueOutcome::Ask,
-        "journaled" => IssueOutcome::Journaled,
-        "cold" => IssueOutcome::Cold { take: parts.number()? },
-        "ceiling" => IssueOutcome::Ceiling {
-            take: parts.number()?,
-            value: parts.number()?,
-            ceiling: parts.number()?,
-        },
-        "exhausted" => IssueOutcome::Exhausted { take: parts.number()? },
-        "regressed" => IssueOutcome::Regressed { take: parts.number()? },
-        "nothing" => IssueOutcome::Nothing,
-        other => return Err(garbled(&format!("unexpected outcome {other:?}"))),
-    };
-    parts.end()?;
-    Ok(outcome)
 }
 
 fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {

@@ -3,8 +3,7 @@
 //! Must never be asked for a flight that may be flown again: asking spends its number.
 
 use super::call::{Call, Verb};
-use super::reply::{answer, garbled};
-use super::scripts::read_outcome;
+use super::reply::{answer, garbled, read_outcome};
 use super::{CounterError, Flight, Guard, IssueOutcome, Keys, Redis};
 
 /// What a flight did.

@@ -101,6 +101,29 @@ async fn an_idempotency_key_is_for_one_payload_only() {
     }
 }
 
+/// A key under which a document was only shown its number again stands in no row of the journal:
+/// another payload under it is refused where Redis remembers it, and is a new request elsewhere.
+#[tokio::test]
+async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
+    for (deployment, service, redis) in services() {
+        let (status, first) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
+        assert_eq!(status, 201);
+        let (status, shown) = with_key(&generate(&service, "d1"), "key-1", &spo()).await;
+        assert_eq!((status, &shown["document_number"]), (200, &first["document_number"]));
+        if let Some(redis) = redis {
+            let (status, problem) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
+            assert_eq!(status, 422, "{problem}");
+            redis.flushall();
+        }
+        let (status, next) = with_key(&generate(&service, "d2"), "key-1", &spo()).await;
+        assert_eq!((status, &next["document_number"]), (201, &json!("SPO-20240122-002")));
+        // The document keeps its number, whatever key comes with it.
+        let (status, shown) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
+        assert_eq!((status, &shown["document_number"]), (200, &first["document_number"]));
+        assert!(deployment.verify().0);
+    }
+}
+
 #[tokio::test]
 async fn one_document_asked_for_at_once_from_many_sides_gets_one_number() {
     for (_deployment, service, _redis) in services() {

@@ -8,6 +8,7 @@ mod deploy;
 mod deployment;
 mod documents;
 mod faults;
+mod forgotten;
 mod gauges;
 mod hazards;
 mod imports;

@@ -89,6 +89,15 @@ impl Bench {
         self.guard.confirmed = 0;
     }
 
+    /// Opens the next epoch as whoever lost data does, naming none as closed, and seeds `c` in it.
+    pub(super) async fn epoch_after_a_loss(&mut self, value: i64) {
+        let epoch = self.guard.epoch + 1;
+        let opening = Opening { epoch, closed_epoch: 0, pristine: false, ..self.opening() };
+        assert_eq!(self.open(&opening).await, OpenOutcome::Opened);
+        (self.guard.epoch, self.guard.confirmed) = (epoch, 0);
+        self.seed("c", value, 1_000).await;
+    }
+
     /// The guard of the node's next flight.
     pub(super) fn next(&mut self) -> Guard {
         self.guard.flight += 1;

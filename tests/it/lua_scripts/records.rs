@@ -143,7 +143,7 @@ async fn a_callers_lost_key_is_asked_for_even_when_the_document_would_answer() {
 }
 
 #[tokio::test]
-async fn whatever_stands_in_place_of_a_record_is_asked_for_and_then_replaced() {
+async fn whatever_stands_in_place_of_a_record_ends_the_epoch_and_is_replaced_in_the_next() {
     let mut bench = seeded().await;
     bench.issue(&[keyed("doc", None, "d1")]).await;
     let key = bench.bucket_keys().remove(0);
@@ -153,10 +153,14 @@ async fn whatever_stands_in_place_of_a_record_is_asked_for_and_then_replaced() {
     let put = format!("return redis.call('hset', KEYS[1], string.char({name}), 'rubbish')");
     let damages: [&[&str]; 3] =
         [&["set", &key, "rubbish"], &["lpush", &key, "x"], &["eval", &put, "1", &key]];
-    for damage in damages {
+    for (value, damage) in (1..).zip(damages) {
         bench.server.cli(&["del", &key]);
         bench.server.cli(damage);
         let request = keyed("doc", None, "d1");
+        let asked = IssueRequest { asked: true, ..request.clone() };
+        let outcomes = bench.issue(&[request.clone(), asked]).await;
+        assert_eq!(outcomes, [IssueOutcome::Vanished, IssueOutcome::Vanished], "{damage:?}");
+        bench.epoch_after_a_loss(value).await;
         assert_eq!(bench.issue(from_ref(&request)).await, [IssueOutcome::Ask], "{damage:?}");
         let outcomes = bench.issue(&[IssueRequest { asked: true, ..request.clone() }]).await;
         assert!(matches!(outcomes[0], IssueOutcome::Taken(_)), "{outcomes:?}");
