@@ -10,6 +10,9 @@ use super::load::{LINES, Received, SERIES, Seen};
 use super::plan::{Kind, Step};
 use super::world::World;
 
+/// Hexadecimal digits of the shortest id that a cause may name.
+const ID_DIGITS: usize = 32;
+
 /// A step that was carried out, and when (wall clock, in microseconds).
 pub(super) struct Done<'a> {
     /// What was done.
@@ -87,13 +90,12 @@ pub(super) fn check(
     }
     let mut findings = Findings::default();
     let closings = read_closings(world, &mut findings);
-    world.rows(
-        "select regexp_replace(detail::json ->> 'cause', '[0-9a-f]{32,}|[^ ]+=[^ ]+', '...'), \
-         count(*) from {}.event where kind = 'recovery' group by 1",
-        |row| {
-            findings.causes.insert(row[0].to_owned(), parse(row[1]));
-        },
-    );
+    let cause = world.ledger.cause();
+    let causes =
+        format!("select {cause}, count(*) from {{}}.event where kind = 'recovery' group by 1");
+    world.ledger.rows(&causes, |row| {
+        *findings.causes.entry(without_names(row[0])).or_default() += parse::<u64>(row[1]);
+    });
     let gaps = read_gaps(world);
     judge_gaps(&gaps, &closings, done, &mut findings, breaches);
     let mut all = seen.received;
@@ -135,9 +137,18 @@ fn parse<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("the ledger answered {text}, which is no number"))
 }
 
+/// A cause without what differs from one recovery to the other: ids, and values of settings.
+fn without_names(cause: &str) -> String {
+    let is_id = |word: &str| {
+        word.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= ID_DIGITS)
+    };
+    let word = |word| if is_id(word) || word.contains('=') { "..." } else { word };
+    cause.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn read_closings(world: &World, findings: &mut Findings) -> Closings {
     let mut closings = Closings::new();
-    world.rows(
+    world.ledger.rows(
         "select partition_id, epoch, closing, closed_at_us from {}.closed_epoch where epoch > 0",
         |row| {
             *findings.closings.entry(row[2].to_owned()).or_default() += 1;
@@ -150,7 +161,7 @@ fn read_closings(world: &World, findings: &mut Findings) -> Closings {
 
 fn read_gaps(world: &World) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    world.rows(
+    world.ledger.rows(
         "select g.counter_id, c.partition_id, g.epoch, g.first_value, g.last_value, g.step, \
          g.reason from {}.gap g join {}.counter c using (counter_id)",
         |row| {
@@ -253,7 +264,7 @@ impl Audit<'_> {
     fn run(&mut self, world: &World, findings: &mut Findings, breaches: &mut Breaches) {
         let mut rows: Vec<Row> = Vec::new();
         let mut document = None;
-        world.rows(
+        world.ledger.rows(
             "select document_id, counter_id, number, first_value, last_value, partition_id, \
              epoch from {}.journal where number is not null order by document_id, epoch",
             |row| {
