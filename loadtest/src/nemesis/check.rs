@@ -64,6 +64,7 @@ struct Gap {
     last: u64,
     step: u64,
     reason: String,
+    noted_at_us: i64,
 }
 
 /// A row of the journal.
@@ -118,14 +119,27 @@ pub(super) fn check(
                 && gap.reason == "unaccounted"
                 && (gap.first..=gap.last).contains(&received.first)
         };
-        let step = gaps.iter().find(covers).and_then(|gap| step_of(gap, &closings, done));
-        if step.is_some_and(|step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data)) {
+        let gap = gaps.iter().find(covers);
+        let loses = |step: &Step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data);
+        if gap.is_some_and(|gap| steps_of(gap, &closings, done).any(loses)) {
             findings.lost_in_double_failures += 1;
         } else {
-            breaches.add("number that is not in the journal", tell(&received));
+            let tell_gap = |gap| tell_gap(gap, step_of(gap, &closings, done));
+            let gap = gap.map_or_else(|| "in no gap".to_owned(), tell_gap);
+            breaches
+                .add("number that is not in the journal", format!("{}; {gap}", tell(&received)));
         }
     }
     findings
+}
+
+fn tell_gap(gap: &Gap, step: Option<&Step>) -> String {
+    let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
+    let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
+    format!(
+        "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch {epoch}, \
+         during: {during}"
+    )
 }
 
 fn tell(received: &Received) -> String {
@@ -163,7 +177,7 @@ fn read_gaps(world: &World) -> Vec<Gap> {
     let mut gaps = Vec::new();
     world.ledger.rows(
         "select g.counter_id, c.partition_id, g.epoch, g.first_value, g.last_value, g.step, \
-         g.reason from {}.gap g join {}.counter c using (counter_id)",
+         g.reason, g.noted_at_us from {}.gap g join {}.counter c using (counter_id)",
         |row| {
             gaps.push(Gap {
                 counter_id: parse(row[0]),
@@ -173,6 +187,7 @@ fn read_gaps(world: &World) -> Vec<Gap> {
                 last: parse(row[4]),
                 step: parse(row[5]),
                 reason: row[6].to_owned(),
+                noted_at_us: parse(row[7]),
             });
         },
     );
@@ -181,13 +196,27 @@ fn read_gaps(world: &World) -> Vec<Gap> {
 
 /// The step during which the epoch was closed whose closing made the gap.
 fn step_of<'a>(gap: &Gap, closings: &Closings, done: &[Done<'a>]) -> Option<&'a Step> {
-    let from = (gap.partition, gap.epoch);
-    let closing = if gap.reason == "unaccounted" {
-        let later = closings.range(from..=(gap.partition, i64::MAX));
-        later.map(|(_, closing)| closing).find(|closing| closing.is_ceiling)
-    } else {
-        closings.get(&from)
-    }?;
+    if gap.reason == "unaccounted" {
+        return steps_of(gap, closings, done).next();
+    }
+    step_at(closings.get(&(gap.partition, gap.epoch))?, done)
+}
+
+/// The steps that made a gap `unaccounted`: a counter that nobody touched between two of them has
+/// one gap for both.
+fn steps_of<'a>(
+    gap: &Gap,
+    closings: &Closings,
+    done: &[Done<'a>],
+) -> impl Iterator<Item = &'a Step> {
+    let later = closings.range((gap.partition, gap.epoch)..=(gap.partition, i64::MAX));
+    let ceilings = later.map(|(_, closing)| closing).filter(|closing| closing.is_ceiling);
+    ceilings
+        .take_while(|closing| closing.closed_at_us <= gap.noted_at_us)
+        .filter_map(|closing| step_at(closing, done))
+}
+
+fn step_at<'a>(closing: &Closing, done: &[Done<'a>]) -> Option<&'a Step> {
     let is_before = |done: &&Done<'_>| done.injected_at_us <= closing.closed_at_us;
     done.iter().take_while(is_before).last().map(|done| done.step)
 }
@@ -201,14 +230,7 @@ fn judge_gaps(
 ) {
     for gap in gaps {
         let step = step_of(gap, closings, done);
-        let example = || {
-            let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
-            let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
-            format!(
-                "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch \
-                 {epoch}, during: {during}"
-            )
-        };
+        let example = || tell_gap(gap, step);
         let is_explained = match gap.reason.as_str() {
             "unaccounted" => step.is_some_and(|step| step.any(Kind::may_silence_a_node)),
             "discarded" => step.is_some(),
