@@ -42,8 +42,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Inject random faults under load and check that no number was doubled or lost
     ///
-    /// Starts three nodes, Redis, PostgreSQL and a proxy on each link between them. Exits 1 on any
-    /// breach of a promise.
+    /// Starts three nodes, Redis, PostgreSQL or a SQLite file, and a proxy on each link between
+    /// them. Exits 1 on any breach of a promise.
     Nemesis(nemesis::NemesisArgs),
     /// Measure how soon numbers come again after Redis lost everything, by the number of counters
     RecoveryTime(recovery_time::RecoveryTimeArgs),

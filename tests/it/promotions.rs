@@ -331,3 +331,18 @@ async fn an_older_file_put_back_while_nothing_ran_is_held_before_the_first_numbe
     deployment.apply_load_series();
     assert_eq!(next(), "L-00000001\n");
 }
+
+/// Goal: nothing begins anew where a ledger was. Method: an empty file takes its place, as one that a
+/// client makes by opening it.
+#[test]
+fn an_empty_file_beside_its_mark_is_as_good_as_gone() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
+    std::fs::write(deployment.path("numerator.db"), "").unwrap();
+    for _ in 0..2 {
+        let refused = deployment.run(&["verify"]);
+        let says = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && says.contains("numerator.db.mark"), "{says}");
+    }
+}

@@ -146,6 +146,52 @@ async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_r
     the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
 }
 
+/// Goal: nothing is written where nobody finds it. Method: an older copy takes the place of the
+/// SQLite file while a service issues; another file is what it has open.
+#[tokio::test]
+async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    let (file, copy) = (deployment.path("numerator.db"), deployment.path("copy.db"));
+    let service = deployment.serve();
+    let load = Running::start(&service.url, CONNECTIONS);
+    reach_journal(&deployment, 200).await;
+    copy_ledger(&deployment, &copy).await;
+    let copied = load.asked();
+    load.reach(copied + 500).await;
+    put_in_place(&copy, &file);
+    assert_held(&service).await;
+    let mut seen = load.finish().await;
+    deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "0"]);
+    let load = Running::start_as(&service.url, CONNECTIONS, "after");
+    load.reach(500).await;
+    seen.numbers.extend(load.finish().await.numbers);
+    seen.assert_no_duplicate();
+    assert!(service.terminate());
+    assert_all_journaled(&open(&deployment).await, &seen).await;
+    assert_clean(&deployment);
+}
+
+/// Goal: the same of a file that is taken away: no number until it is back, and then the next one.
+#[tokio::test]
+async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_back() {
+    let deployment = Deployment::embedded();
+    deployment.apply_load_series();
+    let (file, away) = (deployment.path("numerator.db"), deployment.path("away.db"));
+    let service = deployment.serve();
+    let client = reqwest::Client::new();
+    load::documents(&service.url, 1, 5).await.assert_contiguous(5);
+    std::fs::rename(&file, &away).unwrap();
+    let (status, body) = load::take(&client, &service.url, "away").await;
+    let (kind, taken) = (body["type"].as_str(), body["number_taken"].as_str());
+    assert_eq!((status, kind, taken), (500, Some("database-connection"), Some("no")), "{body}");
+    assert!(!file.exists(), "nothing begins anew");
+    std::fs::rename(&away, &file).unwrap();
+    load::documents(&service.url, 1, 6).await.assert_contiguous(6);
+    assert!(service.terminate());
+    assert_clean(&deployment);
+}
+
 /// Goal: a barred process does not take an identity to which nothing was confirmed, and so forget
 /// what the ledger has forgotten. Method: the ledger forgets a heartbeat just before.
 #[tokio::test]

@@ -10,6 +10,9 @@ use super::load::{LINES, Received, SERIES, Seen};
 use super::plan::{Kind, Step};
 use super::world::World;
 
+/// Hexadecimal digits of the shortest id that a cause may name.
+const ID_DIGITS: usize = 32;
+
 /// A step that was carried out, and when (wall clock, in microseconds).
 pub(super) struct Done<'a> {
     /// What was done.
@@ -61,6 +64,7 @@ struct Gap {
     last: u64,
     step: u64,
     reason: String,
+    noted_at_us: i64,
 }
 
 /// A row of the journal.
@@ -87,13 +91,12 @@ pub(super) fn check(
     }
     let mut findings = Findings::default();
     let closings = read_closings(world, &mut findings);
-    world.rows(
-        "select regexp_replace(detail::json ->> 'cause', '[0-9a-f]{32,}|[^ ]+=[^ ]+', '...'), \
-         count(*) from {}.event where kind = 'recovery' group by 1",
-        |row| {
-            findings.causes.insert(row[0].to_owned(), parse(row[1]));
-        },
-    );
+    let cause = world.ledger.cause();
+    let causes =
+        format!("select {cause}, count(*) from {{}}.event where kind = 'recovery' group by 1");
+    world.ledger.rows(&causes, |row| {
+        *findings.causes.entry(without_names(row[0])).or_default() += parse::<u64>(row[1]);
+    });
     let gaps = read_gaps(world);
     judge_gaps(&gaps, &closings, done, &mut findings, breaches);
     let mut all = seen.received;
@@ -116,14 +119,27 @@ pub(super) fn check(
                 && gap.reason == "unaccounted"
                 && (gap.first..=gap.last).contains(&received.first)
         };
-        let step = gaps.iter().find(covers).and_then(|gap| step_of(gap, &closings, done));
-        if step.is_some_and(|step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data)) {
+        let gap = gaps.iter().find(covers);
+        let loses = |step: &Step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data);
+        if gap.is_some_and(|gap| steps_of(gap, &closings, done).any(loses)) {
             findings.lost_in_double_failures += 1;
         } else {
-            breaches.add("number that is not in the journal", tell(&received));
+            let tell_gap = |gap| tell_gap(gap, step_of(gap, &closings, done));
+            let gap = gap.map_or_else(|| "in no gap".to_owned(), tell_gap);
+            breaches
+                .add("number that is not in the journal", format!("{}; {gap}", tell(&received)));
         }
     }
     findings
+}
+
+fn tell_gap(gap: &Gap, step: Option<&Step>) -> String {
+    let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
+    let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
+    format!(
+        "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch {epoch}, \
+         during: {during}"
+    )
 }
 
 fn tell(received: &Received) -> String {
@@ -135,9 +151,18 @@ fn parse<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("the ledger answered {text}, which is no number"))
 }
 
+/// A cause without what differs from one recovery to the other: ids, and values of settings.
+fn without_names(cause: &str) -> String {
+    let is_id = |word: &str| {
+        word.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= ID_DIGITS)
+    };
+    let word = |word| if is_id(word) || word.contains('=') { "..." } else { word };
+    cause.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn read_closings(world: &World, findings: &mut Findings) -> Closings {
     let mut closings = Closings::new();
-    world.rows(
+    world.ledger.rows(
         "select partition_id, epoch, closing, closed_at_us from {}.closed_epoch where epoch > 0",
         |row| {
             *findings.closings.entry(row[2].to_owned()).or_default() += 1;
@@ -150,9 +175,9 @@ fn read_closings(world: &World, findings: &mut Findings) -> Closings {
 
 fn read_gaps(world: &World) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    world.rows(
+    world.ledger.rows(
         "select g.counter_id, c.partition_id, g.epoch, g.first_value, g.last_value, g.step, \
-         g.reason from {}.gap g join {}.counter c using (counter_id)",
+         g.reason, g.noted_at_us from {}.gap g join {}.counter c using (counter_id)",
         |row| {
             gaps.push(Gap {
                 counter_id: parse(row[0]),
@@ -162,6 +187,7 @@ fn read_gaps(world: &World) -> Vec<Gap> {
                 last: parse(row[4]),
                 step: parse(row[5]),
                 reason: row[6].to_owned(),
+                noted_at_us: parse(row[7]),
             });
         },
     );
@@ -170,13 +196,27 @@ fn read_gaps(world: &World) -> Vec<Gap> {
 
 /// The step during which the epoch was closed whose closing made the gap.
 fn step_of<'a>(gap: &Gap, closings: &Closings, done: &[Done<'a>]) -> Option<&'a Step> {
-    let from = (gap.partition, gap.epoch);
-    let closing = if gap.reason == "unaccounted" {
-        let later = closings.range(from..=(gap.partition, i64::MAX));
-        later.map(|(_, closing)| closing).find(|closing| closing.is_ceiling)
-    } else {
-        closings.get(&from)
-    }?;
+    if gap.reason == "unaccounted" {
+        return steps_of(gap, closings, done).next();
+    }
+    step_at(closings.get(&(gap.partition, gap.epoch))?, done)
+}
+
+/// The steps that made a gap `unaccounted`: a counter that nobody touched between two of them has
+/// one gap for both.
+fn steps_of<'a>(
+    gap: &Gap,
+    closings: &Closings,
+    done: &[Done<'a>],
+) -> impl Iterator<Item = &'a Step> {
+    let later = closings.range((gap.partition, gap.epoch)..=(gap.partition, i64::MAX));
+    let ceilings = later.map(|(_, closing)| closing).filter(|closing| closing.is_ceiling);
+    ceilings
+        .take_while(|closing| closing.closed_at_us <= gap.noted_at_us)
+        .filter_map(|closing| step_at(closing, done))
+}
+
+fn step_at<'a>(closing: &Closing, done: &[Done<'a>]) -> Option<&'a Step> {
     let is_before = |done: &&Done<'_>| done.injected_at_us <= closing.closed_at_us;
     done.iter().take_while(is_before).last().map(|done| done.step)
 }
@@ -190,14 +230,7 @@ fn judge_gaps(
 ) {
     for gap in gaps {
         let step = step_of(gap, closings, done);
-        let example = || {
-            let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
-            let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
-            format!(
-                "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch \
-                 {epoch}, during: {during}"
-            )
-        };
+        let example = || tell_gap(gap, step);
         let is_explained = match gap.reason.as_str() {
             "unaccounted" => step.is_some_and(|step| step.any(Kind::may_silence_a_node)),
             "discarded" => step.is_some(),
@@ -253,7 +286,7 @@ impl Audit<'_> {
     fn run(&mut self, world: &World, findings: &mut Findings, breaches: &mut Breaches) {
         let mut rows: Vec<Row> = Vec::new();
         let mut document = None;
-        world.rows(
+        world.ledger.rows(
             "select document_id, counter_id, number, first_value, last_value, partition_id, \
              epoch from {}.journal where number is not null order by document_id, epoch",
             |row| {

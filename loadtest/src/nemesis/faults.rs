@@ -4,14 +4,19 @@ use std::time::{Duration, Instant};
 
 use harness::redis::Redis;
 
+use super::check::COUNTERS;
+use super::ledger::SCHEMA;
 use super::plan::{Fault, Kind, NODES};
-use super::world::{REDIS_OPTIONS, SCHEMA, World};
+use super::world::{REDIS_OPTIONS, World};
 
 /// How long a master may take to forget its last replica: it looks once a second.
 const IDENTITY_LIMIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a replica or a standby lags behind before it is promoted, and how old a dump is.
+/// How long the load may take to touch each counter.
+const COUNTERS_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a replica or a standby lags behind before it is promoted, and how old a copy is.
 const LAG: Duration = Duration::from_millis(200);
 
 impl World {
@@ -22,44 +27,60 @@ impl World {
             Kind::NodeKilled => self.nodes[node].service.kill(),
             Kind::NodePaused => self.nodes[node].service.signal("STOP"),
             Kind::NodeRestarted => self.nodes[node].service.signal("TERM"),
-            Kind::Flushed => self.redis.flushall(),
-            Kind::RedisRestarted | Kind::RedisRestartedEmpty | Kind::RedisAway => self.redis.kill(),
-            Kind::RedisPaused => self.redis.signal("STOP"),
+            Kind::Flushed => self.redis().flushall(),
+            Kind::RedisRestarted | Kind::RedisRestartedEmpty | Kind::RedisAway => {
+                self.redis_mut().kill();
+            }
+            Kind::RedisPaused => self.redis().signal("STOP"),
             Kind::RedisFull => self.limit_memory("noeviction"),
             Kind::RedisEvicts => self.limit_memory("allkeys-random"),
             Kind::FailOver => self.fail_over(Duration::ZERO).await,
             Kind::StaleFailOver => self.fail_over(LAG).await,
             Kind::ReplicaAttached => {
                 let replica = Redis::start_with(&REDIS_OPTIONS);
-                replica.follow(&self.redis);
+                replica.follow(self.redis());
                 self.replica = Some(replica);
-                self.redis.cli(&["config", "set", "repl-backlog-ttl", "1"]);
+                self.redis().cli(&["config", "set", "repl-backlog-ttl", "1"]);
             }
             Kind::CounterDeleted => self.on_one_key("nbr:*:c:*", fault.pick, &["del"], &[]),
             Kind::CounterLowered => {
                 self.on_one_key("nbr:*:c:*", fault.pick, &["hset"], &["value", "1"]);
             }
             Kind::OutboxDeleted => self.on_one_key("nbr:*:outbox:*", fault.pick, &["del"], &[]),
-            Kind::RedisLinkCut => self.nodes[node].to_redis.cut(),
-            Kind::RedisLinkDown => self.nodes[node].to_redis.refuse(),
-            Kind::RedisLinkSlow => self.nodes[node].to_redis.delay(fault.delay),
-            Kind::RedisAnswersLost => self.nodes[node].to_redis.swallow_answers(),
-            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis.refuse()),
-            Kind::LedgerLinkCut => self.nodes[node].to_ledger.cut(),
-            Kind::LedgerLinkDown => self.nodes[node].to_ledger.refuse(),
-            Kind::LedgerLinkSlow => self.nodes[node].to_ledger.delay(fault.delay),
-            Kind::LedgerAnswersLost => self.nodes[node].to_ledger.swallow_answers(),
-            Kind::LedgerRestarted => self.postgres.kill(),
+            Kind::RedisLinkCut => self.nodes[node].to_redis().cut(),
+            Kind::RedisLinkDown => self.nodes[node].to_redis().refuse(),
+            Kind::RedisLinkSlow => self.nodes[node].to_redis().delay(fault.delay),
+            Kind::RedisAnswersLost => self.nodes[node].to_redis().swallow_answers(),
+            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis().refuse()),
+            Kind::LedgerLinkCut => self.nodes[node].to_ledger().cut(),
+            Kind::LedgerLinkDown => self.nodes[node].to_ledger().refuse(),
+            Kind::LedgerLinkSlow => self.nodes[node].to_ledger().delay(fault.delay),
+            Kind::LedgerAnswersLost => self.nodes[node].to_ledger().swallow_answers(),
+            Kind::LedgerRestarted => self.ledger.server().kill(),
             Kind::LedgerFailsOver => self.ledger_fails_over().await,
             Kind::LedgerPutBack => {
-                self.postgres.dump(SCHEMA);
+                self.ledger.server().dump(SCHEMA);
                 tokio::time::sleep(LAG).await;
-                self.postgres.put_back(SCHEMA);
+                self.ledger.server().put_back(SCHEMA);
+            }
+            Kind::FileLocked => self.ledger.file().lock().await,
+            Kind::FileReplaced => {
+                self.copy_file().await;
+                self.ledger.file().put_back();
+            }
+            Kind::FilePutBack | Kind::FilePutBackFlushed => {
+                self.copy_file().await;
+                self.terminate();
+                self.nodes.iter_mut().for_each(|node| node.service.kill());
+                self.ledger.file().put_back();
+                if fault.kind == Kind::FilePutBackFlushed {
+                    self.redis().flushall();
+                }
             }
             Kind::EverythingKilled | Kind::EverythingKilledEmpty => {
                 self.nodes.iter_mut().for_each(|node| node.service.kill());
-                self.redis.kill();
-                self.postgres.kill();
+                self.redis.iter_mut().for_each(Redis::kill);
+                self.ledger.kill();
             }
         }
     }
@@ -74,11 +95,11 @@ impl World {
                 self.nodes[node].service.has_ended_well();
                 self.launch(node);
             }
-            Kind::RedisRestarted | Kind::RedisAway => self.redis.restart(),
-            Kind::RedisRestartedEmpty => self.redis.restart_empty(),
-            Kind::RedisPaused => self.redis.signal("CONT"),
+            Kind::RedisRestarted | Kind::RedisAway => self.redis_mut().restart(),
+            Kind::RedisRestartedEmpty => self.redis_mut().restart_empty(),
+            Kind::RedisPaused => self.redis().signal("CONT"),
             Kind::RedisFull | Kind::RedisEvicts => {
-                self.redis.cli(&[
+                self.redis().cli(&[
                     "config",
                     "set",
                     "maxmemory",
@@ -89,19 +110,23 @@ impl World {
             }
             Kind::ReplicaAttached => self.detach_replica(),
             Kind::RedisLinkDown | Kind::RedisLinkSlow | Kind::RedisAnswersLost => {
-                self.nodes[node].to_redis.forward();
+                self.nodes[node].to_redis().forward();
             }
-            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis.forward()),
+            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis().forward()),
             Kind::LedgerLinkDown | Kind::LedgerLinkSlow | Kind::LedgerAnswersLost => {
-                self.nodes[node].to_ledger.forward();
+                self.nodes[node].to_ledger().forward();
             }
-            Kind::LedgerRestarted => self.postgres.restart(),
+            Kind::LedgerRestarted => self.ledger.server().restart(),
+            Kind::FileLocked => self.ledger.file().unlock(),
+            Kind::FilePutBack | Kind::FilePutBackFlushed => {
+                (0..NODES).for_each(|node| self.launch(node));
+            }
             Kind::EverythingKilled | Kind::EverythingKilledEmpty => {
-                self.postgres.restart();
+                self.ledger.restart();
                 if fault.kind == Kind::EverythingKilled {
-                    self.redis.restart();
+                    self.redis.iter_mut().for_each(Redis::restart);
                 } else {
-                    self.redis.restart_empty();
+                    self.redis_mut().restart_empty();
                 }
                 (0..NODES).for_each(|node| self.launch(node));
             }
@@ -114,6 +139,7 @@ impl World {
             | Kind::RedisLinkCut
             | Kind::LedgerFailsOver
             | Kind::LedgerPutBack
+            | Kind::FileReplaced
             | Kind::LedgerLinkCut => {}
         }
     }
@@ -121,58 +147,72 @@ impl World {
     /// Ends the replica, and waits until the master has taken another identity for it: what follows
     /// from that belongs to this fault.
     fn detach_replica(&mut self) {
-        let identity = || {
-            let info = self.redis.cli(&["info", "replication"]);
+        let identity = |redis: &Redis| {
+            let info = redis.cli(&["info", "replication"]);
             info.lines().find(|line| line.starts_with("master_replid:")).map(str::to_owned)
         };
-        let before = identity();
+        let before = identity(self.redis());
         self.replica = None;
         let deadline = Instant::now() + IDENTITY_LIMIT;
-        while identity() == before && Instant::now() < deadline {
+        while identity(self.redis()) == before && Instant::now() < deadline {
             std::thread::park_timeout(POLL);
         }
-        self.redis.cli(&["config", "set", "repl-backlog-ttl", "3600"]);
+        self.redis().cli(&["config", "set", "repl-backlog-ttl", "3600"]);
     }
 
     /// Makes a replica the master while the old master dies; the replica is `lag` behind.
     async fn fail_over(&mut self, lag: Duration) {
         let replica = Redis::start_with(&REDIS_OPTIONS);
-        replica.follow(&self.redis);
+        replica.follow(self.redis());
         if lag > Duration::ZERO {
-            self.redis.hold_replicas_back();
+            self.redis().hold_replicas_back();
             tokio::time::sleep(lag).await;
         } else {
-            self.redis.wait_for_copy(&replica);
+            self.redis().wait_for_copy(&replica);
         }
-        self.redis.kill();
+        self.redis_mut().kill();
         replica.promote();
         self.point_to(replica);
     }
 
     /// Makes a standby the primary while the old one dies; it lacks what came last.
     async fn ledger_fails_over(&mut self) {
-        let standby = self.postgres.start_standby();
-        standby.catch_up(&self.postgres);
+        let primary = self.ledger.server();
+        let standby = primary.start_standby();
+        standby.catch_up(primary);
         standby.fall_behind();
         tokio::time::sleep(LAG).await;
-        self.postgres.kill();
+        primary.kill();
         standby.promote();
         self.point_to_ledger(standby);
     }
 
+    /// Copies the file, and lets numbers come that the copy lacks. It has all counters: one that
+    /// began after it would be known to nobody.
+    async fn copy_file(&mut self) {
+        let deadline = Instant::now() + COUNTERS_LIMIT;
+        let all = COUNTERS.to_string();
+        while self.ledger.list("select count(*) from {}.counter") != all {
+            assert!(Instant::now() < deadline, "not every counter has begun");
+            tokio::time::sleep(POLL).await;
+        }
+        self.ledger.file().copy();
+        tokio::time::sleep(LAG).await;
+    }
+
     /// Less memory than is in use.
     fn limit_memory(&self, policy: &str) {
-        self.redis.cli(&["config", "set", "maxmemory", "1mb", "maxmemory-policy", policy]);
+        self.redis().cli(&["config", "set", "maxmemory", "1mb", "maxmemory-policy", policy]);
     }
 
     /// Runs a command on one of the keys that fit; without one there is nothing to do.
     fn on_one_key(&self, pattern: &str, pick: usize, command: &[&str], arguments: &[&str]) {
-        let listing = self.redis.cli(&["--scan", "--pattern", pattern]);
+        let listing = self.redis().cli(&["--scan", "--pattern", pattern]);
         let mut keys: Vec<&str> = listing.lines().filter(|key| !key.is_empty()).collect();
         keys.sort_unstable();
         if !keys.is_empty() {
             let key = keys[pick % keys.len()];
-            self.redis.cli(&[command, &[key], arguments].concat());
+            self.redis().cli(&[command, &[key], arguments].concat());
         }
     }
 }

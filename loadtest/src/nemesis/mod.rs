@@ -7,6 +7,8 @@
 mod breaches;
 mod check;
 mod faults;
+mod file;
+mod ledger;
 mod load;
 mod plan;
 mod progress;
@@ -24,8 +26,9 @@ use tokio::time::{Instant, sleep};
 
 use breaches::Breaches;
 use check::Done;
+use ledger::Engine;
 use load::{Load, Seen};
-use plan::{KINDS, Kind, NODES, Plan, Step};
+use plan::{Kind, NODES, Plan, Step, Stores, kinds_of};
 use progress::{Progress, Refusals};
 use report::Report;
 use world::World;
@@ -42,6 +45,12 @@ pub(crate) struct NemesisArgs {
     /// How long faults are injected, in seconds; the checks come after that
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// What keeps the ledger
+    #[arg(long, value_enum, default_value = "postgres")]
+    ledger: Engine,
+    /// The ledger alone takes the numbers
+    #[arg(long)]
+    without_redis: bool,
     /// Ends after so many steps, if the time allows them
     #[arg(long)]
     steps: Option<usize>,
@@ -81,19 +90,21 @@ struct Outcome {
 /// Runs the drill and prints its report.
 pub(crate) fn run(args: &NemesisArgs) -> ExitCode {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
-    let Some(plan) = Plan::new(seed, &args.only) else {
-        say(&format!("--only: there are the faults {}", KINDS.map(Kind::name).join(", ")));
+    let stores = Stores { ledger: args.ledger, has_redis: !args.without_redis };
+    let Some(plan) = Plan::new(seed, &args.only, stores) else {
+        let names: Vec<_> = kinds_of(stores).map(Kind::name).collect();
+        say(&format!("--only: there are the faults {}", names.join(", ")));
         return ExitCode::from(WRONG_USAGE);
     };
     let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
-    let report = runtime.block_on(drill(args, seed, plan));
+    let report = runtime.block_on(drill(args, seed, plan, stores));
     let _ = write!(io::stdout(), "{report}");
     if report.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn drill(args: &NemesisArgs, seed: u64, plan: Plan) -> Report {
-    say(&format!("seed {seed}: starting {NODES} nodes, Redis and PostgreSQL"));
-    let mut world = World::start();
+async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Report {
+    say(&format!("seed {seed}: starting {NODES} nodes on {stores}"));
+    let mut world = World::start(stores);
     let progress = Arc::new(Progress::new());
     let (addresses, connections) = (world.addresses(), args.connections);
     let load = Load::start(&addresses, &progress, seed, connections, args.rate);
@@ -151,9 +162,12 @@ async fn carry_out(
     }
     let lasted = started.elapsed();
     let mut settled = world.settle(progress).await;
-    if settled.is_ok() && world.releases > releases_before && step.all(Kind::takes_the_ledger_back)
-    {
+    let was_released = world.releases > releases_before;
+    if settled.is_ok() && was_released && step.all(Kind::is_agreed_on) {
         settled = Err("it did not go on by itself though all nodes were alive".into());
+    }
+    if settled.is_ok() && !was_released && step.any(Kind::waits_for_an_operator) {
+        settled = Err("the ledger that was put back was not held".into());
     }
     let mut refusals = progress.refusals();
     for (now, before) in refusals.iter_mut().zip(refused_before) {
@@ -203,6 +217,7 @@ fn conclude(
     drop(done);
     Report {
         seed,
+        stores: world.stores,
         connections: args.connections,
         outcomes,
         numbers: progress.numbers(),

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::ledger::Engine;
+
 /// Nodes of a drill.
 pub(super) const NODES: usize = 3;
 
@@ -25,7 +27,7 @@ macro_rules! kinds {
         use Kind::{$($kind),*};
 
         /// Every kind.
-        pub(super) const KINDS: [Kind; [$($kind),*].len()] = [$($kind),*];
+        const KINDS: [Kind; [$($kind),*].len()] = [$($kind),*];
     };
 }
 
@@ -60,6 +62,29 @@ kinds! {
     LedgerPutBack
     EverythingKilled
     EverythingKilledEmpty
+    FileLocked
+    FileReplaced
+    FilePutBack
+    FilePutBackFlushed
+}
+
+/// What the nodes of a drill share: a kind may have nothing to work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stores {
+    /// What keeps the ledger.
+    pub(super) ledger: Engine,
+    /// Whether Redis takes numbers; else the ledger alone does.
+    pub(super) has_redis: bool,
+}
+
+impl fmt::Display for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.ledger {
+            Engine::Postgres => "PostgreSQL",
+            Engine::Sqlite => "a SQLite file",
+        })?;
+        f.write_str(if self.has_redis { " and Redis" } else { " alone" })
+    }
 }
 
 /// What a fault works on: two faults at once never work on the same.
@@ -108,6 +133,10 @@ impl Kind {
             LedgerPutBack => "PostgreSQL dump put back",
             EverythingKilled => "everything killed",
             EverythingKilledEmpty => "everything killed, Redis empty",
+            FileLocked => "SQLite file locked",
+            FileReplaced => "SQLite file put back beside nodes",
+            FilePutBack => "SQLite file put back",
+            FilePutBackFlushed => "SQLite file put back, FLUSHALL",
         }
     }
 
@@ -122,9 +151,30 @@ impl Kind {
             LedgerLinkCut | LedgerLinkDown | LedgerLinkSlow | LedgerAnswersLost => {
                 Target::LedgerLink
             }
-            LedgerRestarted | LedgerFailsOver | LedgerPutBack => Target::Ledger,
-            EverythingKilled | EverythingKilledEmpty => Target::All,
+            LedgerRestarted | LedgerFailsOver | LedgerPutBack | FileLocked | FileReplaced => {
+                Target::Ledger
+            }
+            EverythingKilled | EverythingKilledEmpty | FilePutBack | FilePutBackFlushed => {
+                Target::All
+            }
         }
+    }
+
+    /// Whether there is something for it to work on.
+    fn is_of(self, stores: Stores) -> bool {
+        let (is_of_ledger, is_of_redis) = match self.target() {
+            Target::Node => (true, false),
+            Target::Redis | Target::RedisLink | Target::AllRedisLinks => (true, true),
+            Target::LedgerLink => (stores.ledger == Engine::Postgres, false),
+            Target::Ledger | Target::All => match self {
+                EverythingKilled => (true, false),
+                EverythingKilledEmpty => (true, true),
+                FileLocked | FileReplaced | FilePutBack => (stores.ledger == Engine::Sqlite, false),
+                FilePutBackFlushed => (stores.ledger == Engine::Sqlite, true),
+                _ => (stores.ledger == Engine::Postgres, false),
+            },
+        };
+        is_of_ledger && (stores.has_redis || !is_of_redis)
     }
 
     /// Redis loses something while all nodes live and reach the ledger: an exact closing is
@@ -153,12 +203,24 @@ impl Kind {
 
     /// The memory of a process is gone.
     pub(super) fn ends_a_node(self) -> bool {
-        matches!(self, NodeKilled | EverythingKilled | EverythingKilledEmpty)
+        matches!(
+            self,
+            NodeKilled
+                | EverythingKilled
+                | EverythingKilledEmpty
+                | FilePutBack
+                | FilePutBackFlushed
+        )
     }
 
     /// The ledger goes back while its users live: they agree on it by themselves.
-    pub(super) fn takes_the_ledger_back(self) -> bool {
+    pub(super) fn is_agreed_on(self) -> bool {
         matches!(self, LedgerFailsOver | LedgerPutBack)
+    }
+
+    /// The ledger goes back, and nobody but an operator may say that it is the one to use.
+    pub(super) fn waits_for_an_operator(self) -> bool {
+        matches!(self, FileReplaced | FilePutBack | FilePutBackFlushed)
     }
 
     /// Something that stood in one store alone is gone.
@@ -168,6 +230,9 @@ impl Kind {
             Flushed
                 | LedgerFailsOver
                 | LedgerPutBack
+                | FileReplaced
+                | FilePutBack
+                | FilePutBackFlushed
                 | RedisRestartedEmpty
                 | RedisEvicts
                 | FailOver
@@ -183,7 +248,7 @@ impl Kind {
         match self {
             Flushed | CounterDeleted | CounterLowered | OutboxDeleted | RedisLinkCut
             | LedgerLinkCut | FailOver | StaleFailOver | NodeRestarted | LedgerFailsOver
-            | LedgerPutBack => 0..=0,
+            | LedgerPutBack | FileReplaced => 0..=0,
             RedisRestarted | RedisRestartedEmpty => 0..=200,
             NodeKilled => 100..=2_000,
             // node.ttl is 1 s here.
@@ -192,9 +257,9 @@ impl Kind {
             RedisEvicts => 50..=200,
             RedisPaused | RedisFull | ReplicaAttached | RedisLinkDown | RedisLinkSlow
             | RedisAnswersLost => 300..=2_000,
-            LedgerLinkDown | LedgerLinkSlow | LedgerAnswersLost => 300..=2_500,
+            LedgerLinkDown | LedgerLinkSlow | LedgerAnswersLost | FileLocked => 300..=2_500,
             LedgerRestarted => 0..=2_000,
-            EverythingKilled | EverythingKilledEmpty => 0..=500,
+            EverythingKilled | EverythingKilledEmpty | FilePutBack | FilePutBackFlushed => 0..=500,
         }
     }
 }
@@ -282,6 +347,11 @@ impl fmt::Display for Step {
     }
 }
 
+/// The kinds that have something to work on.
+pub(super) fn kinds_of(stores: Stores) -> impl Iterator<Item = Kind> {
+    KINDS.into_iter().filter(move |kind| kind.is_of(stores))
+}
+
 /// The endless sequence of steps that follows from a seed: every kind once in random order, then
 /// again, some of them two at a time.
 pub(super) struct Plan {
@@ -293,12 +363,12 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan of a seed, of those kinds alone whose name holds one of the words; of all kinds
-    /// without a word. None where no name does.
-    pub(super) fn new(seed: u64, words: &[String]) -> Option<Self> {
+    /// that these stores have without a word. None where no name does.
+    pub(super) fn new(seed: u64, words: &[String], stores: Stores) -> Option<Self> {
         let is_meant = |kind: &Kind| {
             words.is_empty() || words.iter().any(|word| kind.name().contains(word.as_str()))
         };
-        let kinds: Vec<Kind> = KINDS.into_iter().filter(is_meant).collect();
+        let kinds: Vec<Kind> = kinds_of(stores).filter(is_meant).collect();
         let rng = Rng::with_seed(seed);
         (!kinds.is_empty()).then_some(Plan { rng, kinds, deck: Vec::new(), decks: 0 })
     }
@@ -335,19 +405,45 @@ impl Iterator for Plan {
 mod tests {
     use super::*;
 
+    const BOTH: Stores = Stores { ledger: Engine::Postgres, has_redis: true };
+    const FILE: Stores = Stores { ledger: Engine::Sqlite, has_redis: true };
+    const FILE_ALONE: Stores = Stores { ledger: Engine::Sqlite, has_redis: false };
+
     fn plan(seed: u64) -> Plan {
-        Plan::new(seed, &[]).expect("a plan of all kinds")
+        Plan::new(seed, &[], BOTH).expect("a plan of all kinds")
+    }
+
+    #[test]
+    fn each_store_gets_the_kinds_that_it_can_meet_and_every_kind_is_met() {
+        let of = |stores| kinds_of(stores).collect::<Vec<_>>();
+        let (both, file, alone) = (of(BOTH), of(FILE), of(FILE_ALONE));
+        let told: Vec<Kind> = KINDS.into_iter().filter(|kind| both.contains(kind)).collect();
+        assert_eq!(told, both);
+        assert!(KINDS.iter().all(|kind| both.contains(kind) || file.contains(kind)));
+        assert!(alone.iter().all(|kind| file.contains(kind)));
+        assert_eq!(
+            alone,
+            [
+                NodeKilled,
+                NodePaused,
+                NodeRestarted,
+                EverythingKilled,
+                FileLocked,
+                FileReplaced,
+                FilePutBack
+            ]
+        );
     }
 
     #[test]
     fn words_choose_kinds_by_their_names() {
         let words = ["FLUSH".to_owned(), "fail-over".to_owned()];
-        let steps = Plan::new(1, &words).expect("three kinds").take(100);
+        let steps = Plan::new(1, &words, BOTH).expect("three kinds").take(100);
         let mut kinds: Vec<Kind> = steps.flat_map(|step| step.faults).map(|f| f.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         assert_eq!(kinds, [Flushed, FailOver, StaleFailOver]);
-        assert!(Plan::new(1, &["earthquake".to_owned()]).is_none());
+        assert!(Plan::new(1, &["earthquake".to_owned()], BOTH).is_none());
     }
 
     #[test]
@@ -359,18 +455,22 @@ mod tests {
 
     #[test]
     fn every_kind_comes_once_alone_before_any_comes_again() {
+        let all: Vec<Kind> = kinds_of(BOTH).collect();
         for seed in 0..50 {
-            let first: Vec<Step> = plan(seed).take(KINDS.len()).collect();
+            let first: Vec<Step> = plan(seed).take(all.len()).collect();
             assert!(first.iter().all(|step| step.faults.len() == 1));
             let mut kinds: Vec<Kind> = first.iter().map(|step| step.faults[0].kind).collect();
             kinds.sort_unstable();
-            assert_eq!(kinds, KINDS);
+            assert_eq!(kinds, all);
         }
     }
 
     #[test]
     fn two_faults_at_once_never_work_on_the_same() {
-        let steps: Vec<Step> = (0..50).flat_map(|seed| plan(seed).take(300)).collect();
+        let of_file = |seed| Plan::new(seed, &[], FILE).expect("a plan of all kinds");
+        let both = (0..50).flat_map(|seed| plan(seed).take(300));
+        let steps: Vec<Step> =
+            both.chain((0..50).flat_map(|seed| of_file(seed).take(300))).collect();
         let doubles: Vec<&Step> = steps.iter().filter(|step| step.faults.len() == 2).collect();
         assert!(doubles.len() > 1_000, "{} doubles", doubles.len());
         for step in doubles {

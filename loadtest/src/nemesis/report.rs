@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::Outcome;
 use super::breaches::Breaches;
 use super::check::{COUNTERS, Findings};
-use super::plan::{Kind, NODES};
+use super::plan::{Kind, NODES, Stores};
 use super::progress::{Progress, Refusals};
 
 /// Everything that the page tells.
 pub(super) struct Report {
     pub(super) seed: u64,
+    pub(super) stores: Stores,
     pub(super) connections: u32,
     pub(super) outcomes: Vec<Outcome>,
     /// Numbers in all answers, repetitions too.
@@ -188,7 +189,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: usize = self.outcomes.iter().map(|outcome| outcome.step.faults.len()).sum();
         let Findings { journal_rows, second_numbers, lost_in_double_failures, .. } = self.findings;
-        writeln!(f, "\nNemesis, seed {}\n", self.seed)?;
+        writeln!(f, "\nNemesis on {}, seed {}\n", self.stores, self.seed)?;
         writeln!(f, "faults       {faults} in {} steps", self.outcomes.len())?;
         let (nodes, connections) = (NODES, self.connections);
         writeln!(f, "load         {nodes} nodes, {connections} callers, {COUNTERS} counters")?;
@@ -209,7 +210,10 @@ impl fmt::Display for Report {
         writeln!(f, "operator     {} ledgers that went back were released", self.releases)?;
         writeln!(f, "second       {second_numbers} documents, each after a close at the ceiling")?;
         let lost = lost_in_double_failures;
-        writeln!(f, "lost         {lost} numbers, each when a node and the data of Redis went\n")?;
+        writeln!(
+            f,
+            "lost         {lost} numbers, each when a node and the data of a store went\n"
+        )?;
         self.table(f)?;
         writeln!(f)?;
         self.figures(f)?;

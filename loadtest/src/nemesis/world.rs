@@ -1,4 +1,5 @@
-//! The servers of a drill: three nodes, Redis, PostgreSQL, and a proxy on each link between them.
+//! The servers of a drill: three nodes, their ledger, Redis where it is used, and a proxy on each
+//! link between them.
 //!
 //! Starts and restarts them; what is done to them is `faults`. A node that ended is started again,
 //! as a supervisor would.
@@ -11,13 +12,11 @@ use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::{Deployment, Service};
 
+use super::ledger::{Engine, Ledger};
 use super::load::{Addresses, POLICIES, SERIES};
-use super::plan::NODES;
+use super::plan::{NODES, Stores};
 use super::progress::Progress;
 use crate::program;
-
-/// The schema that holds the ledger.
-pub(super) const SCHEMA: &str = "drill";
 
 /// Options of every Redis: what it has answered, it finds again after a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
@@ -52,20 +51,34 @@ const POLL: Duration = Duration::from_millis(20);
 pub(super) struct Node {
     deployment: Deployment,
     pub(super) service: Service,
-    pub(super) to_redis: Proxy,
-    pub(super) to_ledger: Proxy,
+    to_redis: Option<Proxy>,
+    to_ledger: Option<Proxy>,
+}
+
+impl Node {
+    /// Its link to Redis: a plan has faults of Redis only where there is one.
+    pub(super) fn to_redis(&self) -> &Proxy {
+        self.to_redis.as_ref().expect("a link to Redis")
+    }
+
+    /// Its link to a server that has the ledger; the same holds of its faults.
+    pub(super) fn to_ledger(&self) -> &Proxy {
+        self.to_ledger.as_ref().expect("a link to the ledger")
+    }
 }
 
 /// Everything that runs.
 pub(super) struct World {
     pub(super) nodes: Vec<Node>,
-    pub(super) redis: Redis,
+    pub(super) redis: Option<Redis>,
     /// A replica that is attached for a while.
     pub(super) replica: Option<Redis>,
-    pub(super) postgres: Postgres,
-    /// Commands go straight to Redis, and to the ledger by a link that no fault meets.
+    pub(super) ledger: Ledger,
+    pub(super) stores: Stores,
+    /// Commands go to both by links that no fault meets.
     operator: Deployment,
-    operator_to_ledger: Proxy,
+    operator_to_redis: Option<Proxy>,
+    operator_to_ledger: Option<Proxy>,
     addresses: Arc<Addresses>,
     /// Nodes that ended without being told to, and were started again.
     pub(super) restarts: u64,
@@ -75,19 +88,22 @@ pub(super) struct World {
 
 impl World {
     /// Starts everything and applies the series.
-    pub(super) fn start() -> Self {
-        let postgres = Postgres::start();
-        let redis = Redis::start_with(&REDIS_OPTIONS);
-        let operator_to_ledger = Proxy::start(postgres.port());
-        let operators_url = postgres.url_by(operator_to_ledger.port(), SCHEMA);
-        let operator = Deployment::new(program(&SETTINGS), &operators_url, Some(&redis.url()));
+    pub(super) fn start(stores: Stores) -> Self {
+        let ledger = Ledger::start(stores.ledger);
+        let redis = stores.has_redis.then(|| Redis::start_with(&REDIS_OPTIONS));
+        let deployed = || {
+            let to_redis = redis.as_ref().map(|redis| Proxy::start(redis.port()));
+            let to_ledger = ledger.link();
+            let redis_url = to_redis.as_ref().map(Proxy::redis_url);
+            let database_url = ledger.url(to_ledger.as_ref());
+            let deployment =
+                Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
+            (deployment, to_redis, to_ledger)
+        };
+        let (operator, operator_to_redis, operator_to_ledger) = deployed();
         apply_series(&operator);
         let start = |_| {
-            let to_redis = Proxy::start(redis.port());
-            let to_ledger = Proxy::start(postgres.port());
-            let database_url = postgres.url_by(to_ledger.port(), SCHEMA);
-            let deployment =
-                Deployment::new(program(&SETTINGS), &database_url, Some(&to_redis.redis_url()));
+            let (deployment, to_redis, to_ledger) = deployed();
             let service = deployment.serve();
             Node { deployment, service, to_redis, to_ledger }
         };
@@ -97,8 +113,10 @@ impl World {
             nodes,
             redis,
             replica: None,
-            postgres,
+            ledger,
+            stores,
             operator,
+            operator_to_redis,
             operator_to_ledger,
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
@@ -119,30 +137,51 @@ impl World {
         addresses[index] = node.service.url.clone();
     }
 
+    /// The Redis that is used: a plan has faults of Redis only where there is one.
+    pub(super) fn redis(&self) -> &Redis {
+        self.redis.as_ref().expect("a Redis")
+    }
+
+    /// The same, to end and to start it.
+    pub(super) fn redis_mut(&mut self) -> &mut Redis {
+        self.redis.as_mut().expect("a Redis")
+    }
+
     /// Puts another Redis behind all links.
     pub(super) fn point_to(&mut self, redis: Redis) {
-        for node in &self.nodes {
-            node.to_redis.retarget(redis.port());
+        let links = self.nodes.iter().filter_map(|node| node.to_redis.as_ref());
+        for link in links.chain(&self.operator_to_redis) {
+            link.retarget(redis.port());
         }
-        self.redis = redis;
+        self.redis = Some(redis);
     }
 
     /// Puts another PostgreSQL behind all links.
     pub(super) fn point_to_ledger(&mut self, postgres: Postgres) {
-        for node in &self.nodes {
-            node.to_ledger.retarget(postgres.port());
+        let links = self.nodes.iter().filter_map(|node| node.to_ledger.as_ref());
+        for link in links.chain(&self.operator_to_ledger) {
+            link.retarget(postgres.port());
         }
-        self.operator_to_ledger.retarget(postgres.port());
-        self.postgres = postgres;
+        self.ledger = Ledger::Postgres(postgres);
     }
 
     /// Does what the runbook says of a ledger that is held and does not go on by itself.
     fn release(&mut self) {
         self.releases += 1;
-        // Redis may be another one by now, or away: the margin covers what it knows.
-        let arguments =
-            ["reconcile", "--ledger-restored", "--without-redis", "--apply", "--margin", MARGIN];
-        self.operator.run(&arguments);
+        let arguments = ["reconcile", "--ledger-restored", "--apply", "--margin", MARGIN];
+        if !self.operator.run(&arguments).status.success() {
+            // Redis was emptied, or is another one by now: the margin covers what it knew.
+            self.operator.run(&[&arguments[..], &["--without-redis"]].concat());
+        }
+    }
+
+    /// How long an operator waits for a ledger that went back to go on by itself: whoever put a file
+    /// back knows that it will not.
+    fn agree_limit(&self) -> Duration {
+        match self.stores.ledger {
+            Engine::Postgres => AGREE_LIMIT,
+            Engine::Sqlite => Duration::ZERO,
+        }
     }
 
     /// Waits until every node answers for every series again, and the ledger shows no partition in
@@ -168,7 +207,7 @@ impl World {
                 looked_at = Instant::now();
                 held_since = self.is_held().then(|| held_since.unwrap_or(looked_at));
             }
-            if held_since.is_some_and(|since: Instant| since.elapsed() > AGREE_LIMIT) {
+            if held_since.is_some_and(|since: Instant| since.elapsed() >= self.agree_limit()) {
                 self.release();
                 held_since = None;
             }
@@ -185,36 +224,33 @@ impl World {
     }
 
     fn is_held(&self) -> bool {
-        let held = format!("select count(*) from {SCHEMA}.partition where state = 'held'");
-        self.postgres.sql(&held) != "0"
+        self.ledger.list("select count(*) from {}.partition where state = 'held'") != "0"
     }
 
     /// What is not as it should be. The last partition is of gapless series, and always on the
     /// database.
     fn disorder(&self) -> String {
-        self.postgres.sql(&format!(
-            "select 'partition ' || partition_id || ' is ' || state from {SCHEMA}.partition \
+        let mut disorder = self.ledger.list(&format!(
+            "select 'partition ' || partition_id || ' is ' || state from {{}}.partition \
              where state <> 'open' union all \
-             select 'partition ' || partition_id || ' is on the database' \
-             from {SCHEMA}.partition where owner = 'database' and partition_id < \
-             (select partitions from {SCHEMA}.deployment) union all \
-             select count(*) || ' nodes' from {SCHEMA}.node \
+             select count(*) || ' nodes' from {{}}.node \
              where left_at_us is null and adopted_at_us is null having count(*) <> {NODES}"
-        ))
+        ));
+        if self.stores.has_redis {
+            disorder += &self.ledger.list(
+                "select 'partition ' || partition_id || ' is on the database' from {}.partition \
+                 where owner = 'database' and partition_id < \
+                 (select partitions from {}.deployment)",
+            );
+        }
+        disorder
     }
 
     fn partitions(&self) -> String {
-        let columns =
-            "partition_id || ' ' || state || ' ' || owner || ' ' || epoch || ' ' || cause";
-        self.postgres.sql(&format!(
-            "select string_agg({columns}, ', ' order by partition_id) from {SCHEMA}.partition \
-             where epoch > 0"
-        ))
-    }
-
-    /// Gives the rows of a query on the ledger; `{}` in it stands for the schema.
-    pub(super) fn rows(&self, query: &str, each: impl FnMut(&[&str])) {
-        self.postgres.rows(&query.replace("{}", SCHEMA), each);
+        self.ledger.list(
+            "select partition_id || ' ' || state || ' ' || owner || ' ' || epoch || ' ' || cause \
+             from {}.partition where epoch > 0 order by partition_id",
+        )
     }
 
     /// Runs `numerator verify`: whether it exits 0, and what it says.

@@ -10,6 +10,7 @@ mod check_up;
 mod life;
 mod mark;
 mod open;
+mod place;
 
 /// A select whose rows stay as they are: the transaction is the only writer.
 macro_rules! for_update {

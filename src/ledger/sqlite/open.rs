@@ -11,6 +11,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+use super::place::Place;
 use super::statements::agree;
 use super::{Engine, Mark, Store};
 use crate::clock::SharedClock;
@@ -48,6 +49,8 @@ pub(in crate::ledger) async fn open(
     let lock = lock_beside(path.to_path_buf()).await?;
     let mark = Mark::beside(path);
     must_not_be_gone(path, &mark)?;
+    let place = Arc::new(Place::of(path));
+    let [of_writer, of_readers] = [Arc::clone(&place), place];
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
         .max_lifetime(None)
@@ -57,7 +60,10 @@ pub(in crate::ledger) async fn open(
         .test_before_acquire(false)
         // A full disk rolls a transaction back by itself. The client then counts it as open for
         // ever, and would refuse to begin another one: such a connection goes.
-        .before_acquire(|conn, _| Box::pin(async move { Ok(!conn.is_in_transaction()) }))
+        .before_acquire(move |conn, meta| {
+            let is_sound = !conn.is_in_transaction() && of_writer.is_of(meta.age);
+            Box::pin(async move { Ok(is_sound) })
+        })
         .connect_with(
             options
                 .clone()
@@ -67,10 +73,16 @@ pub(in crate::ledger) async fn open(
         )
         .await?;
     bring_up_to_date(&writer, settings.migrate).await?;
+    // From now on a file that is not there is a ledger that is gone.
+    writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
     let reader = SqlitePoolOptions::new()
         .max_connections(settings.connections_max.max(1))
         .test_before_acquire(false)
         .acquire_timeout(acquire_timeout)
+        .before_acquire(move |_, meta| {
+            let is_sound = of_readers.is_of(meta.age);
+            Box::pin(async move { Ok(is_sound) })
+        })
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
     let (witness, meter) = (Arc::new(Witness::default()), Arc::new(LedgerMeter::new()));
     let store = Store { writer, reader, clock, witness, meter, mark: Arc::new(mark) };
@@ -79,9 +91,11 @@ pub(in crate::ledger) async fn open(
     Ok(Arc::new(Engine(Arc::new(store))))
 }
 
-/// Refuses to begin anew where a ledger was: every number of it would come again (F25).
+/// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
+/// nothing in it is what a client leaves that has opened one that was gone.
 fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
-    if path.exists() || !mark.path().exists() {
+    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    if is_there || !mark.path().exists() {
         return Ok(());
     }
     let (ledger, mark) = (path.display(), mark.path().display());

@@ -1,0 +1,116 @@
+//! The ledger of a drill, on either engine: where nodes find it, how its rows are read, and what
+//! the engines say differently.
+//!
+//! Read with plain SQL, not through the code that writes it. `{}` in a query stands for where the
+//! tables are.
+
+use clap::ValueEnum;
+use harness::postgres::Postgres;
+use harness::proxy::Proxy;
+
+use super::file::LedgerFile;
+
+/// The schema of PostgreSQL that holds the ledger.
+pub(super) const SCHEMA: &str = "drill";
+
+/// What keeps the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Engine {
+    /// A PostgreSQL of the drill's own.
+    Postgres,
+    /// A file that all nodes share.
+    Sqlite,
+}
+
+/// The ledger that the nodes use right now.
+pub(super) enum Ledger {
+    Postgres(Postgres),
+    Sqlite(LedgerFile),
+}
+
+impl Ledger {
+    /// Starts a server, or makes a folder for the file.
+    pub(super) fn start(engine: Engine) -> Self {
+        match engine {
+            Engine::Postgres => Ledger::Postgres(Postgres::start()),
+            Engine::Sqlite => Ledger::Sqlite(LedgerFile::within_a_new_folder()),
+        }
+    }
+
+    /// A link to it on which faults may be injected; none to a file.
+    pub(super) fn link(&self) -> Option<Proxy> {
+        match self {
+            Ledger::Postgres(postgres) => Some(Proxy::start(postgres.port())),
+            Ledger::Sqlite(_) => None,
+        }
+    }
+
+    /// Where a node finds it, by its link where there is one.
+    pub(super) fn url(&self, link: Option<&Proxy>) -> String {
+        match self {
+            Ledger::Postgres(postgres) => {
+                postgres.url_by(link.map_or(postgres.port(), Proxy::port), SCHEMA)
+            }
+            Ledger::Sqlite(file) => file.url(),
+        }
+    }
+
+    /// Gives each row of a query, as texts.
+    pub(super) fn rows(&self, query: &str, each: impl FnMut(&[&str])) {
+        match self {
+            Ledger::Postgres(postgres) => postgres.rows(&query.replace("{}", SCHEMA), each),
+            Ledger::Sqlite(file) => file.rows(&query.replace("{}", "main"), each),
+        }
+    }
+
+    /// The first columns of a query's rows, each after a comma but the first.
+    pub(super) fn list(&self, query: &str) -> String {
+        let mut all: Vec<String> = Vec::new();
+        self.rows(query, |row| all.push(row[0].to_owned()));
+        all.join(", ")
+    }
+
+    /// What gives the cause within the details of an event.
+    pub(super) fn cause(&self) -> &'static str {
+        match self {
+            Ledger::Postgres(_) => "detail::json ->> 'cause'",
+            Ledger::Sqlite(_) => "detail ->> 'cause'",
+        }
+    }
+
+    /// The server.
+    ///
+    /// # Panics
+    /// When it is a file: a plan has no fault of a server for it.
+    pub(super) fn server(&mut self) -> &mut Postgres {
+        match self {
+            Ledger::Postgres(postgres) => postgres,
+            Ledger::Sqlite(_) => panic!("a fault of PostgreSQL for a file"),
+        }
+    }
+
+    /// The file.
+    ///
+    /// # Panics
+    /// When it is a server: a plan has no fault of a file for it.
+    pub(super) fn file(&mut self) -> &mut LedgerFile {
+        match self {
+            Ledger::Sqlite(file) => file,
+            Ledger::Postgres(_) => panic!("a fault of a file for PostgreSQL"),
+        }
+    }
+
+    /// Ends what runs of it, as a crash of the machine's processes would.
+    pub(super) fn kill(&mut self) {
+        if let Ledger::Postgres(postgres) = self {
+            postgres.kill();
+        }
+    }
+
+    /// Starts it again on what it has.
+    pub(super) fn restart(&mut self) {
+        if let Ledger::Postgres(postgres) = self {
+            postgres.restart();
+        }
+    }
+}
