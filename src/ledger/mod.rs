@@ -18,6 +18,7 @@ mod inquest;
 mod line;
 mod patience;
 mod postgres;
+mod questions;
 mod reference_ledger;
 mod reference_plan;
 mod restored_ledger;
@@ -37,6 +38,7 @@ pub use error::LedgerError;
 pub use imports::Imports;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
+pub use questions::Questions;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use restored_ledger::RestoredLedger;
@@ -64,6 +66,7 @@ pub trait Ledger:
     Audits
     + Documents
     + Imports
+    + Questions
     + ReferenceLedger
     + RestoredLedger
     + SafetyLedger
@@ -299,9 +302,6 @@ pub trait Ledger:
         orders: &[TakeOrder],
         lock_wait: Duration,
     ) -> Result<Taken, LedgerError>;
-
-    /// What the journal knows under these keys since `since_us`; per question what was found (F1).
-    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError>;
 
     /// Journal rows by number, document, user or time, newest first.
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError>;

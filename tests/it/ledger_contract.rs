@@ -13,6 +13,7 @@ mod inquests;
 mod journal;
 mod lookups;
 mod moves;
+mod names;
 mod opening;
 mod partitions;
 mod proofs;
@@ -252,6 +253,7 @@ ledger_contract! {
         a_batch_longer_than_a_statement_answers_each_order_with_its_own
         a_repeated_take_finds_its_own_numbers
         a_take_is_fenced_once_the_counter_went_on
+        a_take_is_fenced_once_its_epoch_is_over_whoever_touched_its_counter
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
     }

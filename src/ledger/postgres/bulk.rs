@@ -10,7 +10,7 @@ use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
     Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
-    nothing_above,
+    nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
@@ -29,6 +29,22 @@ pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), Le
         "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout', \
          current_setting('numerator.lock_timeout'), true)) as patience, \
          (select name from unnest($1::bigint[]) as n (name) order by name) as n",
+    )
+    .bind(sorted)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Waits for whoever has one of the names, and keeps others from taking them; not those who only
+/// ask under them. Waits as long as the transaction does for each.
+pub(super) async fn share_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
+    if sorted.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "select pg_advisory_xact_lock_shared(n.name) \
+         from (select name from unnest($1::bigint[]) as n (name) order by name) as n",
     )
     .bind(sorted)
     .execute(conn)
@@ -290,6 +306,8 @@ pub(super) async fn move_and_insert(
              where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
              and ($33::bigint is null or exists (select from node \
              where node_id = $26 and beat >= $33 and batches >= $34)) and ",
+            open_in_its_epoch!(),
+            " and ",
             nothing_above!(),
             " returning 1) select count(*) from moved"
         ),

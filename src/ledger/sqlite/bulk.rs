@@ -11,7 +11,7 @@ use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
-    nothing_above,
+    nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
@@ -29,6 +29,11 @@ fn values(columns: usize, rows: usize) -> String {
 
 /// Nothing to lock: the transaction is the only writer.
 pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
+    Ok(())
+}
+
+/// Nobody to wait for: who begins to take while another epoch opens sees that it did.
+pub(super) async fn share_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
     Ok(())
 }
 
@@ -265,7 +270,8 @@ pub(super) async fn move_and_insert(
              journaled = journaled + m.column3 from ({rows}) as m \
              where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
              or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
-             and {}",
+             and {} and {}",
+            open_in_its_epoch!(),
             nothing_above!()
         );
         let mut query = sqlx::query(AssertSqlSafe(statement));

@@ -11,27 +11,27 @@ use numerator::ledger::{
     TakeOrder,
 };
 use numerator::node::NodeId;
-use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::task::JoinHandle;
 
 use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, seed, with};
 
 /// How long a session may take to wait for another, or to end.
-const LIMIT: Duration = Duration::from_secs(20);
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// Entries of a batch that is written as if nothing stood in its way, behind a savepoint.
 const LARGE: u64 = 150;
 
 /// A ledger on a server of its own, whose locks are all the test's.
-struct Scene {
-    world: World,
-    looks: PgConnection,
+pub(super) struct Scene {
+    pub world: World,
+    pub looks: PgConnection,
     _server: Postgres,
 }
 
 impl Scene {
-    async fn set() -> Self {
+    pub(super) async fn set() -> Self {
         let server = Postgres::start();
         let world = World::open(&server.url("races")).await;
         let looks = PgConnection::connect(&world.url).await.unwrap();
@@ -39,10 +39,10 @@ impl Scene {
     }
 
     /// A session that has run a statement and holds what it locked.
-    async fn hold(&self, statement: &'static str) -> PgConnection {
+    pub(super) async fn hold(&self, statement: impl Into<String>) -> PgConnection {
         let mut session = PgConnection::connect(&self.world.url).await.unwrap();
         sqlx::raw_sql("begin").execute(&mut session).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut session).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statement.into())).execute(&mut session).await.unwrap();
         session
     }
 
@@ -54,7 +54,7 @@ impl Scene {
     }
 
     /// Waits until so many sessions wait for a lock, or a call that should be among them has ended.
-    async fn wait<T>(&mut self, sessions: i64, call: &JoinHandle<T>) {
+    pub(super) async fn wait<T>(&mut self, sessions: i64, call: &JoinHandle<T>) {
         let started = Instant::now();
         while self.waiting().await < sessions && !call.is_finished() {
             assert!(started.elapsed() < LIMIT, "fewer than {sessions} sessions wait");
@@ -109,7 +109,7 @@ impl Scene {
     }
 }
 
-async fn let_go(mut session: PgConnection) {
+pub(super) async fn let_go(mut session: PgConnection) {
     sqlx::raw_sql("commit").execute(&mut session).await.unwrap();
 }
 
@@ -120,7 +120,7 @@ async fn append(world: &World, entries: Vec<Entry>) -> JoinHandle<Result<Appende
     tokio::spawn(async move { ledger.append(node, &entries).await })
 }
 
-fn order(key: &str, document: &str) -> TakeOrder {
+pub(super) fn order(key: &str, document: &str) -> TakeOrder {
     let mut record = record(document);
     record.counter_keys = vec![key.into()];
     TakeOrder { serials: vec![seed(key)], ..order_of(record) }
