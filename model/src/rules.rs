@@ -69,8 +69,7 @@ pub struct Rules {
     pub f28_ends: bool,
     /// Documents are imported only while the database owns the partition.
     pub f29: bool,
-    /// An import waits for transactions that take under the names of its documents. The code does
-    /// not keep this rule yet.
+    /// An import waits for transactions that take under the names of its documents.
     pub f29_names: bool,
     /// A number that a refusal shows is handed out.
     pub f30: bool,

@@ -18,40 +18,6 @@ use crate::node::NodeId;
 /// From so many lines on, the statements for a savepoint cost less than it saves.
 const SAVEPOINT_LINES: usize = 100;
 
-/// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
-/// document at the same time. Waits as long as the session does: whoever holds a name is at work.
-pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
-    if sorted.is_empty() {
-        return Ok(());
-    }
-    // All rows are joined before the first lock is asked for.
-    sqlx::query(
-        "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout', \
-         current_setting('numerator.lock_timeout'), true)) as patience, \
-         (select name from unnest($1::bigint[]) as n (name) order by name) as n",
-    )
-    .bind(sorted)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Waits for whoever has one of the names, and keeps others from taking them; not those who only
-/// ask under them. Waits as long as the transaction does for each.
-pub(super) async fn share_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
-    if sorted.is_empty() {
-        return Ok(());
-    }
-    sqlx::query(
-        "select pg_advisory_xact_lock_shared(n.name) \
-         from (select name from unnest($1::bigint[]) as n (name) order by name) as n",
-    )
-    .bind(sorted)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// See [`crate::ledger::Ledger::held_counters`]. One that is not there is not held either.
 pub(super) async fn held_counters(store: &Store, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
     let mut tx = store.begin_brief(None).await?;

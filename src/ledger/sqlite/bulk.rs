@@ -27,16 +27,6 @@ fn values(columns: usize, rows: usize) -> String {
     format!("values {}", vec![row; rows.next_power_of_two()].join(","))
 }
 
-/// Nothing to lock: the transaction is the only writer.
-pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
-    Ok(())
-}
-
-/// Nobody to wait for: who begins to take while another epoch opens sees that it did.
-pub(super) async fn share_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
-    Ok(())
-}
-
 /// No counter is held by itself: there is one lock for all.
 pub(super) async fn held_counters(_store: &Store, _ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
     Ok(Vec::new())

@@ -9,6 +9,7 @@ mod bulk;
 mod check_up;
 mod life;
 mod mark;
+mod names;
 mod open;
 
 /// A select whose rows stay as they are: the transaction is the only writer.

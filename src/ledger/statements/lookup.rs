@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{Conn, Db, Engine, Row, Store, bulk, metered};
+use super::{Conn, Db, Engine, Row, Store, bulk, metered, names};
 use crate::ledger::batch::{Earlier, Wanted, entry_columns, line_columns};
 use crate::ledger::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
@@ -55,9 +55,9 @@ async fn ask(
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
     let mut tx = store.begin_asking().await?;
-    let names = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
+    let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
     // What another transaction wrote under the names is visible to the statements that follow.
-    bulk::share_names(&mut tx, &names).await?;
+    names::share_names(&mut tx, &asked).await?;
     let found = answers(&mut tx, questions).await?;
     tx.commit().await?;
     Ok(found)

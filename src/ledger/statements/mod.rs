@@ -36,7 +36,7 @@ use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk, check_up, life,
+    bulk, check_up, life, names,
 };
 use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;

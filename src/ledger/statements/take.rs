@@ -22,7 +22,7 @@ use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
 use super::seed::{self, Toucher, fenced, name};
-use super::{Conn, Store, bulk, commit, lookup, nodes, partitions};
+use super::{Conn, Store, bulk, commit, lookup, names, nodes, partitions};
 use crate::ledger::batch::{Move, Moves};
 use crate::ledger::columns::{self, signed, unsigned};
 use crate::ledger::line::Line;
@@ -120,7 +120,7 @@ async fn lock(
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
     let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
-    bulk::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
+    names::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
     let dates = LastDates::lock(conn, orders).await?;
     Ok((counters, dates))
 }
