@@ -58,8 +58,9 @@ pub struct Rules {
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
     /// A question waits for transactions that take under the name of its key. The code keeps this
-    /// rule and the next one beside F27, and [`Rules::ALL`] does without them, so that F27 is judged
-    /// by itself: they hold also where a request that is sent again takes from another counter.
+    /// rule and the next one beside F27, and [`Rules::ALL`] does without them, so that F27 is
+    /// judged by itself: they hold also where a request that is sent again takes from another
+    /// counter.
     pub names: bool,
     /// A transaction that takes reads the partition's epoch once it has the name of its key.
     pub names_epoch: bool,

@@ -113,9 +113,11 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) counter_id: i64,
+    pub(super) partition_id: i32,
     pub(super) epoch: i64,
     pub(super) start: i64,
     pub(super) taken: i64,
+    pub(super) ceiling: i64,
     pub(super) step: i64,
 }
 

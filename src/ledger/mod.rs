@@ -277,7 +277,8 @@ pub trait Ledger:
     /// collisions instead; it counts as written.
     ///
     /// # Errors
-    /// `WentBack` where an earlier batch of the node is forgotten: use `journal_again`.
+    /// `WentBack` where an earlier batch of the node is forgotten, or a counter, or its ceiling:
+    /// use `journal_again`.
     /// `LockTimeout` after a brief wait: [`Ledger::held_counters`] says which counter was held.
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
 

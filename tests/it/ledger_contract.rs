@@ -132,6 +132,8 @@ ledger_contract! {
         a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened
         whoever_comes_late_holds_nothing_again
         of_two_branches_of_a_ledger_neither_is_taken_for_the_other
+        an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back
+        an_entry_of_an_unknown_counter_shows_that_the_ledger_went_back
     }
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact
@@ -194,12 +196,11 @@ ledger_contract! {
         a_range_that_overlaps_its_neighbour_is_a_collision
         overlaps_within_one_batch_are_collisions
         random_ranges_collide_exactly_where_they_overlap
-        an_entry_above_the_ceiling_lifts_it
+        an_entry_above_the_ceiling_of_a_closed_epoch_lifts_it
         an_entry_of_an_older_epoch_counts_nothing
         two_nodes_that_append_to_the_same_counters_count_all_and_share_none
         a_late_entry_shrinks_the_gap
         text_that_no_column_takes_is_refused_whole
-        an_entry_of_an_unknown_counter_is_refused
         a_rejected_entry_is_accounted_for_once
         several_serials_are_written_together
     }

@@ -327,7 +327,8 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
     // Values are set from the row itself: it is its newest version by then, whoever held it.
     let rows = sqlx::query(
         "with held as materialized ( \
-           select c.counter_id, c.epoch, c.start_value, c.taken, c.step, m.last, \
+           select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
+             c.step, m.last, \
              case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
                then m.count else 0 end as count \
            from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
@@ -337,7 +338,8 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
          update counter c set taken = greatest(c.taken, h.last), \
            ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
          from held h where c.counter_id = h.counter_id \
-         returning h.counter_id, h.epoch, h.start_value, h.taken, h.step",
+         returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
+           h.step",
     )
     .bind(column(|mark| mark.counter_id))
     .bind(column(|mark| mark.last))
@@ -353,9 +355,11 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
 fn before(row: &Row) -> Result<Before, LedgerError> {
     Ok(Before {
         counter_id: row.try_get("counter_id")?,
+        partition_id: row.try_get("partition_id")?,
         epoch: row.try_get("epoch")?,
         start: row.try_get("start_value")?,
         taken: row.try_get("taken")?,
+        ceiling: row.try_get("ceiling")?,
         step: row.try_get("step")?,
     })
 }

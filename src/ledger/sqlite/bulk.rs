@@ -307,7 +307,8 @@ pub(super) async fn reserve_counters(
 /// Moves counters on by their marks; tells how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, epoch, start_value, taken, step from counter where counter_id",
+        "select counter_id, partition_id, epoch, start_value, taken, ceiling, step from counter \
+         where counter_id",
     );
     push_among(&mut query, marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
     let rows = query.build().persistent(ONE_TEXT).fetch_all(&mut *conn).await?;
@@ -315,9 +316,11 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
     for row in rows {
         let before = Before {
             counter_id: row.try_get("counter_id")?,
+            partition_id: row.try_get("partition_id")?,
             epoch: row.try_get("epoch")?,
             start: row.try_get("start_value")?,
             taken: row.try_get("taken")?,
+            ceiling: row.try_get("ceiling")?,
             step: row.try_get("step")?,
         };
         found.insert(before.counter_id, before);

@@ -15,7 +15,8 @@ use super::world::{LOCK_WAIT, PARTITION, order_of, question, record, seed, with}
 /// A take of `twice` that has looked for an earlier number, and waits as it writes its row for who
 /// has this lock.
 const LINGER: &str = "create function linger() returns trigger language plpgsql as $$ begin \
-     if new.document_id = 'twice' and new.path = 'database' then perform pg_advisory_xact_lock(42); end if; \
+     if new.document_id = 'twice' and new.path = 'database' \
+     then perform pg_advisory_xact_lock(42); end if; \
      return new; end $$; \
      create trigger linger before insert on journal for each row execute function linger()";
 

@@ -138,6 +138,13 @@ async fn id(world: &World, key: &str) -> i64 {
     world.ledger.counter(7, "SEQ", key).await.unwrap().unwrap().counter_id
 }
 
+/// A counter that has room for large batches.
+async fn roomy(world: &World, open: At, key: &str) -> i64 {
+    let raise = Raise { counter_id: id(world, key).await, ceiling: 1_000 };
+    world.ledger.raise(open, std::slice::from_ref(&raise)).await.unwrap();
+    raise.counter_id
+}
+
 /// Goal: what Redis counts is not taken by a node that still believes the database does (F4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_take_that_waits_while_its_epoch_ends_takes_nothing_of_the_next() {
@@ -247,7 +254,7 @@ async fn two_nodes_that_journal_one_allocation_at_once_write_it_once() {
     for rows in [3, LARGE] {
         let mut scene = Scene::set().await;
         let open = seeded(&scene).await;
-        let id = id(&scene.world, "a").await;
+        let id = roomy(&scene.world, open, "a").await;
         let entries: Vec<_> = (1..=rows + 1).map(|value| entry(open, id, value)).collect();
         let batches = [entries[..entries.len() - 1].to_vec(), entries[1..].to_vec()];
         let counter = "select 1 from counter where key = 'a' for update";
@@ -270,7 +277,7 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
     for rows in [3, LARGE] {
         let mut scene = Scene::set().await;
         let open = seeded(&scene).await;
-        let id = id(&scene.world, "a").await;
+        let id = roomy(&scene.world, open, "a").await;
         let mut one: Vec<_> = (1..rows).map(|value| entry(open, id, value)).collect();
         one.push(range(open, id, rows, rows + 4));
         let mut other = vec![entry(open, id, rows + 2)];
@@ -292,7 +299,8 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
 async fn one_text(rows: u64, ends_well: bool) {
     let mut scene = Scene::set().await;
     let open = seeded(&scene).await;
-    let (a, b) = (id(&scene.world, "a").await, id(&scene.world, "b").await);
+    let world = &scene.world;
+    let (a, b) = (roomy(world, open, "a").await, roomy(world, open, "b").await);
     let text = |entry: Entry| Entry { number: "SAME-001".into(), ..entry };
     let batch = |id: i64| -> Vec<Entry> {
         let new = (1..=rows).map(|value| (value, entry(open, id, value)));
