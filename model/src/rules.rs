@@ -57,9 +57,10 @@ pub struct Rules {
     pub f19: bool,
     /// Cold is answered before ask: a question counts once the counter has left the older epoch.
     pub f27: bool,
-    /// A question waits for transactions that take under the name of its key. The code does not
-    /// keep this rule and the next one yet: they hold, instead of F27, also where a request that is
-    /// sent again takes from another counter.
+    /// A question waits for transactions that take under the name of its key. The code keeps this
+    /// rule and the next one beside F27, and [`Rules::ALL`] does without them, so that F27 is
+    /// judged by itself: they hold also where a request that is sent again takes from another
+    /// counter.
     pub names: bool,
     /// A transaction that takes reads the partition's epoch once it has the name of its key.
     pub names_epoch: bool,
@@ -69,8 +70,7 @@ pub struct Rules {
     pub f28_ends: bool,
     /// Documents are imported only while the database owns the partition.
     pub f29: bool,
-    /// An import waits for transactions that take under the names of its documents. The code does
-    /// not keep this rule yet.
+    /// An import waits for transactions that take under the names of its documents.
     pub f29_names: bool,
     /// A number that a refusal shows is handed out.
     pub f30: bool,

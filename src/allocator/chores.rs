@@ -202,7 +202,13 @@ impl Chores {
             let result = loop {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&questions));
                 let place = context.places.question().await;
-                let asking = async move { ledger.replays(&asked).await };
+                let asking = async move {
+                    match in_doubt {
+                        true => ledger.ask(at.partition, &asked).await,
+                        // No number is given to a request whose number is known to be there.
+                        false => ledger.replays(&asked).await,
+                    }
+                };
                 match attempt(&context, place, asking).await {
                     Err(error) if patience.another_try(&error).await => {}
                     result => break result,

@@ -276,7 +276,7 @@ impl Membership {
         drop(silenced);
         let mut went_back = self.went_back.lock().expect("no holder of this lock panics");
         if went_back.is_none() {
-            tracing::error!(what, "THE LEDGER WENT BACK; no numbers until an operator acts");
+            tracing::error!(what, "THE LEDGER WENT BACK; no numbers until its users agree on it");
             *went_back = Some(format!("the ledger went back: {what}"));
         }
     }

@@ -16,6 +16,15 @@ macro_rules! nothing_above {
 }
 pub(super) use nothing_above;
 
+/// The condition of a statement on counters `c`: their partition is open in their own epoch.
+macro_rules! open_in_its_epoch {
+    () => {
+        "exists (select 1 from partition p where p.partition_id = c.partition_id \
+         and p.epoch = c.epoch and p.state = 'open')"
+    };
+}
+pub(super) use open_in_its_epoch;
+
 /// The columns of the journal that are a line's own. Statements name what they read and write: a
 /// column that a newer version adds stops no process of this one.
 macro_rules! line_columns {
@@ -104,9 +113,11 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) counter_id: i64,
+    pub(super) partition_id: i32,
     pub(super) epoch: i64,
     pub(super) start: i64,
     pub(super) taken: i64,
+    pub(super) ceiling: i64,
     pub(super) step: i64,
 }
 
@@ -120,8 +131,9 @@ pub(super) struct Move {
     pub(super) journaled: i64,
 }
 
-/// Counters that move, each as long as it is of this epoch, and nothing stands above its last value
-/// in the journal, among what that refused, or in the gap register.
+/// Counters that move, each as long as it is of this epoch, its partition is open in it, and
+/// nothing stands above its last value in the journal, among what that refused, or in the gap
+/// register.
 #[derive(Clone, Debug)]
 pub(super) struct Moves {
     pub(super) partition_id: i32,

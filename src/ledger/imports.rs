@@ -23,7 +23,7 @@ pub trait Imports: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Refused` where Redis counts a counter that is to be lifted, or owns a partition that gets
-    /// documents, a number or a value is
+    /// documents, one of these got a number meanwhile, a number or a value is
     /// journaled or was given up, a series has just been changed, its partition is held, another
     /// series shows what an earlier version has issued, or the entries end with an error.
     async fn import(

@@ -19,6 +19,7 @@ mod line;
 mod lookalikes;
 mod patience;
 mod postgres;
+mod questions;
 mod reference_ledger;
 mod reference_plan;
 mod restored_ledger;
@@ -39,6 +40,7 @@ pub use imports::Imports;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
 pub use lookalikes::{Lookalike, lookalikes};
+pub use questions::Questions;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use restored_ledger::RestoredLedger;
@@ -66,6 +68,7 @@ pub trait Ledger:
     Audits
     + Documents
     + Imports
+    + Questions
     + ReferenceLedger
     + RestoredLedger
     + SafetyLedger
@@ -84,8 +87,7 @@ pub trait Ledger:
     /// partition, that of gapless series included: epoch 0, state `open`, owner `none`).
     ///
     /// # Errors
-    /// `SettingsDiffer` when the ledger was set up with another number of partitions, another hash
-    /// or another prefix (F8).
+    /// `SettingsDiffer` when the ledger has another number of partitions, hash or prefix (F8).
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError>;
 
     /// Has a registered node agree with all others on its idempotency window (F29). The first one
@@ -276,7 +278,8 @@ pub trait Ledger:
     /// collisions instead; it counts as written.
     ///
     /// # Errors
-    /// `WentBack` where an earlier batch of the node is forgotten: use `journal_again`.
+    /// `WentBack` where an earlier batch of the node is forgotten, or a counter, or its ceiling:
+    /// use `journal_again`.
     /// `LockTimeout` after a brief wait: [`Ledger::held_counters`] says which counter was held.
     async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError>;
 
@@ -301,9 +304,6 @@ pub trait Ledger:
         orders: &[TakeOrder],
         lock_wait: Duration,
     ) -> Result<Taken, LedgerError>;
-
-    /// What the journal knows under these keys since `since_us`; per question what was found (F1).
-    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError>;
 
     /// Journal rows by number, document, user or time, newest first.
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError>;

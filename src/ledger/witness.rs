@@ -36,6 +36,8 @@ struct Known {
     marks: Marks,
     /// What it registered in: it acts in no other.
     incarnation: Incarnation,
+    /// Whether the ledger showed that it forgot more than these marks tell.
+    is_forgotten: bool,
 }
 
 /// The marks of every node that registered through this handle: one per identity that the process
@@ -60,7 +62,7 @@ impl Witness {
 
     /// The same for a witness outside of the ledger.
     pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        let Known { marks, incarnation } = *self.nodes().get(&node)?;
+        let Known { marks, incarnation, .. } = *self.nodes().get(&node)?;
         let Marks { beat, batches } = marks;
         let Incarnation { number, nonce } = incarnation;
         Some(Confirmed { node, beat, batches, incarnation: number, nonce })
@@ -68,7 +70,7 @@ impl Witness {
 
     /// Notes that a node was registered, and in which incarnation.
     pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
-        let new = Known { marks: Marks::default(), incarnation };
+        let new = Known { marks: Marks::default(), incarnation, is_forgotten: false };
         self.nodes().entry(node).or_insert(new);
     }
 
@@ -78,6 +80,13 @@ impl Witness {
         let Some(Known { marks, .. }) = nodes.get_mut(&node) else { return };
         marks.beat = marks.beat.max(confirmed.beat);
         marks.batches = marks.batches.max(confirmed.batches);
+    }
+
+    /// Notes that the ledger has forgotten what it confirmed to a node: that acts no more.
+    pub(super) fn forget(&self, node: NodeId) {
+        if let Some(known) = self.nodes().get_mut(&node) {
+            known.is_forgotten = true;
+        }
     }
 
     /// Notes what was agreed on: identities of before act no more.
@@ -94,11 +103,15 @@ impl Witness {
     /// handle what was agreed on last.
     ///
     /// # Errors
-    /// `WentBack` where nothing was agreed on.
+    /// `WentBack` where nothing was agreed on, or the node is forgotten.
     pub(super) fn required(&self, node: Option<NodeId>) -> Result<Incarnation, LedgerError> {
-        let of_node = node.and_then(|node| self.nodes().get(&node).map(|known| known.incarnation));
-        let nothing = || LedgerError::WentBack("nothing was agreed on".into());
-        of_node.or_else(|| self.agreed()).ok_or_else(nothing)
+        let went_back = |why: &str| LedgerError::WentBack(why.into());
+        let known = node.and_then(|node| self.nodes().get(&node).copied());
+        if known.is_some_and(|known| known.is_forgotten) {
+            return Err(went_back("it has forgotten what it confirmed to the node"));
+        }
+        let of_node = known.map(|known| known.incarnation);
+        of_node.or_else(|| self.agreed()).ok_or_else(|| went_back("nothing was agreed on"))
     }
 
     /// Notes that something was committed that nobody tells again.

@@ -13,6 +13,7 @@ mod inquests;
 mod journal;
 mod lookups;
 mod moves;
+mod names;
 mod opening;
 mod partitions;
 mod proofs;
@@ -131,6 +132,8 @@ ledger_contract! {
         a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened
         whoever_comes_late_holds_nothing_again
         of_two_branches_of_a_ledger_neither_is_taken_for_the_other
+        an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back
+        an_entry_of_an_unknown_counter_shows_that_the_ledger_went_back
     }
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact
@@ -193,12 +196,11 @@ ledger_contract! {
         a_range_that_overlaps_its_neighbour_is_a_collision
         overlaps_within_one_batch_are_collisions
         random_ranges_collide_exactly_where_they_overlap
-        an_entry_above_the_ceiling_lifts_it
+        an_entry_above_the_ceiling_of_a_closed_epoch_lifts_it
         an_entry_of_an_older_epoch_counts_nothing
         two_nodes_that_append_to_the_same_counters_count_all_and_share_none
         a_late_entry_shrinks_the_gap
         text_that_no_column_takes_is_refused_whole
-        an_entry_of_an_unknown_counter_is_refused
         a_rejected_entry_is_accounted_for_once
         several_serials_are_written_together
     }
@@ -252,6 +254,7 @@ ledger_contract! {
         a_batch_longer_than_a_statement_answers_each_order_with_its_own
         a_repeated_take_finds_its_own_numbers
         a_take_is_fenced_once_the_counter_went_on
+        a_take_is_fenced_once_its_epoch_is_over_whoever_touched_its_counter
         a_first_touch_needs_an_open_epoch_of_the_database
         a_database_epoch_closes_without_a_gap
     }

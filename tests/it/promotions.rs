@@ -185,6 +185,40 @@ async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobod
     lagging.assert_well().await;
 }
 
+/// Goal: a ledger that forgot a raise, or a whole counter, and nothing that any mark of it tells,
+/// is found by the next record: none is put aside, none comes again, and numbers go on by
+/// themselves.
+/// Method: the rows are set back by hand under a running service, whose counter is in Redis.
+#[tokio::test]
+async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_record() {
+    for forget in ["update counter set ceiling = taken", "delete from journal; delete from counter"]
+    {
+        let (redis, postgres) = (Redis::start(), Postgres::start());
+        let deployment = Deployment::new(&postgres.url("forgot"), Some(&redis.url()));
+        deployment.apply_load_series();
+        let service = deployment.serve();
+        let mut seen = numbers(&service, "before", 3).await;
+        let deadline = Instant::now() + LIMIT;
+        while postgres.sql("select count(*) from forgot.journal") != "3" {
+            assert!(Instant::now() < deadline, "{}", service.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        postgres.sql(&format!("set search_path = forgot; {forget}"));
+        seen.extend(numbers(&service, "next", 1).await);
+        while !service.log().contains("THE LEDGER WENT BACK") {
+            assert!(Instant::now() < deadline, "nobody noticed: {}", service.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        seen.extend(numbers(&service, "after", 2).await);
+        let expected: Vec<String> = (1..=6).map(|value| format!("L-{value:08}")).collect();
+        assert_eq!(seen, expected, "{forget}");
+        assert!(service.terminate());
+        assert_eq!(postgres.sql("select count(*) from forgot.journal"), "6", "{forget}");
+        assert_eq!(postgres.sql("select count(*) from forgot.journal_rejected"), "0", "{forget}");
+        assert_clean(&deployment);
+    }
+}
+
 /// Goal: what a process that died with the primary was confirmed, nobody can say. Method: the one
 /// that lost commits is killed with it.
 #[tokio::test]

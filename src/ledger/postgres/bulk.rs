@@ -10,31 +10,13 @@ use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
     Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
-    nothing_above,
+    nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Head, Line};
 use crate::node::NodeId;
 
 /// From so many lines on, the statements for a savepoint cost less than it saves.
 const SAVEPOINT_LINES: usize = 100;
-
-/// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
-/// document at the same time. Waits as long as the session does: whoever holds a name is at work.
-pub(super) async fn lock_names(conn: &mut Conn, sorted: &[i64]) -> Result<(), LedgerError> {
-    if sorted.is_empty() {
-        return Ok(());
-    }
-    // All rows are joined before the first lock is asked for.
-    sqlx::query(
-        "select pg_advisory_xact_lock(n.name) from (select set_config('lock_timeout', \
-         current_setting('numerator.lock_timeout'), true)) as patience, \
-         (select name from unnest($1::bigint[]) as n (name) order by name) as n",
-    )
-    .bind(sorted)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
 
 /// See [`crate::ledger::Ledger::held_counters`]. One that is not there is not held either.
 pub(super) async fn held_counters(store: &Store, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
@@ -290,6 +272,8 @@ pub(super) async fn move_and_insert(
              where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
              and ($33::bigint is null or exists (select from node \
              where node_id = $26 and beat >= $33 and batches >= $34)) and ",
+            open_in_its_epoch!(),
+            " and ",
             nothing_above!(),
             " returning 1) select count(*) from moved"
         ),
@@ -343,7 +327,8 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
     // Values are set from the row itself: it is its newest version by then, whoever held it.
     let rows = sqlx::query(
         "with held as materialized ( \
-           select c.counter_id, c.epoch, c.start_value, c.taken, c.step, m.last, \
+           select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
+             c.step, m.last, \
              case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
                then m.count else 0 end as count \
            from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
@@ -353,7 +338,8 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
          update counter c set taken = greatest(c.taken, h.last), \
            ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
          from held h where c.counter_id = h.counter_id \
-         returning h.counter_id, h.epoch, h.start_value, h.taken, h.step",
+         returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
+           h.step",
     )
     .bind(column(|mark| mark.counter_id))
     .bind(column(|mark| mark.last))
@@ -369,9 +355,11 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
 fn before(row: &Row) -> Result<Before, LedgerError> {
     Ok(Before {
         counter_id: row.try_get("counter_id")?,
+        partition_id: row.try_get("partition_id")?,
         epoch: row.try_get("epoch")?,
         start: row.try_get("start_value")?,
         taken: row.try_get("taken")?,
+        ceiling: row.try_get("ceiling")?,
         step: row.try_get("step")?,
     })
 }

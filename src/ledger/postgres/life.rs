@@ -57,6 +57,13 @@ impl Store {
         self.begin_in(self.witness.required(None)?, "begin read only").await
     }
 
+    /// The same for one that waits [`BRIEF_WAIT`] for each name.
+    pub(super) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
+        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
+        let begin = format!("begin read only; set local lock_timeout = {lock_wait_ms}");
+        self.begin_in(self.witness.required(None)?, &begin).await
+    }
+
     /// The same in whatever life the ledger lives.
     pub(super) async fn begin_reading_unfenced(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin_with("begin read only").await?)

@@ -6,6 +6,7 @@ mod check_up;
 mod engine;
 mod life;
 mod migrate;
+mod names;
 mod open;
 
 /// A select that locks the rows it returns until the transaction ends.

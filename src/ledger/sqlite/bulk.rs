@@ -11,7 +11,7 @@ use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
-    nothing_above,
+    nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Line};
 use crate::node::NodeId;
@@ -25,11 +25,6 @@ const ROWS_MAX: usize = 128;
 fn values(columns: usize, rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(","));
     format!("values {}", vec![row; rows.next_power_of_two()].join(","))
-}
-
-/// Nothing to lock: the transaction is the only writer.
-pub(super) async fn lock_names(_conn: &mut Conn, _sorted: &[i64]) -> Result<(), LedgerError> {
-    Ok(())
 }
 
 /// No counter is held by itself: there is one lock for all.
@@ -265,7 +260,8 @@ pub(super) async fn move_and_insert(
              journaled = journaled + m.column3 from ({rows}) as m \
              where c.counter_id = m.column1 and partition_id = ? and epoch = ? and (? is null \
              or exists (select 1 from node where node_id = ? and beat >= ? and batches >= ?)) \
-             and {}",
+             and {} and {}",
+            open_in_its_epoch!(),
             nothing_above!()
         );
         let mut query = sqlx::query(AssertSqlSafe(statement));
@@ -311,7 +307,8 @@ pub(super) async fn reserve_counters(
 /// Moves counters on by their marks; tells how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, epoch, start_value, taken, step from counter where counter_id",
+        "select counter_id, partition_id, epoch, start_value, taken, ceiling, step from counter \
+         where counter_id",
     );
     push_among(&mut query, marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
     let rows = query.build().persistent(ONE_TEXT).fetch_all(&mut *conn).await?;
@@ -319,9 +316,11 @@ pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Befor
     for row in rows {
         let before = Before {
             counter_id: row.try_get("counter_id")?,
+            partition_id: row.try_get("partition_id")?,
             epoch: row.try_get("epoch")?,
             start: row.try_get("start_value")?,
             taken: row.try_get("taken")?,
+            ceiling: row.try_get("ceiling")?,
             step: row.try_get("step")?,
         };
         found.insert(before.counter_id, before);

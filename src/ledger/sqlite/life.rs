@@ -101,6 +101,11 @@ impl Store {
         }
     }
 
+    /// The same: who only asks waits for nobody.
+    pub(super) async fn begin_asking(&self) -> Result<sqlx::Transaction<'static, Db>, LedgerError> {
+        self.begin_reading().await
+    }
+
     /// The same however far the ledger has come.
     pub(super) async fn begin_reading_unfenced(
         &self,

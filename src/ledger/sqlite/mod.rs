@@ -9,6 +9,7 @@ mod bulk;
 mod check_up;
 mod life;
 mod mark;
+mod names;
 mod open;
 mod place;
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, hash_map};
 
+use super::append::Bringer;
 use super::entries::Care;
 use super::{Store, append, bytes, commit_alone, partitions, restored};
 use crate::ledger::{Adopted, At, Closing, Entry, LedgerError};
@@ -42,7 +43,8 @@ pub(super) async fn adopt(
     // An outbox may be older than the copy to which the ledger went back (F9).
     let found = restored::with_present_ids(&mut tx, dead, handed_out, now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
-    let appended = append::journal(&mut tx, dead, &found, now_us, Care::Judged).await?;
+    let appended =
+        append::journal(&mut tx, dead, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
     if complete {
         sqlx::query(
             "update participant set state = 'adopted', changed_at_us = $4 \

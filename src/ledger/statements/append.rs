@@ -1,13 +1,17 @@
 //! The journal's ways in: issued entries, and those that the ledger refuses.
 //! Not fenced by an epoch: what was handed out is always journaled.
+//!
+//! Before Redis counts, the ledger has the counter, and a ceiling for it. So an entry of a counter
+//! that is not there, or above the ceiling of its own epoch, is never a bad one: the ledger has
+//! forgotten what it confirmed (F25).
 
 use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
-use super::{Conn, Store, bulk, commit, commit_alone, gaps, nodes, restored};
+use super::{Conn, Store, bulk, commit, commit_alone, gaps, nodes, partitions, restored};
 use crate::ledger::batch::{Before, Mark};
-use crate::ledger::columns::{raw, signed};
+use crate::ledger::columns::{raw, signed, unsigned, unsigned_small};
 use crate::ledger::line::{Extent, Line};
 use crate::ledger::{Appended, Entry, LedgerError};
 use crate::node::NodeId;
@@ -15,6 +19,15 @@ use crate::node::NodeId;
 /// Under this id stands what was refused of a counter that the ledger does not have: an id is never
 /// another's that may have it by now, or will. The raw text keeps the one of then.
 const NO_COUNTER: i64 = 0;
+
+/// Who brings entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bringer {
+    /// The node that handed them out, to a ledger that must have their counters and ceilings.
+    Issuer,
+    /// Who tells again, or speaks for a dead node: that may be of before the ledger went back.
+    Teller,
+}
 
 /// See [`crate::ledger::Ledger::append`].
 pub(super) async fn append(
@@ -43,7 +56,13 @@ async fn attempt(
     // Whoever waits behind these rows does not wait longer for a counter that they do not need.
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
-    let appended = journal(&mut tx, node, entries, store.clock.now_us(), care).await?;
+    let now_us = store.clock.now_us();
+    let appended = journal(&mut tx, node, entries, now_us, (Bringer::Issuer, care)).await;
+    if matches!(appended, Err(LedgerError::WentBack(_))) {
+        // No mark of the node may be missing: its next heartbeat must say so all the same.
+        store.witness.forget(node);
+    }
+    let appended = appended?;
     // Last, so that the node's heartbeat does not wait for the rows.
     let counted = nodes::count_batch(&mut tx, node).await?;
     commit(tx).await?;
@@ -59,14 +78,17 @@ pub(super) async fn journal(
     node: NodeId,
     entries: &[&Entry],
     now_us: i64,
-    care: Care,
+    (bringer, care): (Bringer, Care),
 ) -> Result<Appended, LedgerError> {
     if entries.is_empty() {
         return Ok(Appended::default());
     }
     let mut lines = entries::lines(entries)?;
     let marks: Vec<Mark> = of_counters(&lines).map(mark).collect();
-    let before = advance(conn, &marks).await?;
+    let before = advance(conn, &marks, bringer).await?;
+    if bringer == Bringer::Issuer {
+        must_be_below_ceilings(conn, &lines, &before).await?;
+    }
     let counters = lines.chunk_by_mut(|one, next| one.extent.counter_id == next.extent.counter_id);
     for (lines, before) in counters.zip(&before) {
         // They are sorted: the first is the lowest.
@@ -114,7 +136,14 @@ fn mark(lines: &[Line<'_>]) -> Mark {
 
 /// Moves counters on as if all lines were new, which is the rule, and keeps them locked; how each
 /// stood before.
-async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
+///
+/// # Errors
+/// Where a counter is not there: `WentBack`, or `Refused` of who has looked for it by its name.
+async fn advance(
+    conn: &mut Conn,
+    marks: &[Mark],
+    bringer: Bringer,
+) -> Result<Vec<Before>, LedgerError> {
     let mut before = bulk::advance(conn, marks).await?;
     before.sort_unstable_by_key(|before| before.counter_id);
     let is_there = |mark: &&Mark| {
@@ -123,10 +152,35 @@ async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerE
     match marks.iter().find(|mark| !is_there(mark)) {
         None => Ok(before),
         Some(Mark { counter_id, .. }) => {
-            let why = "the ledger has no such counter";
-            Err(LedgerError::Refused(format!("counter_id {counter_id}: {why}")))
+            let why = format!("counter_id {counter_id}: the ledger has no such counter");
+            Err(match bringer {
+                Bringer::Issuer => LedgerError::WentBack(why),
+                Bringer::Teller => LedgerError::Refused(why),
+            })
         }
     }
+}
+
+/// Refuses values above the ceiling that their counter had, in its own epoch while that is not
+/// closed: only then nobody but a raise may change it, and Redis hears of that last.
+async fn must_be_below_ceilings(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    before: &[Before],
+) -> Result<(), LedgerError> {
+    for (lines, before) in of_counters(lines).zip(before) {
+        let Before { counter_id, partition_id, epoch, ceiling, .. } = *before;
+        let is_own = |line: &&Line<'_>| line.epoch == epoch && line.partition_id == partition_id;
+        let last = lines.iter().filter(is_own).map(|line| line.extent.last).max();
+        let Some(last) = last.filter(|last| *last > ceiling) else { continue };
+        let home = unsigned_small(partition_id, "counter.partition_id")?;
+        let own = unsigned(epoch, "counter.epoch")?;
+        if partitions::closing(conn, home, own).await?.is_none() {
+            let why = format!("its ceiling is {ceiling}, and {last} was issued");
+            return Err(LedgerError::WentBack(format!("counter_id {counter_id}: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Takes back what counters were counted on by for lines that were not written.

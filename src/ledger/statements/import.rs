@@ -7,6 +7,7 @@
 //! that an earlier import has left out: they are below all that is issued here, and their rows
 //! shrink its gap like any late row.
 
+mod documents;
 mod homes;
 mod lift;
 
@@ -20,16 +21,17 @@ use super::entries::{self, Verdict};
 use super::gaps::{self, Loss};
 use super::restored::name;
 use super::{
-    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit_alone, metered,
-    partitions, series,
+    Conn, Db, Engine, Store, allow_import, bulk, bytes, chronology, commit_alone, metered, names,
+    series,
 };
 use crate::ledger::columns::{self, hash64, signed, small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,
-    IssuePath, LedgerError, Owner,
+    IssuePath, LedgerError,
 };
 use crate::node::NodeId;
+use documents::Documents;
 
 /// Rows per statement: far below what an engine takes as parameters.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -68,7 +70,7 @@ async fn import(
     }
     // Two that fill one gap would each put back what the other took out.
     let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
-    bulk::lock_names(&mut tx, &[one_at_a_time]).await?;
+    names::lock_names(&mut tx, &[one_at_a_time]).await?;
     // Before any of their rows, and by name, as everybody locks counters. Those that are lifted
     // have their rows where others take. Those that are made could come last, and whoever needs one
     // would make it and take from it meanwhile: the import would be for nothing, and the journal
@@ -105,10 +107,9 @@ async fn import(
         }
         note_gaps(&mut tx, counter, target, now_us).await?;
     }
+    let counter_ids = plan.targets.values().map(|target| target.counter_id).collect();
+    plan.documents.must_be_new(&mut tx, node, counter_ids).await?;
     chronology::catch_up(&mut tx, counters).await?;
-    for partition in &plan.with_documents {
-        must_not_be_of_redis(&mut tx, *partition).await?;
-    }
     commit_alone(store, tx).await?;
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
@@ -119,8 +120,7 @@ struct Plan {
     homes: HashMap<i64, u32>,
     /// Counters by name.
     targets: HashMap<(i64, String, String), Target>,
-    /// Partitions that got documents.
-    with_documents: BTreeSet<u32>,
+    documents: Documents,
 }
 
 /// A counter of an import.
@@ -152,6 +152,7 @@ impl Plan {
         counters: &[&ImportedCounter],
         now_us: i64,
     ) -> Result<Self, LedgerError> {
+        let documents = Documents::begin(conn).await?;
         let homes = homes::homes(conn, counters).await?;
         let mut targets = HashMap::with_capacity(counters.len());
         let mut missing = Vec::new();
@@ -175,7 +176,7 @@ impl Plan {
             let base = signed(counter.start, "start")? - columns::step(counter.step)?;
             targets.insert(name_of(counter), Target::new(counter_id, base, None));
         }
-        Ok(Plan { homes, targets, with_documents: BTreeSet::new() })
+        Ok(Plan { homes, targets, documents })
     }
 
     fn target(&self, counter: &ImportedCounter) -> Target {
@@ -196,10 +197,8 @@ impl Plan {
                 taken.counter_id = target.counter_id;
             }
             entry.at = At { partition: self.homes[&entry.record.series_id], epoch: 0 };
-            if entry.record.document_id.is_some() {
-                self.with_documents.insert(entry.at.partition);
-            }
             entry.path = IssuePath::Imported;
+            self.documents.note(entry);
         }
         Ok(())
     }
@@ -284,23 +283,6 @@ async fn write(
             let why = "the journal has it already; nothing is imported";
             Err(LedgerError::Refused(format!("number {}: {why}", chunk[index].number)))
         }
-    }
-}
-
-/// Keeps a partition that gets documents from having a new owner until the import is committed.
-/// While Redis owns it, a document that it does not know is new to it; what it knows begins anew
-/// when it takes the partition over (F29).
-///
-/// # Errors
-/// `Refused` where Redis owns it.
-async fn must_not_be_of_redis(conn: &mut Conn, partition: u32) -> Result<(), LedgerError> {
-    match partitions::share(conn, partition).await?.owner {
-        Owner::Redis { .. } => {
-            let why = "import again, so that the database takes the partition over first";
-            let text = format!("partition {partition} gets documents, and redis owns it: {why}");
-            Err(LedgerError::Refused(text))
-        }
-        Owner::Database | Owner::None => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Keys under which a document or a caller is numbered once, and the names of their locks.
 //! Owns no statement.
 
-use crate::ledger::TakeOrder;
 use crate::ledger::columns::hash64;
+use crate::ledger::{Question, Record};
 
 /// A key under which a document or a caller is numbered once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,12 +23,18 @@ impl Key {
         Some(Key::Document { series_id, document_id: document_id?.clone() })
     }
 
-    /// The keys that an order's number will stand under.
-    pub(super) fn all_of(order: &TakeOrder) -> impl Iterator<Item = Key> {
-        let record = &order.record;
+    /// The keys that a number stands under.
+    pub(super) fn all_of(record: &Record) -> impl Iterator<Item = Key> + use<> {
         let caller =
             Key::caller(record.series_id, &record.user_id, record.idempotency_key.as_ref());
         caller.into_iter().chain(Key::document(record.series_id, record.document_id.as_ref()))
+    }
+
+    /// The keys under which a request's earlier number is looked for.
+    pub(super) fn all_asked(question: &Question) -> impl Iterator<Item = Key> + use<> {
+        let Question { series_id, user_id, idempotency_key, document_id, .. } = question;
+        let caller = Key::caller(*series_id, user_id, idempotency_key.as_ref());
+        caller.into_iter().chain(Key::document(*series_id, document_id.as_ref()))
     }
 }
 
@@ -37,16 +43,14 @@ impl Key {
 const LOCKS_PER_PARTITION: u64 = 64;
 
 /// Names of everything that may be numbered only once, hashed, in rising order.
-pub(super) fn lock_names(partition: u32, orders: &[TakeOrder]) -> Vec<i64> {
-    let mut names: Vec<i64> = Vec::with_capacity(orders.len());
-    for order in orders {
-        for key in Key::all_of(order) {
-            // An equal lock of two names only makes them wait for each other.
-            let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
-            let name = hash64(&format!("numerator partition {partition} lock {lock}"));
-            names.push(i64::from_be_bytes(name.to_be_bytes()));
-        }
-    }
+pub(super) fn lock_names(partition: u32, keys: impl Iterator<Item = Key>) -> Vec<i64> {
+    let name = |key: Key| {
+        // An equal lock of two names only makes them wait for each other.
+        let lock = hash64(&format!("{key:?}")) % LOCKS_PER_PARTITION;
+        let name = hash64(&format!("numerator partition {partition} lock {lock}"));
+        i64::from_be_bytes(name.to_be_bytes())
+    };
+    let mut names: Vec<i64> = keys.map(name).collect();
     names.sort_unstable();
     names.dedup();
     names

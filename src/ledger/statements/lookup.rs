@@ -3,18 +3,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use numbering::{Range, TakenRange};
 use serde::Deserialize;
 use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
-use super::{Conn, Db, Row, Store, bulk};
+use super::keys::{self, Key};
+use super::{Conn, Db, Engine, Row, Store, bulk, metered, names};
 use crate::ledger::batch::{Earlier, Wanted, entry_columns, line_columns};
 use crate::ledger::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
+use crate::ledger::patience::Patience;
 use crate::ledger::{
-    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Record,
+    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Questions,
+    Record,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
@@ -24,13 +28,36 @@ const FIND_DEFAULT: u32 = 100;
 /// found without sorting the whole journal.
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
 
-/// See [`crate::ledger::Ledger::replays`].
-pub(super) async fn replays(
-    store: &Store,
-    questions: &[Question],
-) -> Result<Vec<Found>, LedgerError> {
+#[async_trait]
+impl Questions for Engine {
+    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
+        call!(self, store, "replays" => replays(&store, questions))
+    }
+
+    async fn ask(&self, partition: u32, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
+        call!(self, store, "replays" => ask(&store, partition, questions))
+    }
+}
+
+/// See [`Questions::replays`].
+async fn replays(store: &Store, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
     // What a ledger that went back does not know may have been issued all the same.
     let mut tx = store.begin_reading().await?;
+    let found = answers(&mut tx, questions).await?;
+    tx.commit().await?;
+    Ok(found)
+}
+
+/// See [`Questions::ask`].
+async fn ask(
+    store: &Store,
+    partition: u32,
+    questions: &[Question],
+) -> Result<Vec<Found>, LedgerError> {
+    let mut tx = store.begin_asking().await?;
+    let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
+    // What another transaction wrote under the names is visible to the statements that follow.
+    names::share_names(&mut tx, &asked).await?;
     let found = answers(&mut tx, questions).await?;
     tx.commit().await?;
     Ok(found)

@@ -13,7 +13,6 @@ mod gaps;
 mod incarnation;
 mod inquest;
 mod keys;
-mod lookup;
 mod nodes;
 mod partitions;
 mod proving;
@@ -37,16 +36,15 @@ use uuid::Uuid;
 
 use super::{
     Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk, check_up, life,
+    bulk, check_up, life, names,
 };
 use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, Deployment, Entry, Event, Found, Gap, GapFilter, JournalFilter,
-    JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Question,
-    Raise, RestingSeries, Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder,
-    Taken, Totals, Wanted,
+    Connections, Counter, Deployment, Entry, Event, Gap, GapFilter, JournalFilter, JournalRow,
+    Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Raise, RestingSeries,
+    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -113,6 +111,7 @@ mod audits;
 mod documents;
 mod holding;
 mod import;
+mod lookup;
 mod safety;
 mod serials;
 mod snowflakes;
@@ -319,10 +318,6 @@ impl Ledger for Engine {
         // Not a search, although a first touch may have to: on the database path nothing else may
         // be asking often enough to notice a dead peer, and requests wait for it.
         call!(self, store, "take" => take::take(&store, at, node, orders, lock_wait))
-    }
-
-    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-        call!(self, store, "replays" => lookup::replays(&store, questions))
     }
 
     async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use numbering::{SerialDefinition, SeriesDefinition};
 use sqlx::{QueryBuilder, Row as _};
 
+use super::append::Bringer;
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::holding::lock_all;
@@ -33,7 +34,8 @@ pub(super) async fn journal_again(
     let mut tx = store.begin_unfenced().await?;
     let found = found_by_name(&mut tx, node, entries.to_vec(), now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
-    let appended = append::journal(&mut tx, node, &found, now_us, Care::Judged).await?;
+    let appended =
+        append::journal(&mut tx, node, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
     commit(tx).await?;
     Ok(appended)
 }

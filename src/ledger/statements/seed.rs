@@ -67,7 +67,8 @@ pub(super) fn fenced(at: At) -> LedgerError {
     LedgerError::Fenced { partition: at.partition, epoch: at.epoch }
 }
 
-fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerError> {
+/// Refuses a caller in whose epoch the partition is not open.
+pub(super) fn must_be_open(partition: &Partition, at: At) -> Result<(), LedgerError> {
     let open = partition.epoch == at.epoch && partition.state == PartitionState::Open;
     if open { Ok(()) } else { Err(fenced(at)) }
 }

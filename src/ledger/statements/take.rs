@@ -5,6 +5,8 @@
 //! while it waits for a counter, and one counter's contention blocks no other (R6.1). The counter's
 //! own row is the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only
 //! once all locks are held: what another transaction wrote under them is visible from then on.
+//! Nothing is written then where the partition shows a later epoch: in that, somebody may have
+//! asked under these names and found nothing (F27).
 //!
 //! A transaction that finds something in the way of its numbers as it writes them is undone, and
 //! runs again with a verdict on each row.
@@ -20,8 +22,8 @@ use super::counters::lock_or_create;
 use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
-use super::seed::{Toucher, fenced, name};
-use super::{Conn, Store, bulk, commit, lookup, nodes, partitions};
+use super::seed::{self, Toucher, fenced, name};
+use super::{Conn, Store, bulk, commit, lookup, names, nodes, partitions};
 use crate::ledger::batch::{Move, Moves};
 use crate::ledger::columns::{self, signed, unsigned};
 use crate::ledger::line::Line;
@@ -99,7 +101,10 @@ async fn attempt(
     }
     let verdicts = match care {
         Care::Plain => plan.write(store, &mut tx, node, now_us).await?,
-        Care::Judged => Some(plan.write_judged(&mut tx, node, now_us).await?),
+        Care::Judged => {
+            seed::must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
+            Some(plan.write_judged(&mut tx, node, now_us).await?)
+        }
     };
     let Some(verdicts) = verdicts else { return Ok(None) };
     commit(tx).await?;
@@ -114,7 +119,8 @@ async fn lock(
     orders: &[TakeOrder],
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
-    bulk::lock_names(conn, &keys::lock_names(toucher.at.partition, orders)).await?;
+    let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
+    names::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
     let dates = LastDates::lock(conn, orders).await?;
     Ok((counters, dates))
 }
@@ -236,7 +242,7 @@ impl Plan {
         }
         self.dates.note(order);
         let place = self.entries.len();
-        self.keys.extend(Key::all_of(order).map(|key| (key, place)));
+        self.keys.extend(Key::all_of(&order.record).map(|key| (key, place)));
         self.entries.push(Entry {
             record: order.record.clone(),
             taken,

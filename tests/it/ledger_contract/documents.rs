@@ -3,7 +3,7 @@
 use numbering::{Policy, SeriesDefinition};
 use numerator::ledger::{
     At, Closing, Entry, Expected, ImportedCounter, JournalFilter, LedgerError, NewRevision, Owner,
-    PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder, TakeOutcome,
+    PartitionState, Position, REVISIONS_MAX, Revised, Seed, SeriesChange, TakeOrder, TakeOutcome,
     ValueOf,
 };
 
@@ -47,7 +47,7 @@ pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: Worl
 /// Two numbers of a document each, in the journal.
 async fn two_numbers(world: &World) -> (At, Entry, Entry) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &Seed { room: 30, ..seed("k") }).await;
     let entries = [entry(open, id, 1), entry(open, id, 2)];
     world.append(&entries).await;
     let [one, other] = entries;

@@ -4,7 +4,8 @@
 use numerator::ledger::{At, Closing, LedgerError, Owner, PartitionState, Question, Released};
 use numerator::node::NodeId;
 
-use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, redis, seed};
+use super::journal::marks;
+use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, range, redis, seed};
 
 fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
     matches!(result, Err(LedgerError::WentBack(_)))
@@ -120,4 +121,33 @@ pub(super) async fn of_two_branches_of_a_ledger_neither_is_taken_for_the_other(w
     assert!(went_back(&world.ledger.take(open, world.node, &[order("d")], LOCK_WAIT).await));
     assert_eq!(world.ledger.hold_all(&[at(9)], "c").await.unwrap(), 0, "all are held");
     assert!(went_back(&other.raise(open, &[]).await));
+}
+
+/// Goal: what Redis has issued above a ceiling of the ledger's is no bad row, and no reason to lift
+/// the ceiling without a word: the ledger has forgotten a raise (F25).
+pub(super) async fn an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledger_went_back(
+    world: World,
+) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, _, ceiling) = world.seed(open, &seed("k")).await;
+    assert_eq!(ceiling, 10);
+    let above = range(open, counter_id, 10, 12);
+    let batch = [entry(open, counter_id, 1), above.clone()];
+    let error = world.ledger.append(world.node, &batch).await.expect_err("above");
+    assert!(error.to_string().contains("its ceiling is 10, and 12 was issued"), "{error}");
+    assert_eq!(marks(&world).await, (0, 10, 0), "nothing is written");
+    // Nothing is confirmed to this node any more, whatever marks the ledger shows of it.
+    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+    // What was handed out is journaled all the same, and nobody goes on below it.
+    world.ledger.journal_again(world.node, &batch).await.unwrap();
+    assert_eq!(marks(&world).await, (12, 12, 4));
+}
+
+pub(super) async fn an_entry_of_an_unknown_counter_shows_that_the_ledger_went_back(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let error = world.ledger.append(world.node, &[entry(open, 999, 1)]).await.expect_err("unknown");
+    assert!(matches!(&error, LedgerError::WentBack(why) if why.contains("999")), "{error}");
+    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
+    world.ledger.reject(&entry(open, 999, 1), "unknown counter").await.unwrap();
+    assert_eq!(world.ledger.totals().await.unwrap().rejected, 1, "kept raw all the same");
 }

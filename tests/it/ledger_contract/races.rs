@@ -11,27 +11,27 @@ use numerator::ledger::{
     TakeOrder,
 };
 use numerator::node::NodeId;
-use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::task::JoinHandle;
 
 use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, seed, with};
 
 /// How long a session may take to wait for another, or to end.
-const LIMIT: Duration = Duration::from_secs(20);
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// Entries of a batch that is written as if nothing stood in its way, behind a savepoint.
 const LARGE: u64 = 150;
 
 /// A ledger on a server of its own, whose locks are all the test's.
-struct Scene {
-    world: World,
-    looks: PgConnection,
+pub(super) struct Scene {
+    pub world: World,
+    pub looks: PgConnection,
     _server: Postgres,
 }
 
 impl Scene {
-    async fn set() -> Self {
+    pub(super) async fn set() -> Self {
         let server = Postgres::start();
         let world = World::open(&server.url("races")).await;
         let looks = PgConnection::connect(&world.url).await.unwrap();
@@ -39,10 +39,10 @@ impl Scene {
     }
 
     /// A session that has run a statement and holds what it locked.
-    async fn hold(&self, statement: &'static str) -> PgConnection {
+    pub(super) async fn hold(&self, statement: impl Into<String>) -> PgConnection {
         let mut session = PgConnection::connect(&self.world.url).await.unwrap();
         sqlx::raw_sql("begin").execute(&mut session).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut session).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statement.into())).execute(&mut session).await.unwrap();
         session
     }
 
@@ -54,7 +54,7 @@ impl Scene {
     }
 
     /// Waits until so many sessions wait for a lock, or a call that should be among them has ended.
-    async fn wait<T>(&mut self, sessions: i64, call: &JoinHandle<T>) {
+    pub(super) async fn wait<T>(&mut self, sessions: i64, call: &JoinHandle<T>) {
         let started = Instant::now();
         while self.waiting().await < sessions && !call.is_finished() {
             assert!(started.elapsed() < LIMIT, "fewer than {sessions} sessions wait");
@@ -109,7 +109,7 @@ impl Scene {
     }
 }
 
-async fn let_go(mut session: PgConnection) {
+pub(super) async fn let_go(mut session: PgConnection) {
     sqlx::raw_sql("commit").execute(&mut session).await.unwrap();
 }
 
@@ -120,7 +120,7 @@ async fn append(world: &World, entries: Vec<Entry>) -> JoinHandle<Result<Appende
     tokio::spawn(async move { ledger.append(node, &entries).await })
 }
 
-fn order(key: &str, document: &str) -> TakeOrder {
+pub(super) fn order(key: &str, document: &str) -> TakeOrder {
     let mut record = record(document);
     record.counter_keys = vec![key.into()];
     TakeOrder { serials: vec![seed(key)], ..order_of(record) }
@@ -136,6 +136,13 @@ async fn seeded(scene: &Scene) -> At {
 
 async fn id(world: &World, key: &str) -> i64 {
     world.ledger.counter(7, "SEQ", key).await.unwrap().unwrap().counter_id
+}
+
+/// A counter that has room for large batches.
+async fn roomy(world: &World, open: At, key: &str) -> i64 {
+    let raise = Raise { counter_id: id(world, key).await, ceiling: 1_000 };
+    world.ledger.raise(open, std::slice::from_ref(&raise)).await.unwrap();
+    raise.counter_id
 }
 
 /// Goal: what Redis counts is not taken by a node that still believes the database does (F4).
@@ -247,7 +254,7 @@ async fn two_nodes_that_journal_one_allocation_at_once_write_it_once() {
     for rows in [3, LARGE] {
         let mut scene = Scene::set().await;
         let open = seeded(&scene).await;
-        let id = id(&scene.world, "a").await;
+        let id = roomy(&scene.world, open, "a").await;
         let entries: Vec<_> = (1..=rows + 1).map(|value| entry(open, id, value)).collect();
         let batches = [entries[..entries.len() - 1].to_vec(), entries[1..].to_vec()];
         let counter = "select 1 from counter where key = 'a' for update";
@@ -270,7 +277,7 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
     for rows in [3, LARGE] {
         let mut scene = Scene::set().await;
         let open = seeded(&scene).await;
-        let id = id(&scene.world, "a").await;
+        let id = roomy(&scene.world, open, "a").await;
         let mut one: Vec<_> = (1..rows).map(|value| entry(open, id, value)).collect();
         one.push(range(open, id, rows, rows + 4));
         let mut other = vec![entry(open, id, rows + 2)];
@@ -292,7 +299,8 @@ async fn two_nodes_that_journal_one_value_at_once_keep_both_and_every_neighbour(
 async fn one_text(rows: u64, ends_well: bool) {
     let mut scene = Scene::set().await;
     let open = seeded(&scene).await;
-    let (a, b) = (id(&scene.world, "a").await, id(&scene.world, "b").await);
+    let world = &scene.world;
+    let (a, b) = (roomy(world, open, "a").await, roomy(world, open, "b").await);
     let text = |entry: Entry| Entry { number: "SAME-001".into(), ..entry };
     let batch = |id: i64| -> Vec<Entry> {
         let new = (1..=rows).map(|value| (value, entry(open, id, value)));

@@ -6,7 +6,9 @@ use numerator::ledger::{
     Closing, Entry, Found, JournalFilter, LedgerError, PartitionState, Seed, TakeOrder, TakeOutcome,
 };
 
-use super::world::{LOCK_WAIT, World, entry, order, order_of, record, seed, with};
+use super::world::{
+    LOCK_WAIT, PARTITION, World, entry, order, order_of, question, record, seed, with,
+};
 
 fn first(entry: &Entry) -> u64 {
     entry.taken[0].range.first
@@ -303,17 +305,42 @@ pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     let old = world.database_epoch().await;
     world.take(old, order("a")).await;
     let new = world.redis_epoch(Closing::Exact).await;
-    // Nobody touched the counter in the new epoch: the old one is still its own, and whoever
-    // seeds it next starts above.
-    assert_eq!(first(&world.take(old, order("b")).await), 2);
-    assert_eq!(world.seed(new, &seed("k")).await.1, 2);
+    assert_eq!(world.seed(new, &seed("k")).await.1, 1);
     let error =
         world.ledger.take(old, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { epoch, .. } if epoch == old.epoch), "{error}");
     let error =
         world.ledger.take(new, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { .. }), "Redis counts in this epoch: {error}");
-    assert_eq!(world.ledger.totals().await.unwrap().journal, 2);
+    assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
+}
+
+/// Its document may have been asked for in the next epoch, and not found, for a request that counts
+/// by another counter (F27).
+pub(super) async fn a_take_is_fenced_once_its_epoch_is_over_whoever_touched_its_counter(
+    world: World,
+) {
+    let old = world.database_epoch().await;
+    world.take(old, order("first")).await;
+    let new = world.redis_epoch(Closing::Exact).await;
+    world.seed(new, &seed("other")).await;
+    let asked = question(&record("late"));
+    let found = world.ledger.ask(PARTITION, std::slice::from_ref(&asked)).await.unwrap();
+    assert_eq!(found, [Found::default()]);
+    let late = world.ledger.take(old, world.node, &[order("late")], LOCK_WAIT).await;
+    assert!(
+        matches!(late, Err(LedgerError::Fenced { epoch, .. }) if epoch == old.epoch),
+        "{late:?}"
+    );
+    // Nor while the epoch is being ended.
+    let next = world.database_epoch().await;
+    world.take(next, order("second")).await;
+    let bumped = world.ledger.bump(next, PartitionState::Open, world.node, "test").await.unwrap();
+    assert_eq!(bumped, Some(next.epoch + 1));
+    let late = world.ledger.take(next, world.node, &[order("late")], LOCK_WAIT).await;
+    assert!(matches!(late, Err(LedgerError::Fenced { .. })), "{late:?}");
+    assert_eq!(world.ledger.ask(PARTITION, &[asked]).await.unwrap(), [Found::default()]);
+    world.verify().await;
 }
 
 pub(super) async fn a_first_touch_needs_an_open_epoch_of_the_database(world: World) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use harness::load::take;
+use harness::load::{post, take};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service as Process;
@@ -15,7 +15,7 @@ use numerator::config::{Settings, Sources};
 use numerator::ledger::JournalFilter;
 use numerator::service::{Mode, Service};
 use reqwest::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::ok;
@@ -42,11 +42,19 @@ struct Late {
 
 impl Late {
     async fn begin() -> Self {
+        Late::of("L-{SEQ:8}", "").await
+    }
+
+    /// The same where the series has this template, and its counters this setting.
+    async fn of(template: &str, setting: &str) -> Self {
         let (postgres, redis) = (Postgres::start(), Redis::start());
         let url = postgres.url("late");
         let mut deployment = Deployment::new(&url, Some(&redis.url()));
         deployment.extra = "return_after = \"500ms\"\n".into();
-        deployment.apply_load_series();
+        let file = deployment.series_file("LOAD", template, "");
+        let series = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{series}{setting}\n")).unwrap();
+        deployment.apply(&[file]);
         let slow = deployment.serve();
         ok(&deployment, &["fallback", "on"]);
         let client = Client::new();
@@ -109,6 +117,35 @@ async fn fallback_a_document_that_the_database_numbers_late_gets_no_second_numbe
     drop(holder);
     assert_late(&taking.await.unwrap().1);
     assert_late(&again.await.unwrap().1);
+    assert!(slow.terminate() && other.terminate());
+    let (clean, report) = deployment.verify();
+    assert!(clean, "{report}");
+}
+
+/// Goal: nor does a retry whose date is of another year: it counts by another counter, so that no
+/// seed waits for the late transaction. It waits for the name of its document (F27).
+#[tokio::test]
+async fn fallback_a_document_that_comes_again_with_another_date_waits_for_its_late_number() {
+    let late = Late::of("L-{YEAR}-{SEQ:4}", "reset = \"year\"").await;
+    let other = late.deployment.serve();
+    late.go_home().await;
+    let again = tokio::spawn({
+        let client = late.client.clone();
+        let url = format!("{}/api/v1/documents/twice/generate-number", other.url);
+        async move { post(&client, &url, &json!({ "type": "LOAD", "date": "2001-02-03" })).await }
+    });
+    let deadline = Instant::now() + LIMIT;
+    while late.postgres.sql(WAITING) != "2" && !again.is_finished() {
+        assert!(Instant::now() < deadline, "nobody waits");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let Late { deployment, slow, holder, taking, .. } = late;
+    drop(holder);
+    let (status, taken) = taking.await.unwrap();
+    assert_eq!(status, 201, "{taken}");
+    let (status, answer) = again.await.unwrap();
+    assert_eq!(status, 409, "a second number: {answer}");
+    assert_eq!(answer["document_number"], taken["document_number"], "{answer}");
     assert!(slow.terminate() && other.terminate());
     let (clean, report) = deployment.verify();
     assert!(clean, "{report}");
