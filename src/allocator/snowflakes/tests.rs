@@ -62,7 +62,8 @@ async fn processes_draw_under_numbers_of_their_own() {
 
 #[tokio::test]
 async fn a_clock_that_is_behind_too_far_is_refused_and_one_that_is_not_is_waited_for() {
-    let (process, clock) = World::new().process().await;
+    let world = World::new();
+    let (process, clock) = world.process().await;
     set(&clock, 5_000);
     let last = process.draw().await.expect("drawn");
     set(&clock, 3_000);
