@@ -22,7 +22,7 @@ use super::words::table;
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{
-    Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, lookalikes,
+    Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,
 };
 
 /// Most bytes read of a series file; whatever is larger is refused by the reader.
@@ -171,17 +171,18 @@ pub(super) async fn print_saved(
     saved: Vec<SeriesVersion>,
     json: bool,
 ) -> anyhow::Result<()> {
-    let reference = Arc::new(ledger.reference_data().await?);
     let mut lines = Vec::with_capacity(saved.len());
     for version in saved {
-        let mut warnings = Vec::new();
+        let mut warned = Vec::new();
         if version.is_new {
             let series = Series::compile(version.definition.clone())?;
-            let series = series.with_reference(Arc::clone(&reference));
-            warnings = lookalikes(&**ledger, &series).await?;
+            // It is saved: a look that fails is told, and is no reason to fail.
+            warned = match ledger.reference_data().await {
+                Ok(tables) => warnings(&**ledger, &series.with_reference(Arc::new(tables))).await,
+                Err(error) => vec![format!("the tables were not looked at: {error}")],
+            };
         }
-        let warnings = warnings.iter().map(ToString::to_string).collect();
-        lines.push(SavedSeries { warnings, ..SavedSeries::of(version) });
+        lines.push(SavedSeries { warnings: warned, ..SavedSeries::of(version) });
     }
     if json {
         print_json(&lines)?;

@@ -23,9 +23,7 @@ use super::configs::{ConfigAnswer, etag, read_id};
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
 use crate::allocator::AllocError;
-use crate::ledger::{
-    ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, lookalikes,
-};
+use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
 
 /// Numbers in a preview.
 const PREVIEWED: u64 = 3;
@@ -235,7 +233,9 @@ async fn save(
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,
     };
-    let warnings = warnings(app, series.clone()).await?;
+    let (ledger, of) = (app.service.ledger.clone(), series.clone());
+    let warnings =
+        super::finish(async move { Ok::<_, Problem>(warnings(&*ledger, &of).await) }).await?;
     let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
     let (saved_by, saved_at_us) = (caller.user_id.clone(), app.service.clock.now_us());
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
@@ -257,13 +257,6 @@ async fn save(
         preview,
         warnings,
     })
-}
-
-/// What a series would read back of the numbers of others.
-async fn warnings(app: &App, series: Series) -> Result<Vec<String>, Problem> {
-    let ledger = app.service.ledger.clone();
-    let found = super::finish(async move { lookalikes(&*ledger, &series).await }).await?;
-    Ok(found.iter().map(ToString::to_string).collect())
 }
 
 /// The one version that one change gives.

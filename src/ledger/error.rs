@@ -143,6 +143,17 @@ impl From<sqlx::Error> for LedgerError {
     }
 }
 
+impl LedgerError {
+    /// What an error means that came while a transaction began. No row was looked at yet, so none
+    /// is to blame: where the tables are missing, another ledger lies in the place of this one.
+    pub(super) fn at_begin(error: sqlx::Error) -> Self {
+        match Self::from(error) {
+            LedgerError::Refused(cause) => LedgerError::Unreachable { cause, maybe_written: false },
+            other => other,
+        }
+    }
+}
+
 impl From<sqlx::migrate::MigrateError> for LedgerError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
         use sqlx::migrate::MigrateError;

@@ -16,12 +16,10 @@ const SAMPLED_COUNTERS: u32 = 20;
 const TOLD_MAX: usize = 5;
 
 /// A number in the journal that a series would read as one of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookalike {
+struct Lookalike {
     /// The series that it was issued by.
-    pub series_code: String,
-    /// Its text.
-    pub number: String,
+    series_code: String,
+    number: String,
 }
 
 impl fmt::Display for Lookalike {
@@ -35,15 +33,18 @@ impl fmt::Display for Lookalike {
     }
 }
 
+/// The same as sentences, for whoever saves a series. A look that fails is told in their place: it
+/// refuses nothing.
+pub async fn warnings(ledger: &dyn Ledger, series: &Series) -> Vec<String> {
+    match lookalikes(ledger, series).await {
+        Ok(found) => found.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![format!("the numbers of other series were not looked at: {error}")],
+    }
+}
+
 /// What of other series a series would read back, one number of each, at most five: of the newest
 /// numbers of 20 counters of each.
-///
-/// # Errors
-/// When the ledger does not answer.
-pub async fn lookalikes(
-    ledger: &dyn Ledger,
-    series: &Series,
-) -> Result<Vec<Lookalike>, LedgerError> {
+async fn lookalikes(ledger: &dyn Ledger, series: &Series) -> Result<Vec<Lookalike>, LedgerError> {
     let code = &series.definition().code;
     let mut found: Vec<Lookalike> = Vec::new();
     for (series_code, number) in ledger.newest_numbers(code, SAMPLED_COUNTERS).await? {

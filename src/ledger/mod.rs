@@ -39,7 +39,7 @@ pub use error::LedgerError;
 pub use imports::Imports;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
-pub use lookalikes::{Lookalike, lookalikes};
+pub use lookalikes::warnings;
 pub use questions::Questions;
 pub use reference_ledger::ReferenceLedger;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};

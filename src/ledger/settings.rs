@@ -44,7 +44,7 @@ impl LedgerSettings {
         self.eighths(3)
     }
 
-    /// How many by questions to the journal, which wait for no lock: a quarter.
+    /// How many by questions to the journal, which wait for who takes under their keys: a quarter.
     #[must_use]
     pub fn questions_max(&self) -> usize {
         self.eighths(2)

@@ -366,15 +366,24 @@ async fn an_older_file_put_back_while_nothing_ran_is_held_before_the_first_numbe
     assert_eq!(next(), "L-00000001\n");
 }
 
-/// Goal: nothing begins anew where a ledger was. Method: an empty file takes its place, as one that a
-/// client makes by opening it.
-#[test]
-fn an_empty_file_beside_its_mark_is_as_good_as_gone() {
+/// Goal: nothing begins anew where a ledger was. Method: an empty file takes its place, as one that
+/// a client makes by opening it.
+#[tokio::test]
+async fn an_empty_file_beside_its_mark_is_as_good_as_gone() {
     let deployment = Deployment::embedded();
     deployment.apply_load_series();
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000001\n");
-    std::fs::write(deployment.path("numerator.db"), "").unwrap();
-    for _ in 0..2 {
+    let file = deployment.path("numerator.db");
+    std::fs::write(&file, "").unwrap();
+    for look in 0..3 {
+        if look == 2 {
+            // As a service leaves it that has it open still, and looks for the ledger there.
+            let url = format!("sqlite:{}", file.display());
+            let pool = sqlx::SqlitePool::connect(&url).await.unwrap();
+            sqlx::query("pragma journal_mode = wal").execute(&pool).await.unwrap();
+            pool.close().await;
+            assert!(file.metadata().unwrap().len() > 0);
+        }
         let refused = deployment.run(&["verify"]);
         let says = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && says.contains("numerator.db.mark"), "{says}");

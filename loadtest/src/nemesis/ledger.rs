@@ -7,6 +7,7 @@
 use clap::ValueEnum;
 use harness::postgres::Postgres;
 use harness::proxy::Proxy;
+use std::fmt;
 
 use super::file::LedgerFile;
 
@@ -20,6 +21,25 @@ pub(super) enum Engine {
     Postgres,
     /// A file that all nodes share.
     Sqlite,
+}
+
+/// What the nodes of a drill share: a kind may have nothing to work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stores {
+    /// What keeps the ledger.
+    pub(super) ledger: Engine,
+    /// Whether Redis takes numbers; else the ledger alone does.
+    pub(super) has_redis: bool,
+}
+
+impl fmt::Display for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.ledger {
+            Engine::Postgres => "PostgreSQL",
+            Engine::Sqlite => "a SQLite file",
+        })?;
+        f.write_str(if self.has_redis { " and Redis" } else { " alone" })
+    }
 }
 
 /// The ledger that the nodes use right now.

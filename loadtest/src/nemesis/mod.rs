@@ -26,9 +26,9 @@ use tokio::time::{Instant, sleep};
 
 use breaches::Breaches;
 use check::Done;
-use ledger::Engine;
+use ledger::{Engine, Stores};
 use load::{Load, Seen};
-use plan::{Kind, NODES, Plan, Step, Stores, kinds_of};
+use plan::{Kind, NODES, Plan, Step, kinds_of};
 use progress::{Progress, Refusals};
 use report::Report;
 use world::World;

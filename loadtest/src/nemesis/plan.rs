@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::ledger::Engine;
+use super::ledger::{Engine, Stores};
 
 /// Nodes of a drill.
 pub(super) const NODES: usize = 3;
@@ -66,25 +66,6 @@ kinds! {
     FileReplaced
     FilePutBack
     FilePutBackFlushed
-}
-
-/// What the nodes of a drill share: a kind may have nothing to work on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stores {
-    /// What keeps the ledger.
-    pub(super) ledger: Engine,
-    /// Whether Redis takes numbers; else the ledger alone does.
-    pub(super) has_redis: bool,
-}
-
-impl fmt::Display for Stores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.ledger {
-            Engine::Postgres => "PostgreSQL",
-            Engine::Sqlite => "a SQLite file",
-        })?;
-        f.write_str(if self.has_redis { " and Redis" } else { " alone" })
-    }
 }
 
 /// What a fault works on: two faults at once never work on the same.

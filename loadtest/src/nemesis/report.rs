@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::Outcome;
 use super::breaches::Breaches;
 use super::check::{COUNTERS, Findings};
-use super::plan::{Kind, NODES, Stores};
+use super::ledger::Stores;
+use super::plan::{Kind, NODES};
 use super::progress::{Progress, Refusals};
 
 /// Everything that the page tells.

@@ -12,9 +12,9 @@ use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::{Deployment, Service};
 
-use super::ledger::{Engine, Ledger};
+use super::ledger::{Engine, Ledger, Stores};
 use super::load::{Addresses, POLICIES, SERIES};
-use super::plan::{NODES, Stores};
+use super::plan::NODES;
 use super::progress::Progress;
 use crate::program;
 
@@ -175,8 +175,8 @@ impl World {
         }
     }
 
-    /// How long an operator waits for a ledger that went back to go on by itself: whoever put a file
-    /// back knows that it will not.
+    /// How long an operator waits for a ledger that went back to go on by itself: whoever put a
+    /// file back knows that it will not.
     fn agree_limit(&self) -> Duration {
         match self.stores.ledger {
             Engine::Postgres => AGREE_LIMIT,

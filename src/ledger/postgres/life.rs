@@ -85,7 +85,7 @@ impl Store {
     ) -> Result<Transaction, LedgerError> {
         let nonce = nonce.simple();
         let begin = format!("select must_be_incarnation('\\x{nonce}'); {begin}");
-        Ok(self.writer.begin_with(AssertSqlSafe(begin)).await?)
+        self.writer.begin_with(AssertSqlSafe(begin)).await.map_err(LedgerError::at_begin)
     }
 }
 

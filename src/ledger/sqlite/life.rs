@@ -149,7 +149,8 @@ impl Store {
 async fn come(conn: &mut Conn) -> Result<Option<Come>, LedgerError> {
     let row = sqlx::query("select number, nonce, generation from incarnation")
         .fetch_optional(conn)
-        .await?;
+        .await
+        .map_err(LedgerError::at_begin)?;
     let come = |row: super::Row| -> Result<Come, LedgerError> {
         let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
         let incarnation = Incarnation { number: row.try_get("number")?, nonce };

@@ -72,6 +72,7 @@ pub(in crate::ledger) async fn open(
                 .pragma("temp_store", "memory"),
         )
         .await?;
+    must_show_what_was_agreed(&writer, path, &mark).await?;
     bring_up_to_date(&writer, settings.migrate).await?;
     // From now on a file that is not there is a ledger that is gone.
     writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
@@ -95,14 +96,34 @@ pub(in crate::ledger) async fn open(
 /// nothing in it is what a client leaves that has opened one that was gone.
 fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
     let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
-    if is_there || !mark.path().exists() {
+    if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
+}
+
+/// The same of a file that is no ledger, or one of before ledgers had an incarnation: a client that
+/// opens an empty file makes pages of it.
+async fn must_show_what_was_agreed(
+    writer: &SqlitePool,
+    path: &Path,
+    mark: &Mark,
+) -> Result<(), LedgerError> {
+    if !mark.path().exists() {
         return Ok(());
     }
+    let table = "select count(*) from sqlite_master where name = 'incarnation'";
+    let tables: i64 = sqlx::query_scalar(table).fetch_one(writer).await?;
+    let rows: i64 = match tables {
+        0 => 0,
+        _ => sqlx::query_scalar("select count(*) from incarnation").fetch_one(writer).await?,
+    };
+    if rows > 0 { Ok(()) } else { Err(gone(path, mark)) }
+}
+
+fn gone(path: &Path, mark: &Mark) -> LedgerError {
     let (ledger, mark) = (path.display(), mark.path().display());
-    Err(LedgerError::Refused(format!(
+    LedgerError::Refused(format!(
         "database.url: {ledger} is gone, and {mark} says that it has issued numbers, which a new \
          one would issue again; put the ledger back, or delete {mark} to begin anew"
-    )))
+    ))
 }
 
 /// Runs the migrations that are missing, where that is allowed. The lock file is held: nobody else

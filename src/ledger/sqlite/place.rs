@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// Longer than the opening of a file takes. A connection counts its age from then on: one that was
+/// opened while another file came may have the one of before.
+const OPENING_TIME: Duration = Duration::from_millis(250);
+
 /// The place of a ledger's file.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -42,7 +46,7 @@ impl Place {
             tracing::error!(%path, is_gone = file.is_none(), "another file lies there by now");
             *found = Found { file, since: Some(now) };
         }
-        file.is_some() && found.since.is_none_or(|since| age < now - since)
+        file.is_some() && found.since.is_none_or(|since| age + OPENING_TIME < now - since)
     }
 }
 
