@@ -244,6 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn what_fails_as_a_transaction_begins_is_the_fault_of_no_row() {
+        let missing = || sqlx::Error::ColumnNotFound("nonce".into());
+        assert!(matches!(LedgerError::from(missing()), LedgerError::Refused(_)));
+        let at_begin = LedgerError::at_begin(missing());
+        assert!(matches!(at_begin, LedgerError::Unreachable { maybe_written: false, .. }));
+    }
+
+    #[test]
     fn a_lock_that_was_not_granted_names_its_counter() {
         let at = |code| of_code(code, None, "m").at_counter("1:SEQ:k".into());
         let named = |error| matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });

@@ -192,44 +192,6 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     assert_clean(&deployment);
 }
 
-/// Goal: a record is not bad because another file lies where the ledger was. Method: an empty one
-/// lies there while Redis gives a number; then the ledger is back.
-#[tokio::test]
-async fn while_an_empty_file_lies_in_its_place_a_record_waits_and_is_not_put_aside() {
-    let redis = Redis::start();
-    let deployment = Deployment::sqlite(Some(&redis.url()));
-    deployment.apply_load_series();
-    let service = deployment.serve();
-    load::documents(&service.url, 1, 5).await.assert_contiguous(5);
-    reach_journal(&deployment, 5).await;
-    let (file, away) = (deployment.path("numerator.db"), deployment.path("away.db"));
-    let rename = |from: &Path, to: &Path| {
-        for end in ["-wal", "-shm", ""] {
-            let [from, to] = [from, to].map(|path| format!("{}{end}", path.display()));
-            let _ = std::fs::rename(from, to);
-        }
-    };
-    rename(&file, &away);
-    std::fs::File::create(&file).unwrap();
-    let client = reqwest::Client::new();
-    let (status, body) = load::take(&client, &service.url, "meanwhile").await;
-    assert_eq!(status, 201, "{body}");
-    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
-    while !service.log().contains("no such table: incarnation") {
-        assert!(tokio::time::Instant::now() < deadline, "{}", service.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    rename(&away, &file);
-    reach_journal(&deployment, 6).await;
-    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
-    let rejected = sqlx::query_scalar("select count(*) from journal_rejected");
-    let rejected: i64 = rejected.fetch_one(&pool).await.unwrap();
-    assert_eq!(rejected, 0, "{}", service.log());
-    pool.close().await;
-    assert!(service.terminate());
-    assert_clean(&deployment);
-}
-
 /// Goal: a barred process does not take an identity to which nothing was confirmed, and so forget
 /// what the ledger has forgotten. Method: the ledger forgets a heartbeat just before.
 #[tokio::test]
