@@ -171,19 +171,13 @@ pub(super) async fn print_saved(
     saved: Vec<SeriesVersion>,
     json: bool,
 ) -> anyhow::Result<()> {
-    let mut lines = Vec::with_capacity(saved.len());
-    for version in saved {
-        let mut warned = Vec::new();
-        if version.is_new {
-            let series = Series::compile(version.definition.clone())?;
-            // It is saved: a look that fails is told, and is no reason to fail.
-            warned = match ledger.reference_data().await {
-                Ok(tables) => warnings(&**ledger, &series.with_reference(Arc::new(tables))).await,
-                Err(error) => vec![format!("the tables were not looked at: {error}")],
-            };
-        }
-        lines.push(SavedSeries { warnings: warned, ..SavedSeries::of(version) });
-    }
+    let new: Vec<&SeriesVersion> = saved.iter().filter(|version| version.is_new).collect();
+    let mut warned = warnings_of(ledger, &new).await?.into_iter();
+    let line = |version: SeriesVersion| {
+        let warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
+        SavedSeries { warnings, ..SavedSeries::of(version) }
+    };
+    let lines: Vec<SavedSeries> = saved.into_iter().map(line).collect();
     if json {
         print_json(&lines)?;
         return Ok(());
@@ -193,6 +187,29 @@ pub(super) async fn print_saved(
         std::iter::once(saved.line()).chain(warned).collect::<Vec<_>>()
     };
     Ok(print(lines.iter().flat_map(told))?)
+}
+
+/// What versions that are saved would read back of others. A look that fails is told, and is no
+/// reason to fail.
+async fn warnings_of(
+    ledger: &SharedLedger,
+    new: &[&SeriesVersion],
+) -> anyhow::Result<Vec<Vec<String>>> {
+    if new.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tables = match ledger.reference_data().await {
+        Ok(tables) => Arc::new(tables),
+        Err(error) => {
+            return Ok(vec![vec![format!("the tables were not looked at: {error}")]; new.len()]);
+        }
+    };
+    let compile = |version: &&SeriesVersion| {
+        let series = Series::compile(version.definition.clone())?;
+        Ok(series.with_reference(Arc::clone(&tables)))
+    };
+    let series = new.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(warnings(&**ledger, &series).await)
 }
 
 impl SavedSeries {

@@ -233,9 +233,9 @@ async fn save(
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,
     };
-    let (ledger, of) = (app.service.ledger.clone(), series.clone());
-    let warnings =
-        super::finish(async move { Ok::<_, Problem>(warnings(&*ledger, &of).await) }).await?;
+    let (ledger, saved) = (app.service.ledger.clone(), [series.clone()]);
+    let looking = async move { Ok::<_, Problem>(warnings(&*ledger, &saved).await.concat()) };
+    let warnings = super::finish(looking).await?;
     let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
     let (saved_by, saved_at_us) = (caller.user_id.clone(), app.service.clock.now_us());
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];

@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,7 +20,6 @@ use super::language::{Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
 use crate::ledger::LedgerError;
-use numbering::{InputError, RuleError};
 use unavailable::unavailable;
 
 /// Declares the slugs: variant, slug, status, title.

@@ -48,13 +48,10 @@ pub trait Audits: Send + Sync + 'static {
         numbers: &[(String, String)],
     ) -> Result<Vec<(String, String, Uuid)>, LedgerError>;
 
-    /// The newest number of at most `counters_max` counters of each series but one, with the code
-    /// of its series; those of the greatest keys.
-    async fn newest_numbers(
-        &self,
-        but_of: &str,
-        counters_max: u32,
-    ) -> Result<Vec<(String, String)>, LedgerError>;
+    /// The newest number of at most `counters_max` counters of each series, with the code of its
+    /// series; those of the greatest keys.
+    async fn newest_numbers(&self, counters_max: u32)
+    -> Result<Vec<(String, String)>, LedgerError>;
 
     /// Notes a number that another allocation holds too, behind the back of the unique keys, among
     /// the collisions. Safe to repeat.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use numbering::Series;
 
-use super::{Ledger, LedgerError};
+use super::Ledger;
 
 /// Counters of each other series whose newest number is looked at.
 const SAMPLED_COUNTERS: u32 = 20;
@@ -16,13 +16,13 @@ const SAMPLED_COUNTERS: u32 = 20;
 const TOLD_MAX: usize = 5;
 
 /// A number in the journal that a series would read as one of its own.
-struct Lookalike {
+struct Lookalike<'a> {
     /// The series that it was issued by.
-    series_code: String,
-    number: String,
+    series_code: &'a str,
+    number: &'a str,
 }
 
-impl fmt::Display for Lookalike {
+impl fmt::Display for Lookalike<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Lookalike { series_code, number } = self;
         write!(
@@ -33,25 +33,27 @@ impl fmt::Display for Lookalike {
     }
 }
 
-/// The same as sentences, for whoever saves a series. A look that fails is told in their place: it
-/// refuses nothing.
-pub async fn warnings(ledger: &dyn Ledger, series: &Series) -> Vec<String> {
-    match lookalikes(ledger, series).await {
-        Ok(found) => found.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![format!("the numbers of other series were not looked at: {error}")],
+/// What each series would read back of the numbers of others, as sentences for whoever saves them:
+/// one number of each other series, at most five, of the newest numbers of 20 counters of each. A
+/// look that fails is told in their place: it refuses nothing.
+pub async fn warnings(ledger: &dyn Ledger, saved: &[Series]) -> Vec<Vec<String>> {
+    match ledger.newest_numbers(SAMPLED_COUNTERS).await {
+        Ok(numbers) => saved.iter().map(|series| lookalikes(series, &numbers)).collect(),
+        Err(error) => {
+            let why = format!("the numbers of other series were not looked at: {error}");
+            vec![vec![why]; saved.len()]
+        }
     }
 }
 
-/// What of other series a series would read back, one number of each, at most five: of the newest
-/// numbers of 20 counters of each.
-async fn lookalikes(ledger: &dyn Ledger, series: &Series) -> Result<Vec<Lookalike>, LedgerError> {
+fn lookalikes(series: &Series, numbers: &[(String, String)]) -> Vec<String> {
     let code = &series.definition().code;
-    let mut found: Vec<Lookalike> = Vec::new();
-    for (series_code, number) in ledger.newest_numbers(code, SAMPLED_COUNTERS).await? {
+    let mut found: Vec<Lookalike<'_>> = Vec::new();
+    for (series_code, number) in numbers.iter().filter(|(other, _)| other != code) {
         let is_told = found.iter().any(|told| told.series_code == series_code);
-        if !is_told && found.len() < TOLD_MAX && series.parse(&number).is_ok() {
+        if !is_told && found.len() < TOLD_MAX && series.parse(number).is_ok() {
             found.push(Lookalike { series_code, number });
         }
     }
-    Ok(found)
+    found.iter().map(ToString::to_string).collect()
 }

@@ -22,6 +22,15 @@ fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
 /// How soon a process goes on after a release: with its next heartbeat, and a little later.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// Waits until a service's log says so.
+async fn says(service: &Service, text: &str) {
+    let deadline = Instant::now() + LIMIT;
+    while !service.log().contains(text) {
+        assert!(Instant::now() < deadline, "never {text:?}: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// What a document's request is answered once its service issues again.
 async fn answer(service: &Service, document: &str) -> (u16, String) {
     let client = reqwest::Client::new();
@@ -172,10 +181,7 @@ async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobod
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     lagging.fail_over();
-    while !lagging.one.log().contains("THE LEDGER WENT BACK") {
-        assert!(!late.is_finished(), "it is under way for too short a time");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    says(&lagging.one, "THE LEDGER WENT BACK").await;
     assert!(!late.is_finished(), "it is under way for too short a time");
     let (status, told) = late.await.expect("an answer");
     assert_eq!((status, &told["number_taken"]), (503, &"maybe".into()), "{told}");
@@ -205,10 +211,7 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
         }
         postgres.sql(&format!("set search_path = forgot; {forget}"));
         seen.extend(numbers(&service, "next", 1).await);
-        while !service.log().contains("THE LEDGER WENT BACK") {
-            assert!(Instant::now() < deadline, "nobody noticed: {}", service.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        says(&service, "THE LEDGER WENT BACK").await;
         seen.extend(numbers(&service, "after", 2).await);
         let expected: Vec<String> = (1..=6).map(|value| format!("L-{value:08}")).collect();
         assert_eq!(seen, expected, "{forget}");
@@ -230,11 +233,7 @@ async fn a_primary_and_a_process_lost_together_wait_for_an_operator_and_his_marg
     lagging.one.kill();
     lagging.fail_over();
     assert_held(&lagging.other).await;
-    let deadline = Instant::now() + LIMIT;
-    while !lagging.other.log().contains("waits for processes") {
-        assert!(Instant::now() < deadline, "{}", lagging.other.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    says(&lagging.other, "waits for processes").await;
     let refused = lagging.deployment.run(&["reconcile", "--ledger-restored", "--apply"]);
     let says = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && says.contains("--margin"), "{says}");
@@ -258,11 +257,7 @@ async fn a_process_takes_from_the_database_once_another_one_has_met_it() {
     numbers(&service, "before", 1).await;
     service.signal("STOP");
     let newcomer = deployment.launch();
-    let deadline = Instant::now() + LIMIT;
-    while !newcomer.log().contains("no other process has met this one yet") {
-        assert!(Instant::now() < deadline, "{}", newcomer.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    says(&newcomer, "no other process has met this one yet").await;
     assert_eq!(postgres.sql("select count(*) from met.journal"), "1");
     service.signal("CONT");
     numbers(&newcomer, "after", 1).await;

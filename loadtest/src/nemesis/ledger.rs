@@ -4,10 +4,11 @@
 //! Read with plain SQL, not through the code that writes it. `{}` in a query stands for where the
 //! tables are.
 
+use std::fmt;
+
 use clap::ValueEnum;
 use harness::postgres::Postgres;
 use harness::proxy::Proxy;
-use std::fmt;
 
 use super::file::LedgerFile;
 

@@ -9,6 +9,7 @@ mod generator;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use numbering::Snowflake;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use super::membership::Membership;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, SharedLedger};
 use generator::{Generator, NotYet};
-use numbering::Snowflake;
 
 /// Bounds and waits of drawing ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,8 +31,7 @@ impl Store {
         &self,
         node: Option<NodeId>,
     ) -> Result<Transaction, LedgerError> {
-        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
-        let begin = format!("begin; set local lock_timeout = {lock_wait_ms}");
+        let begin = self.brief("begin");
         self.begin_in(self.witness.required(node)?, &begin).await
     }
 
@@ -59,8 +58,7 @@ impl Store {
 
     /// The same for one that waits [`BRIEF_WAIT`] for each name.
     pub(super) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
-        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
-        let begin = format!("begin read only; set local lock_timeout = {lock_wait_ms}");
+        let begin = self.brief("begin read only");
         self.begin_in(self.witness.required(None)?, &begin).await
     }
 
@@ -73,6 +71,12 @@ impl Store {
     /// same, and for agreeing on one.
     pub(super) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
         Ok(self.writer.begin().await?)
+    }
+
+    /// A beginning that has its transaction wait [`BRIEF_WAIT`] for each lock.
+    fn brief(&self, begin: &str) -> String {
+        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
+        format!("{begin}; set local lock_timeout = {lock_wait_ms}")
     }
 
     /// One round trip: a message of the simple protocol may hold all of it. The comparison comes

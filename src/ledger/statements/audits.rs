@@ -63,10 +63,9 @@ impl Audits for Engine {
 
     async fn newest_numbers(
         &self,
-        but_of: &str,
         counters_max: u32,
     ) -> Result<Vec<(String, String)>, LedgerError> {
-        search!(self, store => newest_numbers(&store, but_of, counters_max))
+        search!(self, store => newest_numbers(&store, counters_max))
     }
 
     async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
@@ -230,26 +229,24 @@ async fn holders(
 
 async fn newest_numbers(
     store: &Store,
-    but_of: &str,
     counters_max: u32,
 ) -> Result<Vec<(String, String)>, LedgerError> {
-    let others = sqlx::query("select series_id, code from series where code <> $1 order by code")
-        .bind(but_of)
+    let all = sqlx::query("select series_id, code from series order by code")
         .fetch_all(&store.reader)
         .await?;
     let mut numbers = Vec::new();
-    for other in &others {
+    for series in &all {
         // By the name of the counter: its index gives them in order.
         let newest: Vec<Option<String>> = sqlx::query_scalar(
             "select (select j.number from journal j where j.counter_id = c.counter_id \
              and j.number is not null order by j.first_value desc limit 1) from counter c \
              where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
         )
-        .bind(other.try_get::<i64, _>("series_id")?)
+        .bind(series.try_get::<i64, _>("series_id")?)
         .bind(bounded(counters_max))
         .fetch_all(&store.reader)
         .await?;
-        let code: String = other.try_get("code")?;
+        let code: String = series.try_get("code")?;
         numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
     }
     Ok(numbers)

@@ -25,16 +25,24 @@ impl Key {
 
     /// The keys that a number stands under.
     pub(super) fn all_of(record: &Record) -> impl Iterator<Item = Key> + use<> {
-        let caller =
-            Key::caller(record.series_id, &record.user_id, record.idempotency_key.as_ref());
-        caller.into_iter().chain(Key::document(record.series_id, record.document_id.as_ref()))
+        let Record { series_id, user_id, idempotency_key, document_id, .. } = record;
+        Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
     }
 
     /// The keys under which a request's earlier number is looked for.
     pub(super) fn all_asked(question: &Question) -> impl Iterator<Item = Key> + use<> {
         let Question { series_id, user_id, idempotency_key, document_id, .. } = question;
-        let caller = Key::caller(*series_id, user_id, idempotency_key.as_ref());
-        caller.into_iter().chain(Key::document(*series_id, document_id.as_ref()))
+        Key::both(*series_id, user_id, idempotency_key.as_ref(), document_id.as_ref())
+    }
+
+    fn both(
+        series_id: i64,
+        user_id: &str,
+        key: Option<&String>,
+        document_id: Option<&String>,
+    ) -> impl Iterator<Item = Key> + use<> {
+        let caller = Key::caller(series_id, user_id, key);
+        caller.into_iter().chain(Key::document(series_id, document_id))
     }
 }
 

@@ -31,6 +31,7 @@ mod versions;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use numbering::TakenRange;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -48,7 +49,6 @@ use crate::ledger::{
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
-use numbering::TakenRange;
 use series::Saving;
 
 pub(super) use incarnation::agree;
