@@ -207,9 +207,8 @@ pub trait Ledger:
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
     /// How many numbers an epoch closed at the ceiling leaves unaccounted at most, over all
-    /// counters last touched after `after_epoch`: what was closed at the ceiling before is not
-    /// counted again.
-    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError>;
+    /// counters that were touched in it.
+    async fn lost_at_most(&self, closed: At) -> Result<u64, LedgerError>;
 
     /// Says who should own a partition (or all of them) from its next epoch on; how many rows
     /// changed. The nodes see it with their next heartbeat.

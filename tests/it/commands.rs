@@ -160,6 +160,26 @@ fn a_port_that_is_taken_is_told_by_its_setting() {
     assert!(error.contains(&address) && error.contains("choose another http.listen"), "{error}");
 }
 
+/// Goal: a preview shows what comes after an epoch that is over. Method: the marks of its closing in
+/// the tables, and of another one since.
+#[tokio::test]
+async fn a_preview_goes_on_as_the_epoch_of_its_counter_was_closed() {
+    let deployment = Deployment::embedded();
+    let preview = || deployment.ok(&["preview", "SPO", "--date", "2024-01-22"]);
+    deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let over = "update counter set ceiling = 9; insert into closed_epoch \
+        (partition_id, epoch, closing, closed_at_us) \
+        select partition_id, epoch, 'exact', 0 from partition where epoch > 0; \
+        update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1, \
+        recovered_ceiling_epoch = epoch + 1 where epoch > 0";
+    let at_ceiling = "update closed_epoch set closing = 'ceiling'";
+    for (sql, number) in [(over, "SPO-20240122-002\n"), (at_ceiling, "SPO-20240122-010\n")] {
+        sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+        assert_eq!(preview(), number, "{sql}");
+    }
+}
+
 #[test]
 fn preview_and_parse_take_nothing() {
     let deployment = Deployment::embedded();

@@ -5,6 +5,7 @@
 
 mod adoption;
 mod audits;
+mod ceilings;
 mod documents;
 mod import_meetings;
 mod imports;
@@ -165,6 +166,12 @@ ledger_contract! {
         recent_closings_are_counted
         a_heartbeat_says_what_the_node_sees_of_redis
     }
+    ceilings {
+        a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling
+        an_untouched_counter_remembers_the_ceiling_over_later_exact_closes
+        an_untouched_counter_loses_nothing_by_a_later_close_at_the_ceiling
+        what_was_lifted_goes_on_above_its_ceiling_whatever_is_closed_later
+    }
     seeds {
         a_new_counter_starts_below_its_first_value
         a_first_ceiling_stays_on_the_step_below_the_maximum
@@ -175,8 +182,6 @@ ledger_contract! {
         a_raise_lifts_and_never_lowers
         a_raise_is_fenced_once_the_counter_went_on
         a_counter_goes_on_from_taken_after_an_exact_close
-        a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling
-        an_untouched_counter_remembers_the_ceiling_over_later_exact_closes
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered

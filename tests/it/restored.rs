@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use harness::load::{self, Running};
 use harness::postgres::Postgres;
+use harness::promise;
 use harness::redis::Redis;
 use harness::service::Service;
 use numerator::allocator::{AllocatorSettings, Membership, Testimony};
@@ -71,7 +72,7 @@ fn used(output: &str) -> serde_json::Value {
 
 pub(crate) fn assert_clean(deployment: &Deployment) -> serde_json::Value {
     let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    promise::must_hold(clean, &report.to_string());
     report
 }
 
