@@ -49,6 +49,22 @@ pub(crate) async fn assert_held(service: &Service) {
     }
 }
 
+/// The same, and that the ledger has it on record: a process refuses as soon as it notices, before
+/// it has given its word there. A release in that moment asks for a margin.
+async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
+    assert_held(service).await;
+    let ledger = open(deployment).await;
+    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
+    loop {
+        let events = ledger.events(100).await.unwrap();
+        if events.iter().any(|event| event.kind == "ledger-went-back") {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "not on record: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Waits until so many rows are in the journal.
 async fn reach_journal(deployment: &Deployment, rows: u64) {
     let ledger = open(deployment).await;
@@ -98,7 +114,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     postgres.restore();
     assert_held(&service).await;
     let mut seen = load.finish().await;
-    assert_held(&service).await;
+    assert_held_on_record(deployment, &service).await;
 
     let looked = deployment.ok(&["reconcile", "--ledger-restored", "--json"]);
     assert!(used(&looked)["released"].is_null(), "{looked}");
@@ -161,7 +177,7 @@ async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     let copied = load.asked();
     load.reach(copied + 500).await;
     put_in_place(&copy, &file);
-    assert_held(&service).await;
+    assert_held_on_record(&deployment, &service).await;
     let mut seen = load.finish().await;
     deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "0"]);
     let load = Running::start_as(&service.url, CONNECTIONS, "after");
