@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::process::{Process, free_port};
+use crate::promise;
 
 /// Longest wait for the service to be ready, or to end.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -167,6 +168,14 @@ impl Deployment {
             )
         });
         (output.status.success(), report)
+    }
+
+    /// Panics unless `verify` finds that no number stands twice and none is lost; what it prints.
+    #[track_caller]
+    pub fn assert_clean(&self) -> Value {
+        let (clean, report) = self.verify();
+        promise::must_hold(clean, &report.to_string());
+        report
     }
 
     /// Starts the service and waits until it is ready.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use harness::load::{self, Running};
 use harness::postgres::Postgres;
-use harness::promise;
 use harness::redis::Redis;
 use harness::service::Service;
 use numerator::allocator::{AllocatorSettings, Membership, Testimony};
@@ -86,12 +85,6 @@ fn used(output: &str) -> serde_json::Value {
     found.expect("a partition that was used").clone()
 }
 
-pub(crate) fn assert_clean(deployment: &Deployment) -> serde_json::Value {
-    let (clean, report) = deployment.verify();
-    promise::must_hold(clean, &report.to_string());
-    report
-}
-
 /// The gap is not blamed on a node.
 fn assert_explained(deployment: &Deployment) {
     let gaps = deployment.ok(&["gaps", "--explain"]);
@@ -140,7 +133,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     }
     service.terminate();
     assert_all_journaled(&open(deployment).await, &seen).await;
-    println!("{} numbers, {}", seen.numbers.len(), assert_clean(deployment));
+    println!("{} numbers, {}", seen.numbers.len(), deployment.assert_clean());
     let events = open(deployment).await.events(100).await.unwrap();
     for kind in ["ledger-went-back", "ledger-restored"] {
         assert!(events.iter().any(|event| event.kind == kind), "{kind} is on record: {events:?}");
@@ -186,7 +179,7 @@ async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     seen.assert_no_duplicate();
     assert!(service.terminate());
     assert_all_journaled(&open(&deployment).await, &seen).await;
-    assert_clean(&deployment);
+    deployment.assert_clean();
 }
 
 /// Goal: the same of a file that is taken away: no number until it is back, and then the next one.
@@ -206,7 +199,7 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     std::fs::rename(&away, &file).unwrap();
     load::documents(&service.url, 1, 6).await.assert_contiguous(6);
     assert!(service.terminate());
-    assert_clean(&deployment);
+    deployment.assert_clean();
 }
 
 /// Goal: a barred process does not take an identity to which nothing was confirmed, and so forget
@@ -252,7 +245,7 @@ async fn a_ledger_restored_while_nothing_ran_is_held_when_it_is_opened_and_learn
     seen.numbers.extend(a_hundred_more(&deployment).await.numbers);
     seen.assert_no_duplicate();
     assert_all_journaled(&open(&deployment).await, &seen).await;
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "the rest of the old ceiling: {report}");
     assert_explained(&deployment);
 }
@@ -270,7 +263,7 @@ async fn what_a_restored_ledger_and_redis_have_forgotten_is_a_gap_and_not_issued
     assert!(released.contains("\"released\": 2"), "{released}");
     seen.numbers.extend(a_hundred_more(&deployment).await.numbers);
     seen.assert_no_duplicate();
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "what was forgotten: {report}");
     assert_explained(&deployment);
 }
@@ -323,7 +316,7 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--margin"), "{output:?}");
     deployment.ok(&[&release[..], &["--margin", "100"]].concat());
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000102\n");
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "{report}");
     assert_explained(&deployment);
 }
