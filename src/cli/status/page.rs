@@ -324,7 +324,6 @@ mod tests {
             wanted: "auto",
             last_closing: Some("exact"),
             last_ceiling_epoch: 0,
-            lifted_epoch: 0,
             cause: "first\nuse".into(),
             changed_at: String::new(),
             redis: Some(RedisAnswer {

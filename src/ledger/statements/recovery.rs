@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::partitions::columns;
 use super::{Conn, Row, Store, allow_long_search, bytes, commit, commit_alone, nodes};
-use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
+use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
 use crate::ledger::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
 };

@@ -186,7 +186,7 @@ fn an_import_waits_for_the_recovery_that_it_meets() {
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000010\n");
     asleep.kill();
     assert!(awake.terminate());
-    let report = deployment.assert_clean();
+    deployment.assert_clean();
 }
 
 #[test]
