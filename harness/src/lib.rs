@@ -10,7 +10,6 @@ pub mod load;
 pub mod postgres;
 pub mod process;
 pub mod prometheus;
-pub mod promise;
 pub mod proxy;
 pub mod redis;
 pub mod sentinel;

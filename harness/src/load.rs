@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::promise;
-
 /// What the callers of one load saw.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -28,8 +26,7 @@ impl Seen {
     #[track_caller]
     pub fn assert_no_duplicate(&self) {
         let distinct: BTreeSet<&String> = self.numbers.values().collect();
-        let is_once = distinct.len() == self.numbers.len();
-        promise::must_hold(is_once, "a number was handed out twice");
+        assert_eq!(distinct.len(), self.numbers.len(), "a number was handed out twice");
     }
 
     /// Panics unless the numbers are the first `count` of series LOAD, without a hole.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::process::{Process, free_port};
-use crate::promise;
 
 /// Longest wait for the service to be ready, or to end.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -174,7 +173,7 @@ impl Deployment {
     #[track_caller]
     pub fn assert_clean(&self) -> Value {
         let (clean, report) = self.verify();
-        promise::must_hold(clean, &report.to_string());
+        assert!(clean, "{report}");
         report
     }
 

@@ -8,7 +8,6 @@ use crate::deployment::Deployment;
 use crate::load::open;
 use harness::load::{self, Running, Seen};
 use harness::postgres::Postgres;
-use harness::promise;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 
@@ -25,8 +24,7 @@ pub(crate) async fn assert_all_journaled(ledger: &SharedLedger, seen: &Seen) {
         let rows = ledger.find(&filter).await.unwrap();
         let documents: Vec<_> =
             rows.iter().map(|row| row.entry.record.document_id.clone().unwrap()).collect();
-        let is_found = documents == std::slice::from_ref(document);
-        promise::must_hold(is_found, &format!("{number} of {document} is of {documents:?}"));
+        assert_eq!(documents, std::slice::from_ref(document), "rows of {number}");
     }
 }
 

@@ -139,6 +139,7 @@ ledger_contract! {
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact
         one_that_does_not_remember_enough_leaves_it_to_an_operator
+        who_was_adopted_by_halves_is_waited_for
         whom_a_reporter_or_redis_has_met_is_waited_for
         who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same
         what_an_operator_holds_nobody_else_releases
@@ -313,6 +314,7 @@ ledger_contract! {
     import_meetings {
         a_first_touch_waits_for_the_import_that_makes_its_counter
         whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter
+        an_import_that_waits_while_its_counter_is_lifted_is_undone
     }
     imports {
         an_imported_counter_goes_on_above_what_was_imported

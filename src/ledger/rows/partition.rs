@@ -72,9 +72,10 @@ pub enum PartitionState {
 /// How an epoch was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// Everything handed out is in the journal: counters go on from `taken`.
+    /// Everything handed out is in the journal: counters of that epoch go on from `taken`, but for
+    /// those that were lifted since.
     Exact,
-    /// Somebody may hold unjournaled numbers: counters go on above their ceiling.
+    /// Somebody may hold unjournaled numbers: counters of that epoch go on above their ceiling.
     Ceiling,
 }
 

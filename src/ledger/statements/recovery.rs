@@ -306,7 +306,8 @@ pub(super) async fn lost_at_most(store: &Store, closed: At) -> Result<u64, Ledge
              where partition_id = $1 and epoch = $2 \
            union all select (g.last_value - g.first_value) / g.step + 1 from gap g \
              join counter c on c.counter_id = g.counter_id \
-             where c.partition_id = $1 and g.epoch = $2 and c.epoch > $2 and g.reason = 'unaccounted') as lost",
+             where c.partition_id = $1 and g.epoch = $2 and c.epoch > $2 \
+             and g.reason = 'unaccounted') as lost",
     )
     .bind(partition)
     .bind(epoch)
