@@ -16,6 +16,9 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long the load may take to touch each counter.
 const COUNTERS_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long whoever died may take to be adopted.
+const ADOPTION_LIMIT: Duration = Duration::from_secs(20);
+
 /// How long a replica or a standby lags behind before it is promoted, and how old a copy is.
 const LAG: Duration = Duration::from_millis(200);
 
@@ -59,6 +62,7 @@ impl World {
             Kind::LedgerRestarted => self.ledger.server().kill(),
             Kind::LedgerFailsOver => self.ledger_fails_over().await,
             Kind::LedgerPutBack => {
+                self.rest().await;
                 self.ledger.server().dump(SCHEMA);
                 tokio::time::sleep(LAG).await;
                 self.ledger.server().put_back(SCHEMA);
@@ -177,6 +181,7 @@ impl World {
 
     /// Makes a standby the primary while the old one dies; it lacks what came last.
     async fn ledger_fails_over(&mut self) {
+        self.rest().await;
         let primary = self.ledger.server();
         let standby = primary.start_standby();
         standby.catch_up(primary);
@@ -185,6 +190,22 @@ impl World {
         primary.kill();
         standby.promote();
         self.point_to_ledger(standby);
+    }
+
+    /// Waits until whoever died before is adopted, and a heartbeat later. An adoption is told again
+    /// by nobody: one that the ledger forgets has it wait for an operator, though all nodes live.
+    async fn rest(&self) {
+        let present = || {
+            let (mut nodes, there) = (0, "left_at_us is null and adopted_at_us is null");
+            self.ledger
+                .rows(&format!("select node_id from {{}}.node where {there}"), |_| nodes += 1);
+            nodes
+        };
+        let deadline = Instant::now() + ADOPTION_LIMIT;
+        while present() > NODES && Instant::now() < deadline {
+            tokio::time::sleep(POLL).await;
+        }
+        tokio::time::sleep(LAG).await;
     }
 
     /// Copies the file, and lets numbers come that the copy lacks. It has all counters: one that

@@ -34,7 +34,7 @@ use report::Report;
 use world::World;
 
 /// Lines of a node's log that are shown when it does not recover.
-const LOG_LINES: usize = 40;
+const LOG_LINES: usize = 80;
 
 /// Exit code of a command line that cannot be followed.
 const WRONG_USAGE: u8 = 2;
