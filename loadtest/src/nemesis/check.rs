@@ -5,30 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use super::Outcome;
 use super::breaches::Breaches;
+use super::kinds::{Kind, Mark};
 use super::load::{LINES, Received, SERIES, Seen};
-use super::plan::{Kind, Step};
+use super::plan::Step;
 use super::world::World;
 
 /// Hexadecimal digits of the shortest id that a cause may name.
 const ID_DIGITS: usize = 32;
-
-/// A step that was carried out, and when (wall clock, in microseconds).
-pub(super) struct Done<'a> {
-    /// What was done.
-    pub(super) step: &'a Step,
-    /// When its first fault came; it lasts until the next step's.
-    pub(super) injected_at_us: i64,
-}
-
-/// Values of one reason that a step left unissued.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Gaps {
-    /// Entries of the register.
-    pub(super) entries: u64,
-    /// Values in them.
-    pub(super) values: u64,
-}
 
 /// What the ledger says at the end.
 #[derive(Debug, Default)]
@@ -43,8 +28,8 @@ pub(super) struct Findings {
     pub(super) closings: BTreeMap<String, u64>,
     /// Epochs by what began them.
     pub(super) causes: BTreeMap<String, u64>,
-    /// Gaps by kind of fault (none: before the first) and reason.
-    pub(super) gaps: BTreeMap<(Option<Kind>, bool, String), Gaps>,
+    /// Values in gaps, by the only fault of the step and the reason.
+    pub(super) gaps: BTreeMap<(Option<Kind>, String), u64>,
 }
 
 /// A closed epoch.
@@ -81,7 +66,7 @@ struct Row {
 pub(super) fn check(
     world: &World,
     seen: Seen,
-    done: &[Done<'_>],
+    done: &[Outcome],
     breaches: &mut Breaches,
 ) -> Findings {
     // First: it also registers the gaps of counters that nobody touched since.
@@ -120,7 +105,7 @@ pub(super) fn check(
                 && (gap.first..=gap.last).contains(&received.first)
         };
         let gap = gaps.iter().find(covers);
-        let loses = |step: &Step| step.any(Kind::ends_a_node) && step.any(Kind::loses_data);
+        let loses = |step: &Step| step.any(Mark::EndsNode) && step.any(Mark::LosesData);
         if gap.is_some_and(|gap| steps_of(gap, &closings, done).any(loses)) {
             findings.lost_in_double_failures += 1;
         } else {
@@ -195,7 +180,7 @@ fn read_gaps(world: &World) -> Vec<Gap> {
 }
 
 /// The step during which the epoch was closed whose closing made the gap.
-fn step_of<'a>(gap: &Gap, closings: &Closings, done: &[Done<'a>]) -> Option<&'a Step> {
+fn step_of<'a>(gap: &Gap, closings: &Closings, done: &'a [Outcome]) -> Option<&'a Step> {
     if gap.reason == "unaccounted" {
         return steps_of(gap, closings, done).next();
     }
@@ -207,7 +192,7 @@ fn step_of<'a>(gap: &Gap, closings: &Closings, done: &[Done<'a>]) -> Option<&'a 
 fn steps_of<'a>(
     gap: &Gap,
     closings: &Closings,
-    done: &[Done<'a>],
+    done: &'a [Outcome],
 ) -> impl Iterator<Item = &'a Step> {
     let later = closings.range((gap.partition, gap.epoch)..=(gap.partition, i64::MAX));
     let ceilings = later.map(|(_, closing)| closing).filter(|closing| closing.is_ceiling);
@@ -216,15 +201,15 @@ fn steps_of<'a>(
         .filter_map(|closing| step_at(closing, done))
 }
 
-fn step_at<'a>(closing: &Closing, done: &[Done<'a>]) -> Option<&'a Step> {
-    let is_before = |done: &&Done<'_>| done.injected_at_us <= closing.closed_at_us;
-    done.iter().take_while(is_before).last().map(|done| done.step)
+fn step_at<'a>(closing: &Closing, done: &'a [Outcome]) -> Option<&'a Step> {
+    let is_before = |done: &&Outcome| done.injected_at_us <= closing.closed_at_us;
+    done.iter().take_while(is_before).last().map(|done| &done.step)
 }
 
 fn judge_gaps(
     gaps: &[Gap],
     closings: &Closings,
-    done: &[Done<'_>],
+    done: &[Outcome],
     findings: &mut Findings,
     breaches: &mut Breaches,
 ) {
@@ -232,20 +217,18 @@ fn judge_gaps(
         let step = step_of(gap, closings, done);
         let example = || tell_gap(gap, step);
         let is_explained = match gap.reason.as_str() {
-            "unaccounted" => step.is_some_and(|step| step.any(Kind::may_silence_a_node)),
+            "unaccounted" => step.is_some_and(|step| step.any(Mark::SilencesNode)),
             "discarded" => step.is_some(),
             _ => false,
         };
         if !is_explained {
             breaches.add("gap that nothing explains", example());
-        } else if step.is_some_and(|step| step.all(Kind::promises_no_gap)) {
+        } else if step.is_some_and(|step| step.all(Mark::NoGap)) {
             breaches.add("gap though all nodes were alive", example());
         }
-        let kind = step.map(|step| step.faults[0].kind);
-        let is_double = step.is_some_and(|step| step.faults.len() > 1);
-        let entry = findings.gaps.entry((kind, is_double, gap.reason.clone())).or_default();
-        entry.entries += 1;
-        entry.values += (gap.last - gap.first) / gap.step + 1;
+        let kind = step.and_then(Step::kind);
+        let values = findings.gaps.entry((kind, gap.reason.clone())).or_default();
+        *values += (gap.last - gap.first) / gap.step + 1;
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use harness::redis::Redis;
 
 use super::check::COUNTERS;
+use super::kinds::Kind;
 use super::ledger::SCHEMA;
-use super::plan::{Fault, Kind, NODES};
+use super::plan::{Fault, NODES};
 use super::world::{REDIS_OPTIONS, World};
 
 /// How long a master may take to forget its last replica: it looks once a second.

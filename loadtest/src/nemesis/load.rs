@@ -279,15 +279,10 @@ impl Caller {
     async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
         let answered = async {
             let mut node = first;
-            let mut attempts: u32 = 0;
             loop {
-                attempts += 1;
                 match self.post(node, &path, &body).await {
                     Ok(answer) => return (node, answer),
-                    Err(refusal) => self.progress.refused(node, refusal),
-                }
-                if attempts == 2 {
-                    self.progress.refused_again();
+                    Err(refusal) => self.progress.refused(refusal),
                 }
                 sleep(RETRY_PAUSE).await;
                 node = (node + 1) % NODES;
@@ -362,8 +357,7 @@ impl Caller {
             self.progress.breach("answer that does not fit its request", told);
             return None;
         }
-        let fell_back = &answer["path"] == "database" && POLICIES[order.series] != "gapless";
-        self.progress.answered(node, order.series, order.count, fell_back);
+        self.progress.answered(node, order.series, order.count);
         Some(received)
     }
 }

@@ -191,7 +191,7 @@ impl World {
     /// What is still out of order after the limit.
     pub(super) async fn settle(&mut self, progress: &Progress) -> Result<(), String> {
         let deadline = Instant::now() + SETTLE_LIMIT;
-        let healed_us = progress.now_us();
+        let healed = progress.now();
         let (mut held_since, mut looked_at) = (None, Instant::now());
         loop {
             for index in 0..self.nodes.len() {
@@ -200,7 +200,7 @@ impl World {
                     self.launch(index);
                 }
             }
-            let answers = progress.all_answered_since(healed_us);
+            let answers = progress.all_answered_since(healed);
             if answers {
                 held_since = None;
             } else if looked_at.elapsed() > LOOK_PERIOD {
