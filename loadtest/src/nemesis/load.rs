@@ -84,7 +84,7 @@ impl Order {
 }
 
 /// A number, or a range of them, that a caller was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Received {
     /// For this document.
     pub(super) document: u64,
@@ -101,6 +101,14 @@ impl Received {
     pub(super) fn text(counter: u64, value: u64) -> String {
         let series = usize::try_from(counter / LINES).expect("an index of a series");
         format!("{}{:03}-{value:09}", &SERIES[series][..1], counter % LINES)
+    }
+
+    /// The counter of which this is the text of a value; none where it is not.
+    pub(super) fn counter(text: &str, value: u64) -> Option<u64> {
+        let (letter, line) = (text.get(..1)?, text.get(1..4)?.parse::<u64>().ok()?);
+        let series = SERIES.iter().position(|series| series.starts_with(letter))?;
+        let counter = series as u64 * LINES + line;
+        (line < LINES && Self::text(counter, value) == text).then_some(counter)
     }
 }
 

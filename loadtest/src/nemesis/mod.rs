@@ -25,6 +25,7 @@ use clap::Args;
 use numerator::clock::{Clock as _, SystemClock};
 use tokio::time::{Instant, sleep};
 
+use crate::{WRONG_USAGE, say};
 use breaches::Breaches;
 use kinds::{Kind, Mark, kinds_of};
 use ledger::{Engine, Stores};
@@ -36,9 +37,6 @@ use world::World;
 
 /// Lines of a node's log that are shown when it does not recover.
 const LOG_LINES: usize = 40;
-
-/// Exit code of a command line that cannot be followed.
-const WRONG_USAGE: u8 = 2;
 
 /// How long and how hard.
 #[derive(Clone, Debug, Args)]
@@ -211,9 +209,4 @@ fn conclude(
         findings,
         breaches,
     }
-}
-
-/// Tells a person how it goes; the report alone goes to stdout.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -212,6 +212,20 @@ mod tests {
         assert_ne!(steps(1), steps(2));
     }
 
+    /// `scripts/test` runs this drill for what it begins with.
+    #[test]
+    fn a_seed_means_the_same_drill_for_ever() {
+        let told: Vec<String> = plan(108_241).take(5).map(|step| step.to_string()).collect();
+        let wanted = [
+            "Redis out of memory for 788 ms",
+            "Redis restarts empty for 147 ms",
+            "node killed (node 2) for 1861 ms",
+            "fail-over, replica behind",
+            "PostgreSQL fails over, standby behind",
+        ];
+        assert_eq!(told, wanted);
+    }
+
     #[test]
     fn every_kind_comes_once_alone_before_any_comes_again() {
         let all: Vec<Kind> = kinds_of(BOTH).collect();

@@ -135,9 +135,9 @@ impl fmt::Display for Report {
         )?;
         self.table(f)?;
         writeln!(f)?;
-        for (what, count, examples) in self.breaches.iter() {
-            writeln!(f, "BREACH: {what}: {count}")?;
-            for example in examples {
+        for (what, examples) in self.breaches.iter() {
+            writeln!(f, "BREACH: {what}: {}", examples.count())?;
+            for example in examples.shown() {
                 writeln!(f, "  {example}")?;
             }
         }
