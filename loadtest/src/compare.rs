@@ -122,7 +122,7 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
     bar.enable_steady_tick(Duration::from_secs(1));
     let mut sections = Vec::new();
     for scenario in scenarios {
-        bar.set_message(format!("{}: {}", scenario.name, scenario.about));
+        bar.set_message(scenario.name);
         let mut section = Section { name: scenario.name, ..Section::default() };
         let begun = Instant::now();
         (scenario.run)(&bench, &mut section);

@@ -1,8 +1,8 @@
 //! Every number that was received, checked while it is received: none twice, and at the end none
 //! missing.
 //!
-//! Keeps the ranges that arrived before one below them; whatever is contiguous from the first number
-//! on costs nothing, so a counter takes as much memory as its numbers are out of order.
+//! Keeps the ranges that arrived before one below them; whatever is contiguous from the first
+//! number on costs nothing, so a counter takes as much memory as its numbers are out of order.
 
 use std::collections::BTreeMap;
 

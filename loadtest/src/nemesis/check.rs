@@ -56,7 +56,7 @@ struct Gap {
 struct Row {
     /// What a caller must have been given for it; none where its text is no number of the drill.
     given: Option<Received>,
-    document: u64,
+    document: String,
     counter_id: i64,
     partition: i64,
     epoch: i64,
@@ -91,10 +91,9 @@ pub(super) fn check(
     let journal = read_journal(world);
     findings.journal_rows = journal.len() as u64;
     find_second_numbers(&journal, &closings, &mut findings, breaches);
-    let given: HashSet<Received> = journal.iter().filter_map(|row| row.given).collect();
     let id_of = |row: &Row| row.given.map(|given| (given.counter, row.counter_id));
     let counter_ids: HashMap<u64, i64> = journal.iter().filter_map(id_of).collect();
-    for received in all.iter().filter(|received| !given.contains(*received)) {
+    for received in not_in_journal(&all, &journal) {
         let counter_id = counter_ids.get(&received.counter);
         let covers = |gap: &&Gap| {
             Some(&gap.counter_id) == counter_id
@@ -182,16 +181,13 @@ fn read_journal(world: &World) -> Vec<Row> {
         "select document_id, counter_id, number, first_value, last_value, partition_id, epoch \
          from {}.journal where number is not null order by document_id, epoch",
         |row| {
-            let document = parse(row[0].trim_start_matches('d'));
-            let (number, first, last) = (row[2].to_owned(), parse(row[3]), parse(row[4]));
-            let counter = Received::counter(&number, first);
             journal.push(Row {
-                given: counter.map(|counter| Received { document, counter, first, last }),
-                document,
+                given: Received::of_row(row[0], row[2], parse(row[3]), parse(row[4])),
+                document: row[0].to_owned(),
                 counter_id: parse(row[1]),
                 partition: parse(row[5]),
                 epoch: parse(row[6]),
-                number,
+                number: row[2].to_owned(),
             });
         },
     );
@@ -273,6 +269,15 @@ fn find_duplicates(all: &mut [Received], breaches: &mut Breaches) {
     }
 }
 
+/// What callers were given and the journal does not have, to the letter and under its document.
+fn not_in_journal<'a>(
+    all: &'a [Received],
+    journal: &[Row],
+) -> impl Iterator<Item = &'a Received> + use<'a> {
+    let given: HashSet<Received> = journal.iter().filter_map(|row| row.given).collect();
+    all.iter().filter(move |received| !given.contains(*received))
+}
+
 /// Documents with a second number, by their rows in order; only a close at the ceiling between the
 /// two excuses it.
 fn find_second_numbers(
@@ -320,6 +325,59 @@ mod tests {
         let behind_a_short_one =
             vec![received(1, 1, 1, 9), received(1, 1, 2, 2), received(2, 1, 8, 8)];
         assert_eq!(duplicates(behind_a_short_one), 1);
+    }
+
+    /// A row of counter 33 in epoch 2.
+    fn row(document: &str, number: &str, first: u64, last: u64) -> Row {
+        Row {
+            given: Received::of_row(document, number, first, last),
+            document: document.to_owned(),
+            counter_id: 7,
+            partition: 1,
+            epoch: 2,
+            number: number.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_number_is_in_the_journal_to_the_letter_and_under_its_document_or_it_is_missing() {
+        let was_given = [received(5, 33, 42, 44)];
+        let missing = |row: Row| not_in_journal(&was_given, &[row]).count();
+        assert_eq!(missing(row("d000000000005", "B001-000000042", 42, 44)), 0);
+        for other in [
+            row("d000000000006", "B001-000000042", 42, 44),
+            row("d000000000005", "A001-000000042", 42, 44),
+            row("d000000000005", "B001-000000043", 42, 44),
+            row("d000000000005", "B001-42", 42, 44),
+            row("d000000000005", "B001-000000043", 43, 44),
+            row("d000000000005", "B001-000000042", 42, 43),
+            row("d000000000005", "A033-000000042", 42, 44),
+            row("d000000000005", "", 42, 44),
+        ] {
+            let told = format!("{} {}", other.document, other.number);
+            assert_eq!(missing(other), 1, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_second_number_is_excused_by_a_close_at_the_ceiling_between_the_two_alone() {
+        let (first, other) = (row("d1", "B001-000000001", 1, 1), row("d2", "B001-000000002", 2, 2));
+        let second = Row { epoch: 4, ..row("d1", "B001-000000009", 9, 9) };
+        let judged = |journal: &[Row], closed: Option<(i64, bool)>| {
+            let closing =
+                |(epoch, is_ceiling)| ((1, epoch), Closing { is_ceiling, closed_at_us: 0 });
+            let closings = closed.into_iter().map(closing).collect();
+            let (mut findings, mut breaches) = (Findings::default(), Breaches::default());
+            find_second_numbers(journal, &closings, &mut findings, &mut breaches);
+            (findings.second_numbers, breaches.iter().count())
+        };
+        let twice = [first, second];
+        assert_eq!(judged(&twice, None), (0, 1));
+        assert_eq!(judged(&twice, Some((3, false))), (0, 1));
+        assert_eq!(judged(&twice, Some((4, true))), (0, 1));
+        assert_eq!(judged(&twice, Some((3, true))), (1, 0));
+        let [first, _] = twice;
+        assert_eq!(judged(&[first, other], None), (0, 0));
     }
 
     #[test]

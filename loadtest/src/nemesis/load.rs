@@ -103,12 +103,15 @@ impl Received {
         format!("{}{:03}-{value:09}", &SERIES[series][..1], counter % LINES)
     }
 
-    /// The counter of which this is the text of a value; none where it is not.
-    pub(super) fn counter(text: &str, value: u64) -> Option<u64> {
-        let (letter, line) = (text.get(..1)?, text.get(1..4)?.parse::<u64>().ok()?);
+    /// What a caller must have been given for a row of the journal; none where its document or its
+    /// number is none of the drill.
+    pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
+        let document = document.strip_prefix('d')?.parse().ok()?;
+        let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);
         let series = SERIES.iter().position(|series| series.starts_with(letter))?;
         let counter = series as u64 * LINES + line;
-        (line < LINES && Self::text(counter, value) == text).then_some(counter)
+        let is_its = line < LINES && Self::text(counter, first) == number;
+        is_its.then_some(Received { document, counter, first, last })
     }
 }
 

@@ -21,46 +21,28 @@ use crate::stage::{Given, Served, Stage};
 pub(crate) struct Scenario {
     /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What it measures, for people.
-    pub(crate) about: &'static str,
-    /// Measures.
-    pub(crate) run: fn(&Bench, &mut Section),
     /// Whether it also works on stores that were there before and stay.
     pub(crate) takes_given: bool,
+    /// Measures.
+    pub(crate) run: fn(&Bench, &mut Section),
 }
 
 /// All of them, in the order in which they run.
 pub(crate) const SCENARIOS: [Scenario; 13] = [
-    scenario("hot", "one hot counter, beside a bare echo", rates::hot),
-    scenario("rivals", "the same taken in other ways", rates::rivals),
-    scenario("counters", "one counter beside 1,000", rates::counters),
-    of_own_stores("ladder", "10 to 1,000,000 counters", ladder::run),
-    scenario("variants", "keys, durable, two processes", rates::variants),
-    scenario("once", "documents that are numbered once, for ever", rates::once),
-    scenario("calm", "100 requests per second", calm::run),
-    scenario("curve", "full rate, and latency below it", curve::run),
-    scenario("batches", "lists of documents, and ranges", rates::batches),
-    scenario("database", "PostgreSQL or SQLite alone", rates::database),
-    of_own_stores("pressure", "a ledger that stops", pressure::run),
-    of_own_stores("records", "memory of idempotency records", records::run),
-    of_own_stores("history", "a long journal", history::run),
+    Scenario { name: "hot", takes_given: true, run: rates::hot },
+    Scenario { name: "rivals", takes_given: true, run: rates::rivals },
+    Scenario { name: "counters", takes_given: true, run: rates::counters },
+    Scenario { name: "ladder", takes_given: false, run: ladder::run },
+    Scenario { name: "variants", takes_given: true, run: rates::variants },
+    Scenario { name: "once", takes_given: true, run: rates::once },
+    Scenario { name: "calm", takes_given: true, run: calm::run },
+    Scenario { name: "curve", takes_given: true, run: curve::run },
+    Scenario { name: "batches", takes_given: true, run: rates::batches },
+    Scenario { name: "database", takes_given: true, run: rates::database },
+    Scenario { name: "pressure", takes_given: false, run: pressure::run },
+    Scenario { name: "records", takes_given: false, run: records::run },
+    Scenario { name: "history", takes_given: false, run: history::run },
 ];
-
-const fn scenario(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Bench, &mut Section),
-) -> Scenario {
-    Scenario { name, about, run, takes_given: true }
-}
-
-const fn of_own_stores(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Bench, &mut Section),
-) -> Scenario {
-    Scenario { name, about, run, takes_given: false }
-}
 
 /// Sizes of a smoke test: counters, records.
 const SMOKE_SIZE: usize = 200;
