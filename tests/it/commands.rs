@@ -160,8 +160,8 @@ fn a_port_that_is_taken_is_told_by_its_setting() {
     assert!(error.contains(&address) && error.contains("choose another http.listen"), "{error}");
 }
 
-/// Goal: a preview shows what comes after an epoch that is over. Method: the marks of its closing in
-/// the tables, and of another one since.
+/// Goal: a preview shows what comes after an epoch that is over. Method: the marks of its closing
+/// in the tables, and of another one since.
 #[tokio::test]
 async fn a_preview_goes_on_as_the_epoch_of_its_counter_was_closed() {
     let deployment = Deployment::embedded();

@@ -1,5 +1,5 @@
-//! Which counters go on above their ceilings: those whose own epoch was closed there, and those that
-//! were lifted since (F32).
+//! Which counters go on above their ceilings: those whose own epoch was closed there, and those
+//! that were lifted since (F32).
 
 use numerator::ledger::{Closing, Seed};
 
