@@ -233,9 +233,10 @@ pub trait Ledger:
 
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
     /// start by the closing rule ([`Partition::is_above_ceiling`]: above the ceiling, else after
-    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one are registered as far as a few rows show
-    /// them; the rest is left to [`Audits::settle_slice`]. Waits briefly for each lock: a
-    /// `LockTimeout` names the counter that somebody else holds.
+    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one
+    /// are registered as far as a few rows show them; the rest is left to
+    /// [`Audits::settle_slice`]. Waits briefly for each lock: a `LockTimeout` names the counter
+    /// that somebody else holds.
     async fn seed(
         &self,
         at: At,
