@@ -90,6 +90,8 @@ mod tests {
         assert!(meet((&[], &["A"]), (&[], &["B"])));
         assert!(meet((&["project"], &["A", "B"]), (&["project"], &["B"])));
         assert!(!meet((&["project"], &["A"]), (&["project"], &["B"])));
+        let [one, other] = [["project", "type"], ["type", "project"]];
+        assert!(meet((&one, &["A"]), (&other, &["A"])), "in whatever order they are listed");
         // The ledger's key is text and scope: numbers of other dimensions may be equal.
         assert!(!meet((&[], &["A"]), (&["project"], &["A"])));
         assert!(!meet((&["project"], &["A"]), (&["project", "type"], &["A"])));

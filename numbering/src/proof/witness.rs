@@ -58,7 +58,11 @@ pub(super) fn name_of(series: &Series, dimension: Dimension) -> &str {
 
 /// The names of the dimensions of a series' uniqueness scope, in their order.
 pub(super) fn scope_names(series: &Series) -> Vec<&str> {
-    series.scope.iter().map(|dimension| name_of(series, *dimension)).collect()
+    let mut names: Vec<&str> =
+        series.scope.iter().map(|dimension| name_of(series, *dimension)).collect();
+    // Whoever lists dimensions gives them no order: the same ones are the same scope.
+    names.sort_unstable();
+    names
 }
 
 /// Whether a dimension can have more than one value. Says so in doubt.
