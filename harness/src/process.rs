@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A running server; killed when dropped.
 pub struct Process {
@@ -68,9 +69,36 @@ impl Drop for Process {
     }
 }
 
-/// A port nobody listens on right now.
+/// The first port that is given to a server.
+const PORTS_FROM: u16 = 10_000;
+
+/// Ports that a process of tests has before it comes to those of another one.
+const PORTS_PER_PROCESS: u32 = 32;
+
+/// A port nobody listens on right now, and that no outgoing connection of this machine gets.
+///
+/// A server that is down for a while must find its port free when it comes back. The system's own
+/// choice, port 0, lies where outgoing connections get theirs: one of some client takes it
+/// meanwhile, or a client that asks for the server again and again is connected to itself.
 pub fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let ports = u32::from(first_outgoing_port() - PORTS_FROM);
+    let place = std::process::id().wrapping_mul(PORTS_PER_PROCESS) % ports;
+    for _ in 0..ports {
+        let given = GIVEN.fetch_add(1, Ordering::Relaxed) % ports;
+        let port = PORTS_FROM + u16::try_from((place + given) % ports).unwrap();
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("somebody listens on each of {ports} ports from {PORTS_FROM} on");
+}
+
+/// The first port of those that outgoing connections get: Linux says it, others begin higher.
+fn first_outgoing_port() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|range| range.split_whitespace().next()?.parse().ok());
+    first.filter(|first| *first > 2 * PORTS_FROM).unwrap_or(32_768)
 }
 
 /// Finds a program on the PATH or in `folders`, newest folder name first.
@@ -81,4 +109,20 @@ pub fn find_program(name: &str, folders: &[PathBuf]) -> PathBuf {
         .map(|folder| folder.join(name))
         .find(|program| program.is_file())
         .unwrap_or_else(|| panic!("{name} not found; scripts/test installs it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_outgoing_connection_gets_the_port_of_a_server_that_is_down() {
+        let ports: Vec<u16> = (0..100).map(|_| free_port()).collect();
+        let different: std::collections::HashSet<&u16> = ports.iter().collect();
+        assert_eq!(different.len(), ports.len(), "{ports:?}");
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let outgoing = client.local_addr().unwrap().port();
+        assert!(ports.iter().all(|port| *port < outgoing), "{outgoing} {ports:?}");
+    }
 }
