@@ -1,5 +1,6 @@
 //! How long a flight takes to be encoded, keys and digest included: `cargo bench --bench flight`.
-//! Lanes do this between two calls to Redis, so it is to stay far below what the call takes.
+//! Partition workers do this between two calls to Redis, so it is to stay far below what the call
+//! takes.
 #![allow(missing_docs, reason = "a benchmark says what it measures in its name")]
 
 use std::hint::black_box;

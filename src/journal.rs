@@ -1,15 +1,15 @@
 //! The journal loop: writes what was handed out to the ledger, in batches, behind the answers.
 //!
 //! ```text
-//!  lane ──reserve──▶ permits ──fly──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
+//!  worker ──reserve──▶ permits ──fly──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
 //!                                        │                      │
 //!                              now it is handed out      ├─ refused: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free
 //! ```
 //!
 //! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue
-//! makes the lane refuse new requests (`outbox-full`). Batches commit in order, so that `progress`
-//! of a partition names a flight before which everything is committed (F16).
+//! makes the worker refuse new requests (`outbox-full`). Batches commit in order, so that
+//! `progress` of a partition names a flight before which everything is committed (F16).
 //!
 //! What is committed stays in memory for `journal.keep`: a ledger that went back is told again
 //! (F9). It finds the counters by their names then, for their ids may be others' by now.
@@ -52,7 +52,8 @@ use writing::Manner;
 /// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
-/// Starts the loop. Asked to end, it first commits what waits; ask only after the lanes have ended.
+/// Starts the loop. Asked to end, it first commits what waits; ask only after the workers have
+/// ended.
 #[must_use]
 pub fn start(
     ledger: &SharedLedger,

@@ -2,7 +2,7 @@
 //!
 //! Finds the number in the journal, has the numbering language render it with the version of its
 //! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
-//! partition: nothing is taken, no lane and no Redis is asked.
+//! partition: nothing is taken, no partition worker and no Redis is asked.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes
-//! it down again in the opposite order. Decides nothing about numbers.
+//! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
+//! and takes it down again in the opposite order. Decides nothing about numbers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
     Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    Inquest, LaneView, Membership, Peers, Places, Sights, Testimony, hear_redis,
+    Inquest, Membership, Peers, Places, Sights, Testimony, WorkerView, hear_redis,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -36,7 +36,7 @@ pub struct Service {
     /// What its parts share.
     pub context: Arc<Context>,
     gauges: Arc<Gauges>,
-    /// Not stopped before the lanes: they hand over to it.
+    /// Not stopped before the workers: they hand over to it.
     journal: Mutex<Option<Task>>,
     loops: Mutex<Loops>,
     stop_max: Duration,
@@ -44,10 +44,10 @@ pub struct Service {
     is_stopping: AtomicBool,
 }
 
-/// The background loops beside lanes and journal. None of them waits for another.
+/// The background loops beside partition workers and journal. None of them waits for another.
 #[derive(Debug, Default)]
 struct Loops {
-    /// The lanes need them as long as they serve.
+    /// The workers need them as long as they serve.
     aides: Vec<Task>,
     /// Nothing needs them.
     onlookers: Vec<Task>,
@@ -189,17 +189,20 @@ impl Service {
     /// Whether numbers can be issued.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
-        let lanes = self.allocator.lanes();
-        let by = |path| lanes.iter().filter(|lane| lane.serves() && lane.standing == path).count();
+        let workers = self.allocator.workers();
+        let by = |path| {
+            workers.iter().filter(|worker| worker.serves() && worker.standing == path).count()
+        };
         let serving = Serving { redis: by("redis"), database: by("database") };
-        let (gapless, hashed) = lanes.split_last().expect("there is always one of gapless series");
+        let (gapless, hashed) =
+            workers.split_last().expect("there is always one of gapless series");
         // The partition of gapless series says nothing where there are none.
-        let serves = hashed.iter().any(LaneView::serves)
+        let serves = hashed.iter().any(WorkerView::serves)
             || gapless.serves() && self.allocator.catalog().has_gapless();
         let stopping = self.is_stopping.load(Ordering::Acquire);
-        let say = |lane: LaneView| match lane.trouble {
-            None => lane.standing.to_owned(),
-            Some(why) => format!("{}: {why}", lane.standing),
+        let say = |worker: WorkerView| match worker.trouble {
+            None => worker.standing.to_owned(),
+            Some(why) => format!("{}: {why}", worker.standing),
         };
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
@@ -213,7 +216,7 @@ impl Service {
             serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-            partitions: lanes.into_iter().map(say).collect(),
+            partitions: workers.into_iter().map(say).collect(),
         }
     }
 
@@ -239,14 +242,15 @@ impl Service {
         self.announce_stop();
         let now = Instant::now();
         // The last tenth is for leaving.
-        let (lanes_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);
+        let (workers_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);
         let Loops { aides, onlookers } =
             std::mem::take(&mut *self.loops.lock().expect("not poisoned"));
         onlookers.iter().for_each(|task| task.request_stop(by));
-        // Lanes first: they are the only ones who hand over to the journal, which ends after them.
-        let lanes = self.allocator.stop(lanes_by).await;
+        // Workers first: they are the only ones who hand over to the journal, which ends after
+        // them.
+        let workers = self.allocator.stop(workers_by).await;
         aides.iter().for_each(|task| task.request_stop(by));
-        let journal = if lanes.are_ended { self.take_journal() } else { None };
+        let journal = if workers.are_ended { self.take_journal() } else { None };
         for task in aides.into_iter().chain(onlookers).chain(journal) {
             if !task.stop(by).await {
                 tracing::warn!("a background loop does not end in time");
@@ -258,7 +262,7 @@ impl Service {
         }
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
         let remain = "records may remain in the outbox; another node will adopt them";
-        anyhow::ensure!(lanes.are_drained, remain);
+        anyhow::ensure!(workers.are_drained, remain);
         let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
         let left = tokio::spawn(async move { ledger.leave(node).await });
         let left = timeout_at(by, left).await.context("leaving the ledger takes too long")?;

@@ -40,7 +40,7 @@ impl Protocol {
     }
 
     /// What one node may do.
-    pub(crate) fn lane_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
+    pub(crate) fn worker_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         let member = &state.nodes[usize::from(node)];
         if !member.alive {
             return;
@@ -79,7 +79,7 @@ impl Protocol {
     fn flight_choices(&self, state: &State, node: NodeId, member: &Node, events: &mut Vec<Event>) {
         let Some(flight) = &member.flight else { return };
         let faults = &state.faults;
-        let is_over = member.seat.is_some_and(|seat| seat.epoch < state.ledger.epoch)
+        let is_over = member.lease.is_some_and(|lease| lease.epoch < state.ledger.epoch)
             && self.reaches_ledger(state);
         let requests = match &flight.message.body {
             Body::Issue(tickets) => tickets.len(),
@@ -119,7 +119,7 @@ impl Protocol {
             events.push(Event::Raise { node, counter: counter_of(ceiling) });
         }
         let open = ledger.stage == Stage::Open;
-        let Some(seat) = member.seat else {
+        let Some(lease) = member.lease else {
             let wanted = !member.tickets.is_empty() && !member.barred;
             if !self.rules().f5 && open && member.view.is_none() && !member.barred {
                 events.push(Event::Look { node });
@@ -130,7 +130,7 @@ impl Protocol {
             return;
         };
         let fenced = self.rules().f4;
-        let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
+        let takes = lease.owner == Owner::Database && !member.tickets.is_empty();
         let begins = self.scenario.splits && !member.taking;
         if takes && !member.is_lost() && (fenced || member.taking) && !begins {
             events.push(Event::Take { node });
@@ -141,7 +141,7 @@ impl Protocol {
             events.push(Event::Begin { node });
         }
         for (counter, parked) in (0..).zip(member.parked) {
-            let waits = member.chore.is_none() && seat.owner != Owner::Database;
+            let waits = member.chore.is_none() && lease.owner != Owner::Database;
             match parked {
                 Parked::Cold if waits => events.push(Event::Seed { node, counter }),
                 Parked::Ceiling(_) if waits && fenced => {
@@ -150,7 +150,7 @@ impl Protocol {
                 _ => {}
             }
         }
-        if !fenced && ledger.is_open(seat.epoch) {
+        if !fenced && ledger.is_open(lease.epoch) {
             let at_ceiling = |parked: &Parked| matches!(parked, Parked::Ceiling(_));
             let raises = member.parked.iter().any(at_ceiling) && member.raising.is_none();
             if raises || (takes && !member.taking) {
@@ -161,8 +161,8 @@ impl Protocol {
         if due.is_some_and(|due| !(self.rules().names && Self::is_taking(state, due.key))) {
             events.push(Event::Ask { node });
         }
-        let is_over = seat.epoch < ledger.epoch;
-        let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1;
+        let is_over = lease.epoch < ledger.epoch;
+        let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == lease.epoch + 1;
         let committed = !must_commit || member.queue.is_empty();
         let taking = self.scenario.splits && member.taking;
         if is_over && committed && member.flight.is_none() && !taking {
@@ -171,15 +171,15 @@ impl Protocol {
     }
 
     fn trimming(&self, state: &State, node: NodeId, member: &Node) -> Option<ServerId> {
-        let seat = member.seat?;
-        let Owner::Redis(incarnation) = seat.owner else { return None };
+        let lease = member.lease?;
+        let Owner::Redis(incarnation) = lease.owner else { return None };
         let upto = member.trimmable(self.rules().f16);
         let place = usize::from(node);
         let trims = |server: &ServerId| {
             let server = &state.servers[usize::from(*server)];
             let barred = server.data.owner.as_ref().is_some_and(|owner| owner.barred[place]);
             let oldest = server.data.outboxes[place].first();
-            server.admits(self.rules(), seat.epoch, incarnation)
+            server.admits(self.rules(), lease.epoch, incarnation)
                 && !barred
                 && oldest.is_some_and(|(flight, _)| *flight <= upto)
         };

@@ -25,7 +25,7 @@ impl Protocol {
             if !self.scenario.trims {
                 node.committed = 0;
             }
-            if node.seat.is_none() && node.queue.is_empty() {
+            if node.lease.is_none() && node.queue.is_empty() {
                 node.flown = 0;
                 node.silent = false;
             }

@@ -7,7 +7,7 @@ use crate::message::Body;
 use crate::properties;
 use crate::rules::Rules;
 use crate::scenario::Scenario;
-use crate::state::{CounterId, Key, NodeId, Seat, ServerId, State};
+use crate::state::{CounterId, EpochLease, Key, NodeId, ServerId, State};
 
 /// The protocol within the bounds of a scenario.
 #[derive(Clone, Debug)]
@@ -69,13 +69,13 @@ impl Protocol {
         &self.scenario.rules
     }
 
-    /// What a lane's event does.
-    fn lane_event(&self, state: &mut State, event: Event) {
+    /// What a worker's event does.
+    fn worker_event(&self, state: &mut State, event: Event) {
         match event {
             Event::Send { key, node } => self.send(state, key, node),
             Event::Look { node } => {
-                let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
-                state.node(node).view = Some(seat);
+                let lease = EpochLease { epoch: state.ledger.epoch, owner: state.ledger.owner };
+                state.node(node).view = Some(lease);
             }
             Event::Join { node } => self.join(state, node),
             Event::FlyAstray { node } => {
@@ -122,7 +122,7 @@ impl Protocol {
             Event::Settle { node, server } => self.settle(state, node, server),
             Event::Discard { node } => Self::discard(state, node),
             Event::Leave { node } => Self::leave(state, node),
-            other => unreachable!("{other:?} is no event of a lane"),
+            other => unreachable!("{other:?} is no event of a worker"),
         }
     }
 
@@ -172,7 +172,7 @@ impl Protocol {
             Event::DeleteOutbox { server, of } => Self::delete_outbox(state, server, of),
             Event::BackUp => Self::back_up(state),
             Event::PutBack => Self::put_back(state),
-            lane => self.lane_event(state, lane),
+            worker => self.worker_event(state, worker),
         }
     }
 }
@@ -187,7 +187,7 @@ impl Model for Protocol {
 
     fn actions(&self, state: &State, events: &mut Vec<Event>) {
         for node in 0..self.scenario.nodes {
-            self.lane_choices(state, node, events);
+            self.worker_choices(state, node, events);
         }
         self.client_choices(state, events);
         self.late_choices(state, events);

@@ -38,7 +38,7 @@ pub enum Owner {
 
 /// A node's participation in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Seat {
+pub struct EpochLease {
     /// The epoch.
     pub epoch: Epoch,
     /// Its owner.
@@ -154,7 +154,7 @@ pub struct Node {
     /// It was barred: it commits what it handed out and does nothing else.
     pub barred: bool,
     /// Its participation.
-    pub seat: Option<Seat>,
+    pub lease: Option<EpochLease>,
     /// Requests that wait.
     pub tickets: Vec<Ticket>,
     /// The number of its last flight. Each epoch has a range of its own.
@@ -176,7 +176,7 @@ pub struct Node {
     /// Only without F11: taken off the wire, neither answered nor queued.
     pub unanswered: Vec<(u8, Record)>,
     /// Only without F5: the epoch as it was read.
-    pub view: Option<Seat>,
+    pub view: Option<EpochLease>,
     /// Inside a transaction that takes a number: it has looked for an earlier one. Without F4 it
     /// has read its fence.
     pub taking: bool,
@@ -312,7 +312,7 @@ impl State {
             history: History { starts, ..History::default() },
         };
         for node in 0..scenario.joined {
-            state.node(node).seat = Some(Seat { epoch: 1, owner: scenario.owner() });
+            state.node(node).lease = Some(EpochLease { epoch: 1, owner: scenario.owner() });
             if !scenario.on_database {
                 state.ledger.join(1, node);
             }
@@ -332,7 +332,7 @@ impl Node {
             alive: true,
             silent: false,
             barred: false,
-            seat: None,
+            lease: None,
             tickets: Vec::new(),
             flown: 0,
             confirmed: 0,
@@ -357,7 +357,7 @@ impl Node {
 
     /// Forgets what belongs to the epoch that it leaves.
     pub fn leave(&mut self) {
-        self.seat = None;
+        self.lease = None;
         self.confirmed = 0;
         self.seen = [0; COUNTERS];
         self.flight = None;

@@ -16,15 +16,15 @@ use super::{AllocError, NumberTaken, replay};
 use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
 
-/// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
-/// it.
+/// How long a worker itself waits for a counter that somebody else holds; longer waits happen
+/// beside it.
 const LOCK_PROBE: Duration = Duration::from_millis(100);
 
 /// Who runs the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// The lane, for which others wait: it does not wait for a counter that somebody else holds.
-    Lane,
+    /// The worker, for which others wait: it does not wait for a counter that somebody else holds.
+    Worker,
     /// A task beside it, for a contended counter.
     Aside,
 }
@@ -56,7 +56,7 @@ impl Batch {
     /// (R6.2-R6.4), saying each time what is wrong.
     ///
     /// # Errors
-    /// The last failure. In a lane also the first `LockTimeout` that names its counter.
+    /// The last failure. In a worker also the first `LockTimeout` that names its counter.
     pub(super) async fn take(
         &mut self,
         context: &Arc<Context>,
@@ -73,7 +73,7 @@ impl Batch {
             };
             self.tickets.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
             let is_named = matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
-            if is_named && runner == Runner::Lane {
+            if is_named && runner == Runner::Worker {
                 return Err(error);
             }
             context.note_failure(at, &error, self.tickets.len());
@@ -94,7 +94,7 @@ impl Batch {
         runner: Runner,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         let result = match runner {
-            Runner::Lane => self.transact(context, at, node, LOCK_PROBE).await,
+            Runner::Worker => self.transact(context, at, node, LOCK_PROBE).await,
             Runner::Aside => self.wait(context, at, node).await,
         };
         let outcome = lock_outcome(result.as_ref().err(), runner);
@@ -258,7 +258,7 @@ fn found(outcome: &TakeOutcome) -> Option<&Found> {
 fn lock_outcome(failure: Option<&LedgerError>, runner: Runner) -> Option<&'static str> {
     match failure {
         None => Some("granted"),
-        Some(LedgerError::LockTimeout { counter: Some(_), .. }) if runner == Runner::Lane => {
+        Some(LedgerError::LockTimeout { counter: Some(_), .. }) if runner == Runner::Worker => {
             Some("contended")
         }
         Some(LedgerError::LockTimeout { .. }) => Some("timeout"),

@@ -1,8 +1,8 @@
-//! Ledger work that a lane waits for without standing still: seeds, raises, questions.
+//! Ledger work that a worker waits for without standing still: seeds, raises, questions.
 //!
-//! Each chore is a task of its own that nobody cancels; it reports to its lane, also when it fails.
-//! While the ledger is away, warm counters go on below their ceilings. A chore waits for a lock a
-//! moment at a time, and holds no connection between two tries (F31).
+//! Each chore is a task of its own that nobody cancels; it reports to its worker, also when it
+//! fails. While the ledger is away, warm counters go on below their ceilings. A chore waits for a
+//! lock a moment at a time, and holds no connection between two tries (F31).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct RaiseWish {
     pub counter: String,
     /// Its identity.
     pub serial: Seed,
-    /// Its id, where the lane knows it.
+    /// Its id, where the worker knows it.
     pub counter_id: Option<i64>,
     /// The ceiling wanted.
     pub ceiling: i64,
@@ -72,12 +72,12 @@ pub(super) enum Done {
     },
 }
 
-/// Starts chores for one lane.
+/// Starts chores for one worker.
 #[derive(Clone)]
 pub(super) struct Chores {
     context: Arc<Context>,
     sender: mpsc::UnboundedSender<Done>,
-    /// Chores of which the lane has not taken the report.
+    /// Chores of which the worker has not taken the report.
     out: Arc<AtomicUsize>,
 }
 
@@ -161,7 +161,7 @@ impl Chores {
     }
 
     /// Waits for a contended counter and serves its queue. Should that fail, the queue goes back to
-    /// the lane; who was in the transaction is told that a number may have been taken.
+    /// the worker; who was in the transaction is told that a number may have been taken.
     pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
         let context = Arc::clone(&self.context);
         self.start(async move {
@@ -234,7 +234,7 @@ fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>
 }
 
 /// One try of a chore at the ledger, in its place. A try that panics fails like a lost connection:
-/// the lane hears of it, and what waits for the chore is not left alone.
+/// the worker hears of it, and what waits for the chore is not left alone.
 async fn attempt<T: Send + 'static>(
     context: &Context,
     _place: SemaphorePermit<'_>,

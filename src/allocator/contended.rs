@@ -1,8 +1,8 @@
 //! Counters of the database path that somebody else holds, and the requests that wait for them.
 //!
-//! Each contended counter has a queue and a task of its own beside the lane, so that its wait for
+//! Each contended counter has a queue and a task of its own beside the worker, so that its wait for
 //! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
-//! goes; what it cannot serve in its epoch it gives back to the lane. Queues are bounded by
+//! goes; what it cannot serve in its epoch it gives back to the worker. Queues are bounded by
 //! `allocator.queue_max`, the transactions that wait by [`super::Places`].
 
 use std::collections::{HashMap, VecDeque};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::batch::{Batch, Failed, Runner};
 use super::context::Context;
-use super::lane::Lane;
 use super::ticket::Ticket;
+use super::worker::PartitionWorker;
 use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
 
-/// The queues of a lane, by the name of their counter. A queue that is here has a task.
+/// The queues of a worker, by the name of their counter. A queue that is here has a task.
 #[derive(Clone, Default)]
 pub(super) struct Contended(Arc<Mutex<Queues>>);
 
@@ -105,7 +105,7 @@ impl Contended {
     }
 }
 
-impl Lane {
+impl PartitionWorker {
     /// Sets requests aside whose counter somebody else holds.
     pub(super) fn set_aside(
         &mut self,

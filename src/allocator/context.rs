@@ -1,4 +1,4 @@
-//! What lanes, journal and reconciler share: the stores, the clock, the bounds, the identity.
+//! What workers, journal and reconciler share: the stores, the clock, the bounds, the identity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ pub struct Context {
     pub membership: Arc<Membership>,
     /// The gauges and counters.
     pub metrics: Metrics,
-    /// Whether lanes open their partition before the first request (a service does, a command
+    /// Whether workers open their partition before the first request (a service does, a command
     /// not).
     pub eager: bool,
     /// Where the journal may not have all that was handed out.

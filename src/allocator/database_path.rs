@@ -1,4 +1,4 @@
-//! The database path of a lane: waiting requests share one transaction of the ledger.
+//! The database path of a worker: waiting requests share one transaction of the ledger.
 //!
 //! What a transaction took is journaled with it, so a number is handed out only after its row is
 //! committed. Requests whose counter somebody else holds go aside: one counter's contention never
@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::Unavailable;
 use super::batch::{Batch, Failed, Runner};
-use super::lane::{Lane, Standing};
 use super::ticket::Ticket;
+use super::worker::{PartitionWorker, Standing};
 use crate::ledger::{At, LedgerError, TakeOutcome};
 use crate::node::NodeId;
 
-impl Lane {
+impl PartitionWorker {
     /// Whether nothing may be taken in an epoch of the database any more, or not under this
     /// identity.
     pub(super) fn is_no_place(&self, at: At, node: NodeId) -> bool {
@@ -86,7 +86,7 @@ impl Lane {
         }
         let context = Arc::clone(&self.context);
         let say = |error: &LedgerError| self.say_trouble(Unavailable::of_ledger(error), error);
-        let outcomes = part.take(&context, at, node, Runner::Lane, say).await?;
+        let outcomes = part.take(&context, at, node, Runner::Worker, say).await?;
         self.well();
         Ok(outcomes)
     }

@@ -1,16 +1,16 @@
 //! Answers of durable series: kept back until the journal has committed what they tell.
 //!
-//! Their numbers are handed out like all others, in the lane (F11); only the answer waits. It needs
-//! no check afterwards: whatever becomes of the epoch, the record is in the journal queue.
+//! Their numbers are handed out like all others, in the worker (F11); only the answer waits. It
+//! needs no check afterwards: whatever becomes of the epoch, the record is in the journal queue.
 
-use super::lane::{Lane, unavailable};
 use super::ticket::Ticket;
+use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, Issued, NumberTaken, Unavailable};
 
 /// A request and what it will be told.
 pub(super) type Answer = (Ticket, Result<Issued, AllocError>);
 
-impl Lane {
+impl PartitionWorker {
     /// Answers requests whose records were handed over under `flight`: at once, or, for a series
     /// that is `durable`, as soon as the journal has them. That goes for replays too: their first
     /// record may not be committed either (F2).

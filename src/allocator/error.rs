@@ -5,7 +5,7 @@ use std::fmt;
 use numbering::{InputError, RuleError};
 use thiserror::Error;
 
-use super::lane::unavailable;
+use super::worker::unavailable;
 use crate::ledger::LedgerError;
 
 /// Whether a number may have been taken although none was handed out.

@@ -1,4 +1,4 @@
-//! How a lane comes into an epoch: joins one that is open, or brings the next one about.
+//! How a worker comes into an epoch: joins one that is open, or brings the next one about.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{Lane, Standing, Suspicion};
-use super::seat::Seat;
+use super::epoch_lease::EpochLease;
+use super::worker::{PartitionWorker, Standing, Suspicion};
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
@@ -21,7 +21,7 @@ const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
                                partitions with `numerator reconcile --ledger-restored`";
 
-impl Lane {
+impl PartitionWorker {
     /// Finds the epoch to serve in, or brings it about.
     pub(super) async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
         self.take_back_questions();
@@ -112,7 +112,7 @@ impl Lane {
                 self.owed.join(at.epoch, node);
                 self.context.membership.vouching().join(at);
                 let counters_max = self.context.settings.counters_max;
-                Standing::Redis(Box::new(Seat::new(at, incarnation, node, counters_max)))
+                Standing::Redis(Box::new(EpochLease::new(at, incarnation, node, counters_max)))
             }
             Ok(false) => {
                 self.backoff.wait().await;
@@ -244,7 +244,7 @@ impl Lane {
         }
     }
 
-    /// Ends when everything that this lane handed out is committed. Safe to drop.
+    /// Ends when everything that this worker handed out is committed. Safe to drop.
     fn settled(&self) -> impl Future<Output = ()> + use<> {
         let (handed, mut progress) = (self.handed, self.progress.clone());
         self.context.journal.hurry();

@@ -8,12 +8,12 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::chores::RaiseWish;
 use super::durable::Answer;
-use super::lane::{Lane, unavailable};
+use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::notes::{Note, signed};
 use super::redis_path::{Course, leave};
 use super::rooms::Room;
-use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
+use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
@@ -44,11 +44,11 @@ struct Full {
     need: u64,
 }
 
-impl Lane {
+impl PartitionWorker {
     /// The moment of handing out: records into the journal queue, then answers (F11).
     pub(super) fn land_tickets(
         &mut self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         number: u64,
         tickets: Vec<Ticket>,
         room: OwnedSemaphorePermit,
@@ -57,14 +57,14 @@ impl Lane {
         assert_eq!(tickets.len(), outcomes.len(), "one outcome per request");
         let mut sorted = Sorted::default();
         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
-            self.sort(seat, &mut sorted, ticket, outcome);
+            self.sort(lease, &mut sorted, ticket, outcome);
         }
         let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
-        if let Some(least) = seat.room.told() {
+        if let Some(least) = lease.room.told() {
             self.show_room(least);
         }
         let membership = Arc::clone(&self.context.membership);
-        let Some(right) = membership.hand_out(seat.node) else {
+        let Some(right) = membership.hand_out(lease.node) else {
             return self.hand_nothing_out(
                 told,
                 refused,
@@ -77,7 +77,7 @@ impl Lane {
             );
         };
         if !entries.is_empty() {
-            let (partition, node) = (self.partition, seat.node);
+            let (partition, node) = (self.partition, lease.node);
             let is_urgent = told.iter().any(|(ticket, _)| ticket.order.is_durable());
             let flight = number;
             let handover = Handover { partition, flight, node, entries, texts, room, is_urgent };
@@ -91,12 +91,12 @@ impl Lane {
         }
         self.wait_again(back);
         if !ask.is_empty() {
-            self.chores.ask(seat.at, ask);
+            self.chores.ask(lease.at, ask);
         }
-        let lost = self.start_seeds(seat, cold);
-        self.start_raises(seat, full);
+        let lost = self.start_seeds(lease, cold);
+        self.start_raises(lease, full);
         match alarm.or(lost) {
-            Some(cause) => leave(seat, cause),
+            Some(cause) => leave(lease, cause),
             None => Course::Stay,
         }
     }
@@ -121,7 +121,11 @@ impl Lane {
 
     /// Parks requests behind cold counters and has those seeded; a counter that was warm in this
     /// epoch is lost instead (F12).
-    fn start_seeds(&mut self, seat: &mut Seat, cold: Vec<(Ticket, usize)>) -> Option<String> {
+    fn start_seeds(
+        &mut self,
+        lease: &mut EpochLease,
+        cold: Vec<(Ticket, usize)>,
+    ) -> Option<String> {
         let mut needs: HashMap<String, (Seed, u64)> = HashMap::new();
         let mut lost = None;
         for (mut ticket, take) in cold {
@@ -129,13 +133,13 @@ impl Lane {
             // it, under the same keys: the journal is asked again (F1, F4).
             ticket.asked_in = None;
             let counter = ticket.order.counters[take].clone();
-            if seat.notes.get(&counter).is_some_and(Note::is_warm) {
+            if lease.notes.get(&counter).is_some_and(Note::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
             let serial = ticket.order.serials[take].clone();
             needs.entry(counter.clone()).or_insert((serial, 0)).1 += ticket.order.count;
             ticket.stage.disembark();
-            seat.parked.entry(counter).or_default().push(ticket);
+            lease.parked.entry(counter).or_default().push(ticket);
         }
         if needs.is_empty() || lost.is_some() {
             return lost;
@@ -148,26 +152,26 @@ impl Lane {
                 (counter, serial)
             })
             .collect();
-        self.chores.seed(seat.at, seat.node, counters);
+        self.chores.seed(lease.at, lease.node, counters);
         None
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
-    fn start_raises(&mut self, seat: &mut Seat, full: Vec<Full>) {
+    fn start_raises(&mut self, lease: &mut EpochLease, full: Vec<Full>) {
         let settings = &self.context.settings;
         let mut wishes: HashMap<String, (Seed, u64)> = HashMap::new();
         for Full { ticket, counter, serial, need } in full {
             wishes.entry(counter.clone()).or_insert((serial, 0)).1 += need;
             if let Some(ticket) = ticket {
                 ticket.stage.disembark();
-                seat.parked.entry(counter).or_default().push(ticket);
+                lease.parked.entry(counter).or_default().push(ticket);
             }
         }
         let mut started = Vec::new();
-        let now = seat.notes.now();
+        let now = lease.notes.now();
         for (counter, (serial, need)) in wishes {
-            let note = seat.notes.of(&counter);
-            if note.is_raising() && !seat.parked.contains_key(&counter) {
+            let note = lease.notes.of(&counter);
+            if note.is_raising() && !lease.parked.contains_key(&counter) {
                 continue;
             }
             note.set_raising(true);
@@ -176,64 +180,71 @@ impl Lane {
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
-            self.chores.raise(seat.at, started);
+            self.chores.raise(lease.at, started);
         }
     }
 
     /// Seeded counters are warm: their requests fly.
     pub(super) fn land_seeds(
         &mut self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         places: &[ColdPlace],
         states: &[SeedState],
     ) {
-        let now = seat.notes.now();
+        let now = lease.notes.now();
         for (ColdPlace { place, step }, state) in places.iter().zip(states) {
-            let note = seat.notes.of(&place.counter);
+            let note = lease.notes.of(&place.counter);
             note.warmed(place.counter_id);
             if *state == SeedState::Seeded {
                 note.seeded(place.value);
                 note.grant(place.ceiling, *step, now);
             }
-            self.waiting.extend(seat.parked.remove(&place.counter).unwrap_or_default());
+            self.waiting.extend(lease.parked.remove(&place.counter).unwrap_or_default());
         }
     }
 
     /// Raised counters have room: their requests fly.
     pub(super) fn land_raises(
         &mut self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         raises: &[RaisePlace],
         raised: &[Raised],
     ) -> Course {
-        let now = seat.notes.now();
+        let now = lease.notes.now();
         for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
             match raised {
                 Raised::Ceiling(ceiling) => {
-                    seat.notes.of(counter).grant(*ceiling, *step, now);
+                    lease.notes.of(counter).grant(*ceiling, *step, now);
                 }
-                Raised::Cold => return leave(seat, format!("counter {counter} was lost")),
+                Raised::Cold => return leave(lease, format!("counter {counter} was lost")),
                 Raised::Regressed => {
-                    return leave(seat, format!("counter {counter} was written to"));
+                    return leave(lease, format!("counter {counter} was written to"));
                 }
             }
-            self.waiting.extend(seat.parked.remove(counter).unwrap_or_default());
+            self.waiting.extend(lease.parked.remove(counter).unwrap_or_default());
         }
         Course::Stay
     }
 
     /// Sorts one request by its outcome.
-    fn sort(&self, seat: &mut Seat, sorted: &mut Sorted, ticket: Ticket, outcome: IssueOutcome) {
+    fn sort(
+        &self,
+        lease: &mut EpochLease,
+        sorted: &mut Sorted,
+        ticket: Ticket,
+        outcome: IssueOutcome,
+    ) {
         match outcome {
             IssueOutcome::Taken(taken) => {
-                Self::note_taken(seat, sorted, &ticket, &taken);
+                Self::note_taken(lease, sorted, &ticket, &taken);
                 let number = ticket.order.mask.fill(&first_values(&taken));
                 let record = Arc::clone(&ticket.order.record);
                 let retry_count = ticket.retry_count();
                 match number {
                     Ok(number) => {
                         let path = IssuePath::Redis;
-                        let entry = Entry { record, taken, number, at: seat.at, retry_count, path };
+                        let entry =
+                            Entry { record, taken, number, at: lease.at, retry_count, path };
                         sorted.entries.push(entry.clone());
                         sorted.texts.push(Arc::clone(&ticket.order.record_json));
                         let answer = ticket.order.issued(entry, false);
@@ -251,10 +262,10 @@ impl Lane {
                 }
             }
             IssueOutcome::Replayed { taken, record } => {
-                self.sort_earlier(seat, sorted, ticket, taken, &record, true);
+                self.sort_earlier(lease, sorted, ticket, taken, &record, true);
             }
             IssueOutcome::DocumentNumbered { taken, record } => {
-                self.sort_earlier(seat, sorted, ticket, taken, &record, false);
+                self.sort_earlier(lease, sorted, ticket, taken, &record, false);
             }
             IssueOutcome::KeyReused => sorted.refused.push((ticket, AllocError::KeyReused)),
             IssueOutcome::Ask => sorted.ask.push(Ticket { is_journaled: false, ..ticket }),
@@ -263,8 +274,8 @@ impl Lane {
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 let (counter, serial) = ticket.order.serial(take);
-                seat.notes.of(&counter).met_ceiling(value, ceiling);
-                seat.room.note(Room { left: 0, granted: 1 });
+                lease.notes.of(&counter).met_ceiling(value, ceiling);
+                lease.room.note(Room { left: 0, granted: 1 });
                 let need = ticket.order.count;
                 sorted.full.push(Full { ticket: Some(ticket), counter, serial, need });
             }
@@ -286,13 +297,18 @@ impl Lane {
     }
 
     /// Notes what was taken, and which ceilings should rise ahead of need.
-    fn note_taken(seat: &mut Seat, sorted: &mut Sorted, ticket: &Ticket, taken: &[TakenRange]) {
+    fn note_taken(
+        lease: &mut EpochLease,
+        sorted: &mut Sorted,
+        ticket: &Ticket,
+        taken: &[TakenRange],
+    ) {
         for (take, taken) in taken.iter().enumerate() {
             let (counter, serial) = (&ticket.order.counters[take], &ticket.order.serials[take]);
             let (value, count) = (signed(taken.range.last), taken.range.count());
-            let note = seat.notes.took(counter, taken.counter_id, value, count);
+            let note = lease.notes.took(counter, taken.counter_id, value, count);
             if let Some(room) = note.room_left(serial) {
-                seat.room.note(room);
+                lease.room.note(room);
             }
             if note.wants_raise(serial) {
                 let (counter, serial) = ticket.order.serial(take);
@@ -305,14 +321,14 @@ impl Lane {
     /// hands of a node that will never write it (F2).
     fn sort_earlier(
         &self,
-        seat: &Seat,
+        lease: &EpochLease,
         sorted: &mut Sorted,
         ticket: Ticket,
         taken: Vec<TakenRange>,
         record: &str,
         same_payload: bool,
     ) {
-        let Ok(entry) = Entry::of_flight(seat.at, taken, record) else {
+        let Ok(entry) = Entry::of_flight(lease.at, taken, record) else {
             sorted.alarm = Some("an idempotency record cannot be read".into());
             sorted.back.push(ticket);
             return;

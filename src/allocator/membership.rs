@@ -149,7 +149,7 @@ impl Membership {
         let node = register(&self.ledger, &self.clock, &self.label).await?;
         tracing::warn!(%lost, %node, "node takes a new identity");
         let mut current = self.node.lock().expect("no holder of this lock panics");
-        // Two lanes may be told at once that the node is barred: the first one's identity stays,
+        // Two workers may be told at once that the node is barred: the first one's identity stays,
         // the other row never flies, falls silent and is retired.
         if *current == lost {
             *current = node;
@@ -318,7 +318,7 @@ impl Membership {
         }
     }
 
-    /// Compares what the ledger shows with what it showed before, and tells the lanes.
+    /// Compares what the ledger shows with what it showed before, and tells the workers.
     fn publish(&self, context: &Context, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
         let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);

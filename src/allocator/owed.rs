@@ -1,5 +1,5 @@
-//! The acknowledgements that a lane owes: one for each epoch of Redis in which its process took
-//! part (F5). Knows no ledger; the lane asks it what to say there.
+//! The acknowledgements that a worker owes: one for each epoch of Redis in which its process took
+//! part (F5). Knows no ledger; the worker asks it what to say there.
 
 use crate::node::NodeId;
 

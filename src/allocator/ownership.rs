@@ -1,21 +1,21 @@
-//! When a lane's partition should change its owner: Redis has gone, is back, or an operator says
-//! so; and leaving a seat so that nothing that was taken is given up without need.
+//! When a worker's partition should change its owner: Redis has gone, is back, or an operator says
+//! so; and giving up an epoch lease so that nothing that was taken is given up without need.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{Lane, Suspicion};
+use super::epoch_lease::{Cargo, EpochLease, InAir};
 use super::redis_path::Course;
-use super::seat::{Cargo, InAir, Seat};
+use super::worker::{PartitionWorker, Suspicion};
 use crate::counter::{CounterError, Flight, Settled};
 use crate::ledger::At;
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
 const PEERS_LOOK: Duration = Duration::from_millis(20);
 
-impl Lane {
+impl PartitionWorker {
     /// Whether the partition should be on the database, by an operator's word or lent to it.
     pub(super) fn is_unwanted(&self) -> bool {
         self.row().is_some_and(|row| row.is_for_database())
@@ -41,7 +41,7 @@ impl Lane {
     /// is cut off: then it refuses what waits, for other nodes serve (F22).
     pub(super) async fn without_redis(
         &mut self,
-        seat: &Seat,
+        lease: &EpochLease,
         asked_at: Instant,
         error: &CounterError,
     ) -> Course {
@@ -50,14 +50,14 @@ impl Lane {
         loop {
             if self.context.redis_is_gone(self.partition) {
                 let cause = format!("redis is unavailable: {error}");
-                return Course::Leave(Suspicion::of_epoch(seat.at, cause));
+                return Course::Leave(Suspicion::of_epoch(lease.at, cause));
             }
             if self.context.is_cut_off(self.partition) {
                 self.refuse(Unavailable::Redis, &error.to_string()).await;
                 return Course::Stay;
             }
             let away = self.context.sights.away_for(self.partition);
-            if away.is_none_or(|away| away < after) || self.epoch_is_over(seat.at) {
+            if away.is_none_or(|away| away < after) || self.epoch_is_over(lease.at) {
                 self.trouble(Unavailable::Redis, error).await;
                 return Course::Stay;
             }
@@ -68,10 +68,10 @@ impl Lane {
         }
     }
 
-    /// Gives up a seat. A flight of unknown outcome is settled first, if Redis tells in time: what
-    /// it took is handed out after all, and leaves no gap (F17).
-    pub(super) async fn vacate(&mut self, mut seat: Seat) {
-        match seat.air.take() {
+    /// Gives up an epoch lease. A flight of unknown outcome is settled first, if Redis tells in
+    /// time: what it took is handed out after all, and leaves no gap (F17).
+    pub(super) async fn vacate(&mut self, mut lease: EpochLease) {
+        match lease.air.take() {
             Some(InAir {
                 flight,
                 number,
@@ -79,17 +79,17 @@ impl Lane {
                 is_unresolved: true,
             }) => match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
-                    // Whatever it leads to, the seat is given up.
-                    let _ = self.land_tickets(&mut seat, number, tickets, room, outcomes);
+                    // Whatever it leads to, the lease is given up.
+                    let _ = self.land_tickets(&mut lease, number, tickets, room, outcomes);
                 }
                 settled => {
                     tracing::info!(partition = self.partition, number, ?settled, "flight given up");
                     self.wait_again(tickets);
                 }
             },
-            air => seat.air = air,
+            air => lease.air = air,
         }
-        self.wait_again(seat.discard());
+        self.wait_again(lease.discard());
     }
 
     /// What became of a flight; `None` where Redis does not tell in time.

@@ -1,14 +1,15 @@
-//! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
+//! The Redis path of a worker: one call in the air at a time, flown again until its outcome is
+//! known.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::lane::{Lane, Standing, Suspicion, unavailable};
+use super::epoch_lease::{Cargo, EpochLease, InAir};
 use super::notes::Note;
-use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
+use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
     CounterError, Flight, IssueAnswer, IssueRequest, Landing, PayloadMark, Raised, RecordLimits,
@@ -19,10 +20,10 @@ use crate::ledger::At;
 /// A flight with fewer requests gives those a chance that arrive at this moment.
 const GATHERED_MIN: usize = 16;
 
-/// A lane that has not flown for so long is not busy: nobody else arrives at this moment.
+/// A worker that has not flown for so long is not busy: nobody else arrives at this moment.
 const LULL: Duration = Duration::from_millis(1);
 
-/// What a call's answer means for the seat.
+/// What a call's answer means for the epoch lease.
 pub(super) enum Course {
     /// Go on.
     Stay,
@@ -30,50 +31,50 @@ pub(super) enum Course {
     Leave(Suspicion),
 }
 
-impl Lane {
+impl PartitionWorker {
     /// One call to Redis: the one in the air again, or the next.
-    pub(super) async fn serve_redis(&mut self, mut seat: Box<Seat>) -> Standing {
+    pub(super) async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> Standing {
         // Under an identity that was given up nothing more is flown: nobody would adopt it.
-        let spent = seat.node != self.context.membership.node() && seat.air.is_none();
-        if spent || self.epoch_is_over(seat.at) || self.is_unwanted() {
-            self.vacate(*seat).await;
+        let spent = lease.node != self.context.membership.node() && lease.air.is_none();
+        if spent || self.epoch_is_over(lease.at) || self.is_unwanted() {
+            self.vacate(*lease).await;
             return Standing::Nowhere;
         }
         let mut reports = std::mem::take(&mut self.done).into_iter();
         while let Some(done) = reports.next() {
-            if let Course::Leave(suspicion) = self.settle_chore(&mut seat, done) {
+            if let Course::Leave(suspicion) = self.settle_chore(&mut lease, done) {
                 // Requests may wait in the others: they are taken back before the next epoch.
                 self.done.extend(reports);
-                return self.leave(*seat, suspicion).await;
+                return self.leave(*lease, suspicion).await;
             }
         }
         let Some(redis) = self.context.redis.clone() else {
-            unreachable!("a seat is only taken where Redis is configured");
+            unreachable!("an epoch lease is only taken where Redis is configured");
         };
-        if self.trim_is_due(&seat)
-            && seat.air.is_none()
-            && let Course::Leave(suspicion) = self.trim(&mut seat).await
+        if self.trim_is_due(&lease)
+            && lease.air.is_none()
+            && let Course::Leave(suspicion) = self.trim(&mut lease).await
         {
-            return self.leave(*seat, suspicion).await;
+            return self.leave(*lease, suspicion).await;
         }
-        if seat.air.is_none() {
-            self.gather(&seat).await;
-            seat.air = self.load(&mut seat);
+        if lease.air.is_none() {
+            self.gather(&lease).await;
+            lease.air = self.load(&mut lease);
         }
-        let Some(in_air) = seat.air.take() else { return Standing::Redis(seat) };
-        match self.fly(&redis, &mut seat, in_air).await {
-            Course::Stay => Standing::Redis(seat),
-            Course::Leave(suspicion) => self.leave(*seat, suspicion).await,
+        let Some(in_air) = lease.air.take() else { return Standing::Redis(lease) };
+        match self.fly(&redis, &mut lease, in_air).await {
+            Course::Stay => Standing::Redis(lease),
+            Course::Leave(suspicion) => self.leave(*lease, suspicion).await,
         }
     }
 
     /// Gives everything back and takes the suspicion along.
-    async fn leave(&mut self, seat: Seat, suspicion: Suspicion) -> Standing {
+    async fn leave(&mut self, lease: EpochLease, suspicion: Suspicion) -> Standing {
         let Suspicion { at, cause, .. } = &suspicion;
         tracing::warn!(partition = at.partition, epoch = at.epoch, cause, "leaving the epoch");
         self.context.metrics.fenced.increment(1);
-        let (at, node) = (seat.at, seat.node);
-        self.vacate(seat).await;
+        let (at, node) = (lease.at, lease.node);
+        self.vacate(lease).await;
         if suspicion.identity_spent {
             self.spent = Some(node);
         }
@@ -88,20 +89,20 @@ impl Lane {
     /// Lets those go first whose requests have arrived and are not read yet: a flight costs as much
     /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
     /// that is well filled leaves at once, so that Redis works while its answers are written.
-    async fn gather(&mut self, seat: &Seat) {
-        if self.waiting.len() < GATHERED_MIN && seat.flown_at.elapsed() < LULL {
+    async fn gather(&mut self, lease: &EpochLease) {
+        if self.waiting.len() < GATHERED_MIN && lease.flown_at.elapsed() < LULL {
             tokio::task::yield_now().await;
             self.pull();
         }
     }
 
     /// The next call: seeds and raises first, for requests are parked behind them.
-    fn load(&mut self, seat: &mut Seat) -> Option<InAir> {
+    fn load(&mut self, lease: &mut EpochLease) -> Option<InAir> {
         let context = Arc::clone(&self.context);
         let number = context.flights.next();
-        let (keys, guard) = (&context.keys, seat.guard(number));
-        if !seat.seeds.is_empty() {
-            let places = std::mem::take(&mut seat.seeds);
+        let (keys, guard) = (&context.keys, lease.guard(number));
+        if !lease.seeds.is_empty() {
+            let places = std::mem::take(&mut lease.seeds);
             let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
             let flight = Flight::seed(keys, &guard, &flat);
             return Some(InAir {
@@ -111,8 +112,8 @@ impl Lane {
                 is_unresolved: false,
             });
         }
-        if !seat.raises.is_empty() {
-            let raises = std::mem::take(&mut seat.raises);
+        if !lease.raises.is_empty() {
+            let raises = std::mem::take(&mut lease.raises);
             let flat: Vec<(String, i64)> =
                 raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
             let flight = Flight::raise(keys, &guard, &flat);
@@ -123,7 +124,7 @@ impl Lane {
                 is_unresolved: false,
             });
         }
-        let mut tickets = self.board(seat);
+        let mut tickets = self.board(lease);
         if tickets.is_empty() {
             return None;
         }
@@ -136,7 +137,7 @@ impl Lane {
         let rest = tickets.split_off(room.num_permits().min(tickets.len()));
         self.wait_again(rest);
         let requests: Vec<IssueRequest> =
-            tickets.iter().map(|ticket| request(ticket, seat)).collect();
+            tickets.iter().map(|ticket| request(ticket, lease)).collect();
         let settings = &self.context.settings;
         let limits = RecordLimits {
             window_ms: settings.idempotency_window_ms(),
@@ -149,14 +150,14 @@ impl Lane {
     }
 
     /// Takes waiting requests aboard; those whose counter is being seeded or raised park behind it.
-    fn board(&mut self, seat: &mut Seat) -> Vec<Ticket> {
+    fn board(&mut self, lease: &mut EpochLease) -> Vec<Ticket> {
         let mut tickets = Vec::new();
         while tickets.len() < self.context.settings.flight_max {
             let Some(mut ticket) = self.waiting.pop_front() else { break };
             let parked =
-                ticket.order.counters.iter().find(|counter| seat.parked.contains_key(*counter));
+                ticket.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
-                seat.parked.entry(counter).or_default().push(ticket);
+                lease.parked.entry(counter).or_default().push(ticket);
             } else if ticket.board(&self.context.metrics) {
                 tickets.push(ticket);
             }
@@ -165,9 +166,9 @@ impl Lane {
     }
 
     /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
-    async fn fly(&mut self, redis: &Redis, seat: &mut Seat, in_air: InAir) -> Course {
+    async fn fly(&mut self, redis: &Redis, lease: &mut EpochLease, in_air: InAir) -> Course {
         let started = Instant::now();
-        seat.flown_at = started;
+        lease.flown_at = started;
         let landed = match &in_air.cargo {
             Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
             Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
@@ -175,61 +176,61 @@ impl Lane {
         };
         self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
         match landed {
-            Ok(answer) => self.land(seat, in_air, answer),
+            Ok(answer) => self.land(lease, in_air, answer),
             Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
                 let is_unresolved =
                     in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
-                seat.air = Some(InAir { is_unresolved, ..in_air });
+                lease.air = Some(InAir { is_unresolved, ..in_air });
                 self.context.metrics.retries_redis.of(error.reason()).increment(1);
-                self.without_redis(seat, started, &error).await
+                self.without_redis(lease, started, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
-                seat.air = Some(in_air);
+                lease.air = Some(in_air);
                 // An outbox that refuses entries would break the next epoch too: with a new
                 // identity comes a new one.
-                let suspicion = Suspicion::of_epoch(seat.at, error.to_string());
+                let suspicion = Suspicion::of_epoch(lease.at, error.to_string());
                 Course::Leave(Suspicion { identity_spent: true, ..suspicion })
             }
         }
     }
 
     /// Sorts a landing by what was flown and what Redis said of the ownership.
-    fn land(&mut self, seat: &mut Seat, in_air: InAir, answer: Answer) -> Course {
+    fn land(&mut self, lease: &mut EpochLease, in_air: InAir, answer: Answer) -> Course {
         let number = in_air.number;
-        let at = seat.at;
+        let at = lease.at;
         let (cargo, suspicion) = match (in_air.cargo, answer) {
             (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(answer))) => {
-                self.confirm(seat, number);
+                self.confirm(lease, number);
                 let IssueAnswer { outcomes, records_shed } = answer;
-                self.note_shed(seat, records_shed);
-                return self.land_tickets(seat, number, tickets, room, outcomes);
+                self.note_shed(lease, records_shed);
+                return self.land_tickets(lease, number, tickets, room, outcomes);
             }
             (Cargo::Seeds(places), Answer::Seed(Landing::Landed(states))) => {
-                self.confirm(seat, number);
-                self.land_seeds(seat, &places, &states);
+                self.confirm(lease, number);
+                self.land_seeds(lease, &places, &states);
                 return Course::Stay;
             }
             (Cargo::Raises(raises), Answer::Raise(Landing::Landed(raised))) => {
-                self.confirm(seat, number);
-                return self.land_raises(seat, &raises, &raised);
+                self.confirm(lease, number);
+                return self.land_raises(lease, &raises, &raised);
             }
             (cargo, Answer::Issue(landing)) => (cargo, refusal(at, landing)),
             (cargo, Answer::Seed(landing)) => (cargo, refusal(at, landing)),
             (cargo, Answer::Raise(landing)) => (cargo, refusal(at, landing)),
         };
         let InAir { flight, is_unresolved, .. } = in_air;
-        seat.air = Some(InAir { flight, number, cargo, is_unresolved });
+        lease.air = Some(InAir { flight, number, cargo, is_unresolved });
         Course::Leave(suspicion)
     }
 
     /// Idempotency records that went early: from then on new keys are looked up in the journal.
-    fn note_shed(&self, seat: &mut Seat, records: u64) {
+    fn note_shed(&self, lease: &mut EpochLease, records: u64) {
         if records == 0 {
             return;
         }
         self.context.metrics.records_shed.increment(records);
         // Said once in an epoch, not with each flight.
-        if !std::mem::replace(&mut seat.sheds, true) {
+        if !std::mem::replace(&mut lease.sheds, true) {
             let records_max = self.context.settings.idempotency_records_max;
             tracing::warn!(
                 partition = self.partition,
@@ -240,9 +241,9 @@ impl Lane {
         }
     }
 
-    fn confirm(&mut self, seat: &mut Seat, number: u64) {
-        assert!(number > seat.confirmed, "flight {number} landed after {}", seat.confirmed);
-        seat.confirmed = number;
+    fn confirm(&mut self, lease: &mut EpochLease, number: u64) {
+        assert!(number > lease.confirmed, "flight {number} landed after {}", lease.confirmed);
+        lease.confirmed = number;
         self.well();
     }
 }
@@ -278,7 +279,7 @@ fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
 }
 
 /// The request as it flies.
-fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
+fn request(ticket: &Ticket, lease: &EpochLease) -> IssueRequest {
     let order = &ticket.order;
     let record = &order.record;
     let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
@@ -286,7 +287,7 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         count: order.count,
         step: serial.step,
         max: serial.max,
-        seen: seat.notes.get(counter).and_then(Note::value),
+        seen: lease.notes.get(counter).and_then(Note::value),
     });
     let series_id = record.series_id;
     // The user's length comes first, so that no user and key together read like another pair.
@@ -299,12 +300,12 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         payload: PayloadMark::of(&record.payload_digest),
         again: order.again,
         once_per_document: order.is_once_per_document(),
-        asked: ticket.asked_in == Some(seat.at.epoch),
+        asked: ticket.asked_in == Some(lease.at.epoch),
         record: Arc::clone(&order.record_json),
     }
 }
 
-/// The course of a seat whose epoch must end.
-pub(super) fn leave(seat: &Seat, cause: String) -> Course {
-    Course::Leave(Suspicion::of_epoch(seat.at, cause))
+/// The course of an epoch lease whose epoch must end.
+pub(super) fn leave(lease: &EpochLease, cause: String) -> Course {
+    Course::Leave(Suspicion::of_epoch(lease.at, cause))
 }

@@ -1,7 +1,7 @@
 //! How close the counters in use come to their ceilings: how long issuing would go on without the
 //! ledger.
 //!
-//! Seen by the lane as it takes; decides nothing.
+//! Seen by the worker as it takes; decides nothing.
 
 use std::time::Duration;
 

@@ -1,20 +1,20 @@
-//! What the ledger's answers to a lane's chores lead to: seeds and raises ready to fly, requests
+//! What the ledger's answers to a worker's chores lead to: seeds and raises ready to fly, requests
 //! answered from the journal, or an epoch that must end.
 
 use super::chores::{Done, RaiseWish};
-use super::lane::{Lane, unavailable};
+use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::redis_path::{Course, leave};
-use super::seat::{ColdPlace, RaisePlace, Seat};
 use super::ticket::Ticket;
+use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
 use crate::ledger::{Found, LedgerError, Seed, SeedOutcome};
 
-impl Lane {
+impl PartitionWorker {
     /// What a chore brought back, unless its epoch is over.
-    pub(super) fn settle_chore(&mut self, seat: &mut Seat, done: Done) -> Course {
+    pub(super) fn settle_chore(&mut self, lease: &mut EpochLease, done: Done) -> Course {
         match done {
-            Done::Asked { at, tickets, result } if at == seat.at => {
+            Done::Asked { at, tickets, result } if at == lease.at => {
                 self.settle_questions(at.epoch, tickets, result);
                 Course::Stay
             }
@@ -22,11 +22,11 @@ impl Lane {
                 self.wait_again(tickets);
                 Course::Stay
             }
-            Done::Seeded { at, counters, result } if at == seat.at => {
-                self.settle_seeds(seat, counters, result)
+            Done::Seeded { at, counters, result } if at == lease.at => {
+                self.settle_seeds(lease, counters, result)
             }
-            Done::Raised { at, wishes, result } if at == seat.at => {
-                self.settle_raises(seat, wishes, result)
+            Done::Raised { at, wishes, result } if at == lease.at => {
+                self.settle_raises(lease, wishes, result)
             }
             Done::Seeded { .. } | Done::Raised { .. } => Course::Stay,
         }
@@ -83,16 +83,16 @@ impl Lane {
 
     fn settle_seeds(
         &mut self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         counters: Vec<(String, Seed)>,
         result: Result<Vec<SeedOutcome>, LedgerError>,
     ) -> Course {
         let outcomes = match result {
             Ok(outcomes) => outcomes,
-            Err(LedgerError::Fenced { .. }) => return leave(seat, "seed refused".into()),
+            Err(LedgerError::Fenced { .. }) => return leave(lease, "seed refused".into()),
             Err(error) => {
                 let names = counters.iter().map(|(counter, _)| counter);
-                self.refuse_parked(seat, names, Unavailable::of_ledger(&error), &error);
+                self.refuse_parked(lease, names, Unavailable::of_ledger(&error), &error);
                 return Course::Stay;
             }
         };
@@ -101,15 +101,15 @@ impl Lane {
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
                     let place = SeedPlace { counter, counter_id, value, ceiling };
-                    seat.seeds.push(ColdPlace { place, step: serial.step });
+                    lease.seeds.push(ColdPlace { place, step: serial.step });
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
-                    seat.notes.of(&counter).identify(counter_id);
-                    let since = seat.notes.cold_since(&counter);
-                    if seeder == seat.node || since.elapsed() > settings.seed_grace {
-                        return leave(seat, format!("counter {counter} was lost"));
+                    lease.notes.of(&counter).identify(counter_id);
+                    let since = lease.notes.cold_since(&counter);
+                    if seeder == lease.node || since.elapsed() > settings.seed_grace {
+                        return leave(lease, format!("counter {counter} was lost"));
                     }
-                    let tickets = seat.parked.remove(&counter).unwrap_or_default();
+                    let tickets = lease.parked.remove(&counter).unwrap_or_default();
                     self.waiting.extend(tickets);
                 }
             }
@@ -119,27 +119,27 @@ impl Lane {
 
     fn settle_raises(
         &mut self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         wishes: Vec<RaiseWish>,
         result: Result<Vec<Option<i64>>, LedgerError>,
     ) -> Course {
         let ceilings = match result {
             Ok(ceilings) => ceilings,
-            Err(LedgerError::Fenced { .. }) => return leave(seat, "raise refused".into()),
+            Err(LedgerError::Fenced { .. }) => return leave(lease, "raise refused".into()),
             Err(error) => {
                 for wish in &wishes {
-                    seat.notes.of(&wish.counter).set_raising(false);
+                    lease.notes.of(&wish.counter).set_raising(false);
                 }
                 let names = wishes.iter().map(|wish| &wish.counter);
-                self.refuse_parked(seat, names, Unavailable::CeilingReached, &error);
+                self.refuse_parked(lease, names, Unavailable::CeilingReached, &error);
                 return Course::Stay;
             }
         };
         for (RaiseWish { counter, serial, .. }, ceiling) in wishes.into_iter().zip(ceilings) {
             let Some(ceiling) = ceiling else {
-                return leave(seat, format!("counter {counter} has left the epoch"));
+                return leave(lease, format!("counter {counter} has left the epoch"));
             };
-            seat.raises.push(RaisePlace { counter, ceiling, step: serial.step });
+            lease.raises.push(RaisePlace { counter, ceiling, step: serial.step });
         }
         Course::Stay
     }
@@ -147,13 +147,13 @@ impl Lane {
     /// Refuses requests that wait for counters which the ledger cannot serve now.
     fn refuse_parked<'a>(
         &self,
-        seat: &mut Seat,
+        lease: &mut EpochLease,
         counters: impl Iterator<Item = &'a String>,
         why: Unavailable,
         error: &LedgerError,
     ) {
         tracing::warn!(partition = self.partition, ?why, %error, "counters wait for the ledger");
-        for ticket in counters.flat_map(|name| seat.parked.remove(name)).flatten() {
+        for ticket in counters.flat_map(|name| lease.parked.remove(name)).flatten() {
             ticket.answer(Err(unavailable(why, NumberTaken::No)));
         }
     }

@@ -1,4 +1,4 @@
-//! One waiting request on its way through a lane.
+//! One waiting request on its way through a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -86,11 +86,11 @@ impl Gauges {
         metrics.ledger_connections_used.set(f64::from(connections.used));
         metrics.ledger_connections_idle.set(f64::from(connections.idle));
         metrics.ledger_connections_max.set(f64::from(connections.max));
-        for (partition, lane) in (0..).zip(self.allocator.lanes()) {
+        for (partition, worker) in (0..).zip(self.allocator.workers()) {
             let gauges = self.partitions.of(partition);
-            gauges.queue_length.set(lane.queue_length as f64);
-            gauges.serving.set(flag(lane.serves()));
-            let room = lane.least_room;
+            gauges.queue_length.set(worker.queue_length as f64);
+            gauges.serving.set(flag(worker.serves()));
+            let room = worker.least_room;
             gauges.ceiling_used.set(room.map_or(0.0, Room::used_ratio));
             gauges.ceiling_room.set(room.map_or(0.0, |room| room.left as f64));
         }

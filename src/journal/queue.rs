@@ -1,4 +1,4 @@
-//! Where lanes put what they hand out, and what others learn of it.
+//! Where partition workers put what they hand out, and what others learn of it.
 //!
 //! Room is reserved before a flight, so that what was taken always finds some; once it is handed
 //! over, it counts as handed out (F11). Writes nothing: that is the loop's.
@@ -13,7 +13,7 @@ use super::in_use::{CounterInUse, InUse};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
-/// Where lanes put what they hand out. Cheap to clone.
+/// Where partition workers put what they hand out. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JournalQueue {
     pub(super) sender: mpsc::UnboundedSender<Message>,
@@ -143,7 +143,7 @@ impl JournalQueue {
         // Before it can be received, or it would leave before it came.
         self.waiting.add(&handover);
         let message = Message::HandOver(handover);
-        self.sender.send(message).expect("the journal loop outlives the lanes");
+        self.sender.send(message).expect("the journal loop outlives the workers");
         if self.waiting.is_due(0, self.rows_max) {
             self.waiting.urge.notify_one();
         }
@@ -231,7 +231,7 @@ fn up_to(wanted: usize, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit
     loop {
         let granted = wanted.min(permits.available_permits());
         let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
-        // Another lane may have been faster: then there is less, or none.
+        // Another worker may have been faster: then there is less, or none.
         if let Ok(room) = Arc::clone(permits).try_acquire_many_owned(room) {
             return Some(room);
         }

@@ -41,7 +41,7 @@ pub(super) async fn adopt_node(
             }
             Ok(None) => {}
             Err(error) => {
-                // Tried again at a later look; the lanes see to what stands in its way.
+                // Tried again at a later look; the workers see to what stands in its way.
                 tracing::info!(node = %dead, partition, %error, "not adopted yet");
             }
         }

@@ -321,7 +321,7 @@ async fn slow_a_wait_for_a_counter_that_panics_gives_its_queue_back() {
     holder.commit().await.unwrap();
     let (status, body) = poisoned.await.unwrap();
     assert_eq!(status, 503, "{body}");
-    // The lane itself must not meet the row: it would take the process with it.
+    // The worker itself must not meet the row: it would take the process with it.
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");
     assert!(service.terminate());

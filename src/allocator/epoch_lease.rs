@@ -1,4 +1,4 @@
-//! A lane's participation in one epoch that Redis owns: what is in the air, what is parked.
+//! A worker's participation in one epoch that Redis owns: what is in the air, what is parked.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ pub(super) struct InAir {
 }
 
 /// The participation.
-pub(super) struct Seat {
+pub(super) struct EpochLease {
     /// Partition and epoch.
     pub at: At,
     /// The owner's incarnation, as the ledger names it.
@@ -86,11 +86,11 @@ pub(super) struct Seat {
     pub room: RoomWatch,
 }
 
-impl Seat {
-    /// A seat just taken.
+impl EpochLease {
+    /// An epoch lease just taken.
     #[must_use]
     pub(super) fn new(at: At, incarnation: String, node: NodeId, counters_max: usize) -> Self {
-        Seat {
+        EpochLease {
             at,
             incarnation,
             node,

@@ -1,14 +1,14 @@
-//! The lane of one partition: a single task through which each of its numbers passes.
+//! The worker of one partition: a single task through which each of its numbers passes.
 //!
 //! ```text
 //!            join                      fenced, regressed, gone, newer epoch
-//!   Away ───────────▶ Redis (seat) ──────────────────────────────────▶ Away (suspicion)
+//!   Away ───────────▶ Redis (lease) ──────────────────────────────────▶ Away (suspicion)
 //!    │  ╲                                                                │ recovery
 //!    │   ╲──────────▶ Database ────── fenced, redis is back ──────────▶ Away
 //!    ╰──────────────▶ Held (the ledger went back; an operator acts)
 //! ```
 //!
-//! Because one task does everything, there is one moment of handing out (F11): the lane moves a
+//! Because one task does everything, there is one moment of handing out (F11): the worker moves a
 //! flight's records into the journal queue, then answers; it leaves an epoch between two such
 //! moments, never within one. The task is never cancelled.
 
@@ -21,11 +21,11 @@ use tokio::time::Instant;
 use super::chores::{Chores, Done};
 use super::contended::Contended;
 use super::context::Context;
+use super::epoch_lease::EpochLease;
 use super::joining::HELD;
 use super::membership::News;
 use super::owed::Owed;
 use super::rooms::LeastRoom;
-use super::seat::Seat;
 use super::status::SharedStatus;
 use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
@@ -34,7 +34,7 @@ use crate::ledger::{At, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::task::Stop;
 
-/// Why a lane left an epoch: it must not go back to it without a recovery.
+/// Why a worker left an epoch: it must not go back to it without a recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Suspicion {
     /// The epoch.
@@ -62,7 +62,7 @@ impl Suspicion {
     }
 }
 
-/// Where a lane stands.
+/// Where a worker stands.
 #[derive(Default)]
 pub(super) enum Standing {
     /// In no epoch.
@@ -71,15 +71,15 @@ pub(super) enum Standing {
     /// Out of an epoch that needs a recovery.
     Away(Suspicion),
     /// Participant of an epoch that Redis owns.
-    Redis(Box<Seat>),
+    Redis(Box<EpochLease>),
     /// In an epoch that the ledger owns, and the identity that came into it.
     Database(At, NodeId),
     /// The partition is held.
     Held,
 }
 
-/// The lane.
-pub(super) struct Lane {
+/// The worker of a partition.
+pub(super) struct PartitionWorker {
     pub(super) context: Arc<Context>,
     pub(super) partition: u32,
     pub(super) waiting: VecDeque<Ticket>,
@@ -92,7 +92,7 @@ pub(super) struct Lane {
     pub(super) backoff: Backoff,
     /// Acknowledgements that epochs wait for when they end.
     pub(super) owed: Owed,
-    /// An identity under which this lane must not fly again; it is replaced before the next join,
+    /// An identity under which this worker must not fly again; it is replaced before the next join,
     /// however long the ledger is away.
     pub(super) spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
@@ -109,8 +109,8 @@ pub(super) struct Lane {
     pub(super) watched: Option<(u64, PartitionState, Instant)>,
 }
 
-impl Lane {
-    /// A lane that takes its requests from `inbox`.
+impl PartitionWorker {
+    /// A worker that takes its requests from `inbox`.
     pub(super) fn new(
         context: Arc<Context>,
         partition: u32,
@@ -119,7 +119,7 @@ impl Lane {
     ) -> Self {
         let (sender, reports) = mpsc::unbounded_channel();
         let settings = &context.settings;
-        Lane {
+        PartitionWorker {
             partition,
             waiting: VecDeque::new(),
             chores: Chores::new(Arc::clone(&context), sender),
@@ -187,14 +187,15 @@ impl Lane {
 
     fn has_work(&self) -> bool {
         let standing_has = match &self.standing {
-            Standing::Redis(seat) => {
-                seat.has_work()
-                    || self.trim_is_due(seat)
-                    || self.epoch_is_over(seat.at)
+            Standing::Redis(lease) => {
+                lease.has_work()
+                    || self.trim_is_due(lease)
+                    || self.epoch_is_over(lease.at)
                     || self.is_unwanted()
             }
             Standing::Database(at, node) => self.is_no_place(*at, *node) || self.return_is_due(*at),
-            // Others may wait for this lane's acknowledgement even if nobody here asks for numbers.
+            // Others may wait for this worker's acknowledgement even if nobody here asks for
+            // numbers.
             Standing::Nowhere | Standing::Away(_) => {
                 (self.context.eager && !self.stopping) || !self.owed.is_empty()
             }
@@ -206,7 +207,7 @@ impl Lane {
     /// Waits for anything to happen. Each branch is safe to drop.
     async fn idle(&mut self, stop: &mut Stop) {
         let look_at = match &self.standing {
-            Standing::Redis(seat) => Some(self.next_trim(seat)),
+            Standing::Redis(lease) => Some(self.next_trim(lease)),
             Standing::Database(..) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + self.context.settings.probe_period)
             }
@@ -245,7 +246,7 @@ impl Lane {
         self.standing = match std::mem::take(&mut self.standing) {
             Standing::Nowhere => self.join(None).await,
             Standing::Away(suspicion) => self.join(Some(suspicion)).await,
-            Standing::Redis(seat) => self.serve_redis(seat).await,
+            Standing::Redis(lease) => self.serve_redis(lease).await,
             Standing::Database(at, node) => self.serve_database(at, node).await,
             Standing::Held => self.serve_held().await,
         };
@@ -279,12 +280,12 @@ impl Lane {
         let committed = self.progress.wait_for(|committed| *committed >= handed);
         let journaled = tokio::time::timeout_at(by, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {
-            Standing::Redis(mut seat) => {
-                // Whatever the answer, the lane ends here: `trimmed` tells whether it is empty.
-                let _ = self.trim(&mut seat).await;
-                let resolved = seat.air.is_none();
-                let trimmed = seat.trimmed >= handed;
-                for ticket in seat.discard() {
+            Standing::Redis(mut lease) => {
+                // Whatever the answer, the worker ends here: `trimmed` tells whether it is empty.
+                let _ = self.trim(&mut lease).await;
+                let resolved = lease.air.is_none();
+                let trimmed = lease.trimmed >= handed;
+                for ticket in lease.discard() {
                     ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
                 }
                 resolved && trimmed

@@ -7,8 +7,8 @@ use crate::message::{Body, Message, Outcome, Reply};
 use crate::protocol::Protocol;
 use crate::server::Server;
 use crate::state::{
-    Asked, COUNTERS, Chore, CounterId, Epoch, Flight, Incarnation, Key, Node, NodeId, Owner,
-    Parked, Record, Seat, ServerId, State, Ticket, counter_of, insert,
+    Asked, COUNTERS, Chore, CounterId, Epoch, EpochLease, Flight, Incarnation, Key, Node, NodeId,
+    Owner, Parked, Record, ServerId, State, Ticket, counter_of, insert,
 };
 
 impl Protocol {
@@ -24,30 +24,30 @@ impl Protocol {
 
     /// Becomes a participant of the open epoch.
     pub(crate) fn join(&self, state: &mut State, node: NodeId) {
-        let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
+        let lease = EpochLease { epoch: state.ledger.epoch, owner: state.ledger.owner };
         let flights = self.scenario.flights;
         let member = state.node(node);
         // Without F5 the epoch is the one that was read a while ago.
-        let seat = if self.rules().f5 { seat } else { member.view.take().unwrap_or(seat) };
-        member.seat = Some(seat);
+        let lease = if self.rules().f5 { lease } else { member.view.take().unwrap_or(lease) };
+        member.lease = Some(lease);
         member.silent = false;
-        member.flown = (seat.epoch - 1) * flights;
-        if seat.owner != Owner::Database {
-            state.ledger.join(seat.epoch, node);
+        member.flown = (lease.epoch - 1) * flights;
+        if lease.owner != Owner::Database {
+            state.ledger.join(lease.epoch, node);
         }
     }
 
     /// Whether a node has something to fly.
     pub(crate) fn may_fly(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
         let node = &state.nodes[usize::from(node)];
-        let seat = node.seat?;
-        let Owner::Redis(incarnation) = seat.owner else { return None };
+        let lease = node.lease?;
+        let Owner::Redis(incarnation) = lease.owner else { return None };
         let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let goes = |ticket: &Ticket| Self::boards(state, node, seat.epoch, ticket);
+        let goes = |ticket: &Ticket| Self::boards(state, node, lease.epoch, ticket);
         let waits = || !asking && !node.is_lost() && node.tickets.iter().any(goes);
         let ready = node.chore.is_some() || waits();
-        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
-        (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
+        let free = node.flight.is_none() && node.flown < lease.epoch * self.scenario.flights;
+        (node.alive && !node.barred && free && ready).then_some((lease.epoch, incarnation))
     }
 
     /// Whether a request may go with the next flight.
@@ -233,20 +233,21 @@ impl Protocol {
     pub(crate) fn ask(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
         let due = member.tickets.iter().position(|ticket| ticket.asked == Asked::Due);
-        let (Some(place), Some(seat)) = (due, member.seat) else { return };
+        let (Some(place), Some(lease)) = (due, member.lease) else { return };
         if let Some(record) = state.ledger.find(member.tickets[place].key) {
             member.tickets.remove(place);
             state.history.hand_out(record);
         } else {
-            member.tickets[place].asked = Asked::In(seat.epoch);
+            member.tickets[place].asked = Asked::In(lease.epoch);
         }
     }
 
     /// Seeds the counter in the ledger, or learns who did.
     pub(crate) fn seed(&self, state: &mut State, node: NodeId, counter: CounterId) {
-        let Some(seat) = state.nodes[usize::from(node)].seat else { return };
+        let Some(lease) = state.nodes[usize::from(node)].lease else { return };
         let (rules, room) = (self.rules(), self.scenario.room);
-        let seeding = state.ledger.seed(rules, &mut state.history, node, seat.epoch, counter, room);
+        let seeding =
+            state.ledger.seed(rules, &mut state.history, node, lease.epoch, counter, room);
         let lost = Parked::Lost;
         let parked = match seeding {
             Seeding::Seeded(value, ceiling) => {
@@ -268,7 +269,7 @@ impl Protocol {
     /// Begins a transaction that takes under the name of a key: looks for its earlier number.
     fn look(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let epoch = member.seat.map_or(0, |seat| seat.epoch);
+        let epoch = member.lease.map_or(0, |lease| lease.epoch);
         if let Some(record) = state.ledger.find(member.tickets[0].key) {
             member.tickets.remove(0);
             state.history.hand_out(record);
@@ -290,8 +291,8 @@ impl Protocol {
             Parked::Ceiling(seen) => Some(*seen),
             _ => None,
         };
-        match (member.seat, member.parked.iter().find_map(ceiling)) {
-            (Some(seat), Some(seen)) => member.raising = Some((seat.epoch, seen)),
+        match (member.lease, member.parked.iter().find_map(ceiling)) {
+            (Some(lease), Some(seen)) => member.raising = Some((lease.epoch, seen)),
             _ => member.taking = true,
         }
     }
@@ -301,8 +302,8 @@ impl Protocol {
         let counter = usize::from(counter);
         let fenced = self.rules().f4;
         let member = &mut state.nodes[usize::from(node)];
-        let here = match (member.seat, member.parked[counter]) {
-            (Some(seat), Parked::Ceiling(seen)) => Some((seat.epoch, seen)),
+        let here = match (member.lease, member.parked[counter]) {
+            (Some(lease), Parked::Ceiling(seen)) => Some((lease.epoch, seen)),
             _ => None,
         };
         // Without the fence the epoch was read before: the node may have left it since.
@@ -326,7 +327,7 @@ impl Protocol {
     /// Takes a number on the database path: one transaction, the journal's row included.
     pub(crate) fn take(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let (Some(seat), Some(ticket)) = (member.seat, member.tickets.first().copied()) else {
+        let (Some(lease), Some(ticket)) = (member.lease, member.tickets.first().copied()) else {
             return;
         };
         member.taking = false;
@@ -336,7 +337,7 @@ impl Protocol {
             state.history.hand_out(record);
             return;
         }
-        let (rules, epoch) = (self.rules(), seat.epoch);
+        let (rules, epoch) = (self.rules(), lease.epoch);
         match state.ledger.take(rules, &mut state.history, node, epoch, ticket.counter) {
             Some(value) => {
                 member.tickets.remove(0);
@@ -352,10 +353,10 @@ impl Protocol {
     /// Leaves an epoch that is over. While the next is being prepared, that is its acknowledgement.
     pub(crate) fn leave(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let Some(seat) = member.seat else { return };
+        let Some(lease) = member.lease else { return };
         let ledger = &mut state.ledger;
-        if ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1 {
-            ledger.mark(seat.epoch, node, Part::Acknowledged);
+        if ledger.stage == Stage::Recovering && ledger.epoch == lease.epoch + 1 {
+            ledger.mark(lease.epoch, node, Part::Acknowledged);
         }
         member.leave();
     }
