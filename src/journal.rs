@@ -1,7 +1,7 @@
 //! The journal loop: writes what was handed out to the ledger, in batches, behind the answers.
 //!
 //! ```text
-//!  worker ──reserve──▶ permits ──fly──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
+//!  worker ──reserve──▶ permits ──send──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
 //!                                        │                      │
 //!                              now it is handed out      ├─ refused: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free

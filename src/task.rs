@@ -2,7 +2,7 @@
 //! Whoever asks says by when, and waits no longer than that.
 //!
 //! A loop is never cancelled from outside: dropping a future in the middle of ledger or Redis work
-//! leaves transactions and flights in the air. It sees the signal between two units of work.
+//! leaves transactions and flights in flight. It sees the signal between two units of work.
 
 use std::future::Future;
 use std::time::Duration;

@@ -45,8 +45,8 @@ impl Protocol {
         if !member.alive {
             return;
         }
-        if self.may_fly(state, node).is_some() {
-            self.fly_choices(state, node, events);
+        if self.may_send(state, node).is_some() {
+            self.send_choices(state, node, events);
         }
         if member.flight.is_some() {
             self.flight_choices(state, node, member, events);
@@ -63,15 +63,15 @@ impl Protocol {
     }
 
     /// A flight leaves when it arrives, or it goes astray: it may arrive at any time, and whoever
-    /// flew it can only fly it again, settle it or give it up.
-    fn fly_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
+    /// sent it can only send it again, settle it or give it up.
+    fn send_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         if state.faults.repeats > 0 {
-            events.push(Event::FlyAstray { node });
+            events.push(Event::SendAstray { node });
         }
         for server in self.reachable(state) {
-            events.push(Event::Fly { node, server, broken: false });
+            events.push(Event::SendFlight { node, server, broken: false });
             if state.faults.write_errors > 0 {
-                events.push(Event::Fly { node, server, broken: true });
+                events.push(Event::SendFlight { node, server, broken: true });
             }
         }
     }
@@ -86,7 +86,7 @@ impl Protocol {
             Body::Chore(_) => 0,
         };
         if flight.reply.is_some() {
-            events.push(Event::Land { node });
+            events.push(Event::Complete { node });
             if faults.lost_replies > 0 {
                 events.push(Event::LoseReply { node });
             }
@@ -188,7 +188,7 @@ impl Protocol {
 
     /// Flights that nobody waits for any more.
     pub(crate) fn late_choices(&self, state: &State, events: &mut Vec<Event>) {
-        for place in 0..state.air.len() {
+        for place in 0..state.in_flight.len() {
             for server in self.reachable(state) {
                 events.push(Event::ExecuteLate { place, server });
             }

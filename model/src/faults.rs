@@ -27,7 +27,7 @@ impl Protocol {
         member.queue.clear();
         member.unanswered.clear();
         member.view = None;
-        member.flown = 0;
+        member.flights_sent = 0;
         member.committed = 0;
     }
 

@@ -22,7 +22,7 @@ pub enum Stage {
 /// What is known of a participant of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// It may have flown in it.
+    /// It may have sent flights in it.
     Joined,
     /// It is done with it.
     Acknowledged,

@@ -22,7 +22,7 @@ pub struct Message {
     pub confirmed: u8,
     /// The highest value of each counter that the node has seen in this epoch.
     pub seen: [Value; COUNTERS],
-    /// The epoch that it flies in.
+    /// The epoch that it is sent in.
     pub epoch: Epoch,
     /// The incarnation that owns that epoch.
     pub incarnation: Incarnation,
@@ -97,7 +97,7 @@ impl Outcome {
 }
 
 impl Reply {
-    /// Whether a number is handed out when it lands.
+    /// Whether a number is handed out when it completes.
     #[must_use]
     pub fn carries_numbers(&self) -> bool {
         let carries = |o: &Outcome| o.record().is_some();

@@ -23,13 +23,13 @@ pub enum Event {
     Send { key: Key, node: NodeId },
     Look { node: NodeId },
     Join { node: NodeId },
-    FlyAstray { node: NodeId },
-    Fly { node: NodeId, server: ServerId, broken: bool },
+    SendAstray { node: NodeId },
+    SendFlight { node: NodeId, server: ServerId, broken: bool },
     Execute { node: NodeId, server: ServerId, broken: bool },
     ExecuteLate { place: usize, server: ServerId },
     LoseReply { node: NodeId },
     TimeOut { node: NodeId },
-    Land { node: NodeId },
+    Complete { node: NodeId },
     Answer { node: NodeId },
     Ask { node: NodeId },
     Seed { node: NodeId, counter: CounterId },
@@ -78,19 +78,19 @@ impl Protocol {
                 state.node(node).view = Some(lease);
             }
             Event::Join { node } => self.join(state, node),
-            Event::FlyAstray { node } => {
-                self.fly(state, node);
+            Event::SendAstray { node } => {
+                self.send_flight(state, node);
                 state.faults.repeats -= 1;
                 let flight = state.node(node).flight.clone();
-                state.air.extend(flight.map(|flight| flight.message));
+                state.in_flight.extend(flight.map(|flight| flight.message));
             }
-            Event::Fly { node, server, broken } => {
-                self.fly(state, node);
+            Event::SendFlight { node, server, broken } => {
+                self.send_flight(state, node);
                 self.deliver(state, node, server, broken);
             }
             Event::Execute { node, server, broken } => self.deliver(state, node, server, broken),
             Event::ExecuteLate { place, server } => {
-                let message = state.air.remove(place);
+                let message = state.in_flight.remove(place);
                 self.execute(state, &message, server, false);
             }
             Event::LoseReply { node } => {
@@ -107,7 +107,7 @@ impl Protocol {
                     tickets.remove(0);
                 }
             }
-            Event::Land { node } => self.land(state, node),
+            Event::Complete { node } => self.complete(state, node),
             Event::Answer { node } => Self::answer(state, node),
             Event::Ask { node } => Self::ask(state, node),
             Event::Seed { node, counter } => self.seed(state, node, counter),
@@ -136,7 +136,7 @@ impl Protocol {
         }
         // When a reply without a number arrives makes no difference, unless it is lost.
         if !carries && state.faults.lost_replies == 0 {
-            self.land(state, node);
+            self.complete(state, node);
         }
     }
 

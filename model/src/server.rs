@@ -84,7 +84,7 @@ impl Server {
             && self.data.owner.as_ref().is_some_and(is_owner)
     }
 
-    /// Whether a flight may land; `Ok(true)` when it did before.
+    /// Whether a flight may complete; `Ok(true)` when it did before.
     fn guard(&self, rules: &Rules, message: &Message) -> Result<bool, Reply> {
         if let Some(refusal) = self.owned(rules, message) {
             return Err(refusal);
@@ -125,15 +125,17 @@ impl Server {
 
     /// Runs a flight's script; `broken`: a write inside it is refused.
     pub fn execute(&mut self, rules: &Rules, message: &Message, broken: bool) -> Reply {
-        let flown = match self.guard(rules, message) {
-            Ok(flown) => flown,
+        let executed = match self.guard(rules, message) {
+            Ok(executed) => executed,
             Err(refusal) => return refusal,
         };
         match &message.body {
-            Body::Issue(tickets) if flown => Reply::Issued(self.landed(message, tickets.len())),
+            Body::Issue(tickets) if executed => {
+                Reply::Issued(self.completed(message, tickets.len()))
+            }
             Body::Issue(tickets) => self.issue(rules, message, tickets, broken),
             Body::Chore(chore) => {
-                if !flown {
+                if !executed {
                     self.chore(rules, message, *chore);
                     self.note(message);
                 }
@@ -142,7 +144,7 @@ impl Server {
         }
     }
 
-    fn landed(&self, message: &Message, count: usize) -> Vec<Outcome> {
+    fn completed(&self, message: &Message, count: usize) -> Vec<Outcome> {
         let mut outcomes = vec![Outcome::Nothing; count];
         let outbox = &self.data.outboxes[usize::from(message.node)];
         let entry = outbox.iter().find(|(flight, _)| *flight == message.flight);
@@ -199,8 +201,8 @@ impl Server {
             if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
                 self.take_back(before);
                 // Without F15 the entry that is there tells what the flight took.
-                let landed = || Reply::Issued(self.landed(message, tickets.len()));
-                return if rules.f15 { Reply::Error } else { landed() };
+                let completed = || Reply::Issued(self.completed(message, tickets.len()));
+                return if rules.f15 { Reply::Error } else { completed() };
             }
             outbox.push((message.flight, lines));
         }
@@ -325,7 +327,7 @@ impl Server {
         }
         Some(match &message.body {
             _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
-            Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
+            Body::Issue(tickets) => Reply::Issued(self.completed(message, tickets.len())),
             Body::Chore(_) => Reply::Done,
         })
     }

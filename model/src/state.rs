@@ -1,5 +1,5 @@
-//! Everything that can differ between two moments: nodes, servers, the ledger, messages in the
-//! air, and what is remembered only to judge it. Decides nothing.
+//! Everything that can differ between two moments: nodes, servers, the ledger, messages in
+//! flight, and what is remembered only to judge it. Decides nothing.
 
 use crate::ledger::Ledger;
 use crate::message::{Message, Opening, Reply};
@@ -95,13 +95,13 @@ pub struct Record {
 /// A script call that is not resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flight {
-    /// What flies.
+    /// What is sent.
     pub message: Message,
     /// The reply on its way back.
     pub reply: Option<Reply>,
 }
 
-/// A seed or a raise that the ledger has recorded and that must be flown.
+/// A seed or a raise that the ledger has recorded and that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chore {
     /// Seed the counter.
@@ -129,7 +129,7 @@ impl Chore {
     }
 }
 
-/// What a node waits for before it flies requests again.
+/// What a node waits for before it sends requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parked {
     /// Nothing.
@@ -158,16 +158,16 @@ pub struct Node {
     /// Requests that wait.
     pub tickets: Vec<Ticket>,
     /// The number of its last flight. Each epoch has a range of its own.
-    pub flown: u8,
+    pub flights_sent: u8,
     /// Its last confirmed flight in this epoch.
     pub confirmed: u8,
     /// The highest value of each counter seen in this epoch.
     pub seen: [Value; COUNTERS],
-    /// The flight in the air.
+    /// The flight in flight.
     pub flight: Option<Flight>,
     /// What it waits for, by counter.
     pub parked: [Parked; COUNTERS],
-    /// What it flies before any request.
+    /// What it sends before any request.
     pub chore: Option<Chore>,
     /// Handed out, not committed: flight and record, in order.
     pub queue: Vec<(u8, Record)>,
@@ -252,7 +252,7 @@ pub struct State {
     /// An old copy of it.
     pub backup: Option<Box<Ledger>>,
     /// Flights that may still be delivered although nobody waits for them.
-    pub air: Vec<Message>,
+    pub in_flight: Vec<Message>,
     /// `open` calls that were sent.
     pub openings: Vec<Opening>,
     /// An outbox that was read.
@@ -271,7 +271,7 @@ pub struct State {
 
 impl State {
     /// Epoch 1 is open on the first server, and each request waits at some node. Later arrivals
-    /// need no event: a request that waits does nothing until it flies.
+    /// need no event: a request that waits does nothing until it is sent.
     #[must_use]
     pub fn first(scenario: &Scenario) -> Vec<Self> {
         let mut states = vec![Self::idle(scenario)];
@@ -302,7 +302,7 @@ impl State {
             incarnations: 2,
             ledger,
             backup: None,
-            air: Vec::new(),
+            in_flight: Vec::new(),
             openings: Vec::new(),
             adoption: None,
             sent: vec![1; scenario.requests.into()],
@@ -334,7 +334,7 @@ impl Node {
             barred: false,
             lease: None,
             tickets: Vec::new(),
-            flown: 0,
+            flights_sent: 0,
             confirmed: 0,
             seen: [0; COUNTERS],
             flight: None,

@@ -31,27 +31,27 @@ impl Protocol {
         let lease = if self.rules().f5 { lease } else { member.view.take().unwrap_or(lease) };
         member.lease = Some(lease);
         member.silent = false;
-        member.flown = (lease.epoch - 1) * flights;
+        member.flights_sent = (lease.epoch - 1) * flights;
         if lease.owner != Owner::Database {
             state.ledger.join(lease.epoch, node);
         }
     }
 
-    /// Whether a node has something to fly.
-    pub(crate) fn may_fly(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
+    /// Whether a node has something to send.
+    pub(crate) fn may_send(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
         let node = &state.nodes[usize::from(node)];
         let lease = node.lease?;
         let Owner::Redis(incarnation) = lease.owner else { return None };
         let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let goes = |ticket: &Ticket| Self::boards(state, node, lease.epoch, ticket);
+        let goes = |ticket: &Ticket| Self::is_admitted(state, node, lease.epoch, ticket);
         let waits = || !asking && !node.is_lost() && node.tickets.iter().any(goes);
         let ready = node.chore.is_some() || waits();
-        let free = node.flight.is_none() && node.flown < lease.epoch * self.scenario.flights;
+        let free = node.flight.is_none() && node.flights_sent < lease.epoch * self.scenario.flights;
         (node.alive && !node.barred && free && ready).then_some((lease.epoch, incarnation))
     }
 
     /// Whether a request may go with the next flight.
-    fn boards(state: &State, node: &Node, epoch: Epoch, ticket: &Ticket) -> bool {
+    fn is_admitted(state: &State, node: &Node, epoch: Epoch, ticket: &Ticket) -> bool {
         let counter = usize::from(ticket.counter);
         let seeded =
             |server: &Server| server.data.counters[counter].is_some_and(|c| c.epoch == epoch);
@@ -64,28 +64,28 @@ impl Protocol {
     }
 
     /// Sends the next flight: a chore, or what waits.
-    pub(crate) fn fly(&self, state: &mut State, node: NodeId) {
-        let Some((epoch, incarnation)) = self.may_fly(state, node) else { return };
+    pub(crate) fn send_flight(&self, state: &mut State, node: NodeId) {
+        let Some((epoch, incarnation)) = self.may_send(state, node) else { return };
         let of = &state.nodes[usize::from(node)];
-        let mut boarding = of.tickets.clone();
-        boarding.retain(|ticket| Self::boards(state, of, epoch, ticket));
+        let mut admitted = of.tickets.clone();
+        admitted.retain(|ticket| Self::is_admitted(state, of, epoch, ticket));
         if !self.scenario.coalesces {
-            boarding.truncate(1);
+            admitted.truncate(1);
         }
-        let flyer = state.node(node);
-        flyer.flown += 1;
-        let body = if let Some(chore) = flyer.chore.take() {
+        let sender = state.node(node);
+        sender.flights_sent += 1;
+        let body = if let Some(chore) = sender.chore.take() {
             Body::Chore(chore)
         } else {
-            flyer.tickets.retain(|ticket| !boarding.contains(ticket));
-            for ticket in &boarding {
-                flyer.parked[usize::from(ticket.counter)] = Parked::No;
+            sender.tickets.retain(|ticket| !admitted.contains(ticket));
+            for ticket in &admitted {
+                sender.parked[usize::from(ticket.counter)] = Parked::No;
             }
-            Body::Issue(boarding)
+            Body::Issue(admitted)
         };
-        let (flight, confirmed, seen) = (flyer.flown, flyer.confirmed, flyer.seen);
+        let (flight, confirmed, seen) = (sender.flights_sent, sender.confirmed, sender.seen);
         let message = Message { node, flight, confirmed, seen, epoch, incarnation, body };
-        flyer.flight = Some(Flight { message, reply: None });
+        sender.flight = Some(Flight { message, reply: None });
     }
 
     /// A server executes a flight; who takes numbers is remembered.
@@ -109,7 +109,7 @@ impl Protocol {
     }
 
     /// The reply arrives: this is the moment of handing out.
-    pub(crate) fn land(&self, state: &mut State, node: NodeId) {
+    pub(crate) fn complete(&self, state: &mut State, node: NodeId) {
         let Some(Flight { message, reply: Some(reply) }) = state.node(node).flight.take() else {
             return;
         };
@@ -121,7 +121,7 @@ impl Protocol {
         match reply {
             Reply::Issued(outcomes) => {
                 member.confirmed = message.flight;
-                self.land_outcomes(state, node, message.flight, &tickets, &outcomes);
+                self.complete_outcomes(state, node, message.flight, &tickets, &outcomes);
             }
             Reply::Done => {
                 member.confirmed = message.flight;
@@ -141,7 +141,7 @@ impl Protocol {
             Reply::Error if !self.rules().f15 => {
                 member.flight = Some(Flight { message, reply: None });
             }
-            // The number of a fenced flight is not spent; nothing more is flown in this epoch.
+            // The number of a fenced flight is not spent; nothing more is sent in this epoch.
             Reply::Fenced
             | Reply::Late
             | Reply::Mismatch
@@ -154,7 +154,7 @@ impl Protocol {
         }
     }
 
-    fn land_outcomes(
+    fn complete_outcomes(
         &self,
         state: &mut State,
         node: NodeId,

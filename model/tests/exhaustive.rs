@@ -27,7 +27,7 @@
 //! In the searches of imports and of another period a transaction looks for an earlier number in
 //! one step and takes in another.
 //!
-//! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
+//! A flight astray arrives at any time or never; sent again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
 //! master still there.
 //!

@@ -1,6 +1,6 @@
 //! Requests of the database path that share one transaction, from its first try to its last.
 //!
-//! Between two tries the requests are back on the ground: who gives up then is told that no number
+//! Between two tries the requests are put back: who gives up then is told that no number
 //! was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks for the
 //! allocation ids of an earlier try before it takes anything (F10).
 
@@ -80,7 +80,7 @@ impl Batch {
             let Some(backoff) = retries.after(&error) else { return Err(error) };
             count_retry(context, &error);
             troubled(&error);
-            self.disembark();
+            self.put_back();
             backoff.wait().await;
         }
     }
@@ -122,7 +122,7 @@ impl Batch {
                 return result;
             }
             // A look counts as no try.
-            self.disembark();
+            self.put_back();
             self.tickets.iter_mut().for_each(|ticket| ticket.attempts -= 1);
         }
     }
@@ -135,7 +135,7 @@ impl Batch {
         node: NodeId,
         lock_wait: Duration,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        self.tickets.retain_mut(|ticket| ticket.board(&context.metrics));
+        self.tickets.retain_mut(|ticket| ticket.admit(&context.metrics));
         if self.tickets.is_empty() {
             return Ok(Vec::new());
         }
@@ -172,8 +172,8 @@ impl Batch {
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
 
-    fn disembark(&self) {
-        self.tickets.iter().for_each(Ticket::disembark);
+    fn put_back(&self) {
+        self.tickets.iter().for_each(Ticket::put_back);
     }
 
     /// Sorts the batch by the last failure of its transaction.
@@ -181,8 +181,8 @@ impl Batch {
     pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
         match error {
             LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
-                // Nothing was committed: each half boards again.
-                self.disembark();
+                // Nothing was committed: each half is admitted again.
+                self.put_back();
                 let right = self.tickets.split_off(self.tickets.len() / 2);
                 Failed::Halved([self, Batch::new(right)])
             }
@@ -199,7 +199,7 @@ impl Batch {
     /// Takes those requests out that need a counter.
     #[must_use]
     pub(super) fn split_off(&mut self, counter: &str) -> Vec<Ticket> {
-        self.disembark();
+        self.put_back();
         let tickets = std::mem::take(&mut self.tickets);
         let needs = |ticket: &Ticket| ticket.order.counters.iter().any(|name| name == counter);
         let (needing, rest) = tickets.into_iter().partition(needs);

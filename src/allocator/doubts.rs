@@ -1,7 +1,7 @@
 //! Partitions in which somebody may hold records that the journal does not have yet.
 //!
-//! While a node that flew there is neither seen alive nor adopted, the journal's "no such key" is
-//! not an answer: a retry would get a second number. So questions to the journal wait (F1).
+//! While a node that sent flights there is neither seen alive nor adopted, the journal's "no such
+//! key" is not an answer: a retry would get a second number. So questions to the journal wait (F1).
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A worker's participation in one epoch that Redis owns: what is in the air, what is parked.
+//! A worker's participation in one epoch that Redis owns: what is in flight, what is parked.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ pub(super) struct ColdPlace {
 }
 
 /// What a flight carries.
-pub(super) enum Cargo {
+pub(super) enum FlightBatch {
     /// Requests, and the room reserved for their records.
     Tickets(Vec<Ticket>, OwnedSemaphorePermit),
     /// Counters to seed.
@@ -42,14 +42,14 @@ pub(super) enum Cargo {
     Raises(Vec<RaisePlace>),
 }
 
-/// The one call in the air: flown again byte for byte until its outcome is known (F10).
-pub(super) struct InAir {
+/// The one call in flight: sent again byte for byte until its outcome is known (F10).
+pub(super) struct InFlight {
     /// The encoded call.
     pub flight: Flight,
     /// Its number.
     pub number: u64,
     /// What it carries.
-    pub cargo: Cargo,
+    pub batch: FlightBatch,
     /// Whether a try of it ended without an answer: it may have been executed.
     pub is_unresolved: bool,
 }
@@ -68,14 +68,14 @@ pub(super) struct EpochLease {
     pub notes: Notes,
     /// Requests that wait for a counter to be seeded or raised.
     pub parked: HashMap<String, Vec<Ticket>>,
-    /// The call in the air.
-    pub air: Option<InAir>,
-    /// Seeds ready to fly.
+    /// The call in flight.
+    pub in_flight: Option<InFlight>,
+    /// Seeds ready to send.
     pub seeds: Vec<ColdPlace>,
-    /// Raises ready to fly.
+    /// Raises ready to send.
     pub raises: Vec<RaisePlace>,
     /// When the last call left.
-    pub flown_at: Instant,
+    pub sent_at: Instant,
     /// Last flight trimmed from the outbox.
     pub trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
@@ -97,10 +97,10 @@ impl EpochLease {
             confirmed: 0,
             notes: Notes::new(counters_max),
             parked: HashMap::new(),
-            air: None,
+            in_flight: None,
             seeds: Vec::new(),
             raises: Vec::new(),
-            flown_at: Instant::now(),
+            sent_at: Instant::now(),
             trimmed: 0,
             trimmed_at: Instant::now(),
             sheds: false,
@@ -121,18 +121,18 @@ impl EpochLease {
         }
     }
 
-    /// Whether a call is in the air or ready to fly, apart from waiting requests.
+    /// Whether a call is in flight or ready to send, apart from waiting requests.
     #[must_use]
     pub(super) fn has_work(&self) -> bool {
-        self.air.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
+        self.in_flight.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
     }
 
     /// Ends the participation: gives back every request, in the order in which they came. What
     /// their flight may have taken is discarded: it was never handed out and never will be.
     #[must_use]
     pub(super) fn discard(mut self) -> Vec<Ticket> {
-        let mut tickets = match self.air.take() {
-            Some(InAir { cargo: Cargo::Tickets(tickets, _), .. }) => tickets,
+        let mut tickets = match self.in_flight.take() {
+            Some(InFlight { batch: FlightBatch::Tickets(tickets, _), .. }) => tickets,
             _ => Vec::new(),
         };
         tickets.extend(self.parked.into_values().flatten());

@@ -161,7 +161,7 @@ async fn known_to_redis(context: &Context, rows: &[Partition]) -> Option<Known> 
             continue;
         };
         known.epochs.push(At { partition: *partition, epoch: owner.epoch });
-        known.nodes.extend(survey.flown);
+        known.nodes.extend(survey.senders);
     }
     Some(known)
 }

@@ -103,7 +103,7 @@ impl PartitionWorker {
         Standing::Database(at, node)
     }
 
-    /// Becomes a participant of an open epoch: only then may it fly there (F5).
+    /// Becomes a participant of an open epoch: only then may it send a flight there (F5).
     async fn participate(&mut self, at: At, incarnation: String) -> Standing {
         let node = self.context.membership.node();
         match self.context.ledger.participate(at, node).await {
@@ -161,7 +161,7 @@ impl PartitionWorker {
     async fn acknowledge(&mut self, epoch: u64) -> Option<Standing> {
         let at = At { partition: self.partition, epoch };
         if let Some(unsure) = self.owed.unsure_in(epoch - 1) {
-            // It never flew, so there is nothing to wait for, and nothing to find amiss.
+            // It never sent a flight, so there is nothing to wait for, and nothing to find amiss.
             if let Err(error) = self.context.ledger.acknowledge(at, &[unsure]).await {
                 self.trouble(Unavailable::Ledger, &error).await;
                 return None;

@@ -1,7 +1,8 @@
 //! This process as a node: registered, beating, and aware of what the ledger says.
 //!
-//! A node registers, commits, and only then reads the epochs that it may fly in. A node that was
-//! barred, or whose row is gone, takes a new identity; the old one is never used again (F10, F14).
+//! A node registers, commits, and only then reads the epochs that it may send flights in. A node
+//! that was barred, or whose row is gone, takes a new identity; the old one is never used again
+//! (F10, F14).
 //!
 //! Here it is noticed that the ledger went back (F9): it has forgotten a heartbeat, a journal batch
 //! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
@@ -150,7 +151,7 @@ impl Membership {
         tracing::warn!(%lost, %node, "node takes a new identity");
         let mut current = self.node.lock().expect("no holder of this lock panics");
         // Two workers may be told at once that the node is barred: the first one's identity stays,
-        // the other row never flies, falls silent and is retired.
+        // the other row never sends a flight, falls silent and is retired.
         if *current == lost {
             *current = node;
             self.memory().take(node);

@@ -8,6 +8,7 @@ mod answers;
 mod batch;
 mod catalog;
 mod chores;
+mod completion;
 mod contended;
 mod context;
 mod database_path;
@@ -18,7 +19,6 @@ mod error;
 mod incidents;
 mod inquest;
 mod joining;
-mod landing;
 mod membership;
 mod memory;
 mod notes;
@@ -131,7 +131,7 @@ impl Allocator {
 
     /// Issues a number (or a range of `count`) for a request.
     ///
-    /// Dropping the future gives the request up if it has not been flown yet; a number taken for it
+    /// Dropping the future gives the request up if it has not been sent yet; a number taken for it
     /// is journaled all the same.
     ///
     /// # Errors

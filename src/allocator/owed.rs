@@ -8,7 +8,7 @@ use crate::node::NodeId;
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     joined: Vec<(u64, NodeId)>,
-    /// Joining had no answer: the ledger may have entered it, and it did not fly there.
+    /// Joining had no answer: the ledger may have entered it, and it sent no flight there.
     unsure: Option<(u64, NodeId)>,
 }
 
@@ -23,7 +23,7 @@ impl Owed {
 
     /// May have been entered in an epoch.
     pub(super) fn may_join(&mut self, epoch: u64, node: NodeId) {
-        // Who took part before answers for what it handed out, not as one who never flew.
+        // Who took part before answers for what it handed out, not as one who never sent a flight.
         if !self.joined.contains(&(epoch, node)) {
             self.unsure = Some((epoch, node));
         }
@@ -35,7 +35,7 @@ impl Owed {
         self.unsure.take_if(|unsure| unsure.0 < epoch);
     }
 
-    /// The ledger knows that who was unsure never flew.
+    /// The ledger knows that who was unsure never sent a flight.
     pub(super) fn settle_unsure(&mut self) {
         self.unsure = None;
     }
@@ -47,7 +47,7 @@ impl Owed {
         of_epoch.map(|joined| joined.1).collect()
     }
 
-    /// Under which identity it may have been entered in an epoch in which it never flew.
+    /// Under which identity it may have been entered in an epoch in which it never sent a flight.
     #[must_use]
     pub(super) fn unsure_in(&self, epoch: u64) -> Option<NodeId> {
         self.unsure.filter(|unsure| unsure.0 == epoch).map(|unsure| unsure.1)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::epoch_lease::{Cargo, EpochLease, InAir};
+use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
 use super::redis_path::Course;
 use super::worker::{PartitionWorker, Suspicion};
 use crate::counter::{CounterError, Flight, Settled};
@@ -71,23 +71,23 @@ impl PartitionWorker {
     /// Gives up an epoch lease. A flight of unknown outcome is settled first, if Redis tells in
     /// time: what it took is handed out after all, and leaves no gap (F17).
     pub(super) async fn vacate(&mut self, mut lease: EpochLease) {
-        match lease.air.take() {
-            Some(InAir {
+        match lease.in_flight.take() {
+            Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Tickets(tickets, room),
+                batch: FlightBatch::Tickets(tickets, room),
                 is_unresolved: true,
             }) => match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
                     // Whatever it leads to, the lease is given up.
-                    let _ = self.land_tickets(&mut lease, number, tickets, room, outcomes);
+                    let _ = self.complete_requests(&mut lease, number, tickets, room, outcomes);
                 }
                 settled => {
                     tracing::info!(partition = self.partition, number, ?settled, "flight given up");
                     self.wait_again(tickets);
                 }
             },
-            air => lease.air = air,
+            in_flight => lease.in_flight = in_flight,
         }
         self.wait_again(lease.discard());
     }

@@ -1,4 +1,4 @@
-//! The Redis path of a worker: one call in the air at a time, flown again until its outcome is
+//! The Redis path of a worker: one call in flight at a time, sent again until its outcome is
 //! known.
 
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::epoch_lease::{Cargo, EpochLease, InAir};
+use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
 use super::notes::Note;
 use super::ticket::Ticket;
 use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    CounterError, Flight, IssueAnswer, IssueRequest, Landing, PayloadMark, Raised, RecordLimits,
+    Completion, CounterError, Flight, IssueAnswer, IssueRequest, PayloadMark, Raised, RecordLimits,
     Redis, SeedPlace, SeedState, Take,
 };
 use crate::ledger::At;
@@ -20,7 +20,7 @@ use crate::ledger::At;
 /// A flight with fewer requests gives those a chance that arrive at this moment.
 const GATHERED_MIN: usize = 16;
 
-/// A worker that has not flown for so long is not busy: nobody else arrives at this moment.
+/// A worker that has sent no flight for so long is not busy: nobody else arrives at this moment.
 const LULL: Duration = Duration::from_millis(1);
 
 /// What a call's answer means for the epoch lease.
@@ -32,10 +32,10 @@ pub(super) enum Course {
 }
 
 impl PartitionWorker {
-    /// One call to Redis: the one in the air again, or the next.
+    /// One call to Redis: the one in flight again, or the next.
     pub(super) async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> Standing {
-        // Under an identity that was given up nothing more is flown: nobody would adopt it.
-        let spent = lease.node != self.context.membership.node() && lease.air.is_none();
+        // Under an identity that was given up nothing more is sent: nobody would adopt it.
+        let spent = lease.node != self.context.membership.node() && lease.in_flight.is_none();
         if spent || self.epoch_is_over(lease.at) || self.is_unwanted() {
             self.vacate(*lease).await;
             return Standing::Nowhere;
@@ -52,17 +52,17 @@ impl PartitionWorker {
             unreachable!("an epoch lease is only taken where Redis is configured");
         };
         if self.trim_is_due(&lease)
-            && lease.air.is_none()
+            && lease.in_flight.is_none()
             && let Course::Leave(suspicion) = self.trim(&mut lease).await
         {
             return self.leave(*lease, suspicion).await;
         }
-        if lease.air.is_none() {
+        if lease.in_flight.is_none() {
             self.gather(&lease).await;
-            lease.air = self.load(&mut lease);
+            lease.in_flight = self.next_call(&mut lease);
         }
-        let Some(in_air) = lease.air.take() else { return Standing::Redis(lease) };
-        match self.fly(&redis, &mut lease, in_air).await {
+        let Some(in_flight) = lease.in_flight.take() else { return Standing::Redis(lease) };
+        match self.send(&redis, &mut lease, in_flight).await {
             Course::Stay => Standing::Redis(lease),
             Course::Leave(suspicion) => self.leave(*lease, suspicion).await,
         }
@@ -90,14 +90,14 @@ impl PartitionWorker {
     /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
     /// that is well filled leaves at once, so that Redis works while its answers are written.
     async fn gather(&mut self, lease: &EpochLease) {
-        if self.waiting.len() < GATHERED_MIN && lease.flown_at.elapsed() < LULL {
+        if self.waiting.len() < GATHERED_MIN && lease.sent_at.elapsed() < LULL {
             tokio::task::yield_now().await;
             self.pull();
         }
     }
 
     /// The next call: seeds and raises first, for requests are parked behind them.
-    fn load(&mut self, lease: &mut EpochLease) -> Option<InAir> {
+    fn next_call(&mut self, lease: &mut EpochLease) -> Option<InFlight> {
         let context = Arc::clone(&self.context);
         let number = context.flights.next();
         let (keys, guard) = (&context.keys, lease.guard(number));
@@ -105,10 +105,10 @@ impl PartitionWorker {
             let places = std::mem::take(&mut lease.seeds);
             let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
             let flight = Flight::seed(keys, &guard, &flat);
-            return Some(InAir {
+            return Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Seeds(places),
+                batch: FlightBatch::Seeds(places),
                 is_unresolved: false,
             });
         }
@@ -117,14 +117,14 @@ impl PartitionWorker {
             let flat: Vec<(String, i64)> =
                 raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
             let flight = Flight::raise(keys, &guard, &flat);
-            return Some(InAir {
+            return Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Raises(raises),
+                batch: FlightBatch::Raises(raises),
                 is_unresolved: false,
             });
         }
-        let mut tickets = self.board(lease);
+        let mut tickets = self.admit(lease);
         if tickets.is_empty() {
             return None;
         }
@@ -146,11 +146,17 @@ impl PartitionWorker {
         };
         let flight = Flight::issue(keys, &guard, &requests, None, limits);
         self.context.metrics.flight_requests.of("redis").record(tickets.len() as f64);
-        Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
+        Some(InFlight {
+            flight,
+            number,
+            batch: FlightBatch::Tickets(tickets, room),
+            is_unresolved: false,
+        })
     }
 
-    /// Takes waiting requests aboard; those whose counter is being seeded or raised park behind it.
-    fn board(&mut self, lease: &mut EpochLease) -> Vec<Ticket> {
+    /// Admits waiting requests to a flight; those whose counter is being seeded or raised park
+    /// behind it.
+    fn admit(&mut self, lease: &mut EpochLease) -> Vec<Ticket> {
         let mut tickets = Vec::new();
         while tickets.len() < self.context.settings.flight_max {
             let Some(mut ticket) = self.waiting.pop_front() else { break };
@@ -158,34 +164,34 @@ impl PartitionWorker {
                 ticket.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
                 lease.parked.entry(counter).or_default().push(ticket);
-            } else if ticket.board(&self.context.metrics) {
+            } else if ticket.admit(&self.context.metrics) {
                 tickets.push(ticket);
             }
         }
         tickets
     }
 
-    /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
-    async fn fly(&mut self, redis: &Redis, lease: &mut EpochLease, in_air: InAir) -> Course {
+    /// Sends it once. An unknown outcome leaves the flight in flight, to be sent again as it is.
+    async fn send(&mut self, redis: &Redis, lease: &mut EpochLease, in_flight: InFlight) -> Course {
         let started = Instant::now();
-        lease.flown_at = started;
-        let landed = match &in_air.cargo {
-            Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
-            Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
-            Cargo::Raises(_) => redis.raise(&in_air.flight).await.map(Answer::Raise),
+        lease.sent_at = started;
+        let completed = match &in_flight.batch {
+            FlightBatch::Tickets(..) => redis.issue(&in_flight.flight).await.map(Answer::Issue),
+            FlightBatch::Seeds(_) => redis.seed(&in_flight.flight).await.map(Answer::Seed),
+            FlightBatch::Raises(_) => redis.raise(&in_flight.flight).await.map(Answer::Raise),
         };
         self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
-        match landed {
-            Ok(answer) => self.land(lease, in_air, answer),
+        match completed {
+            Ok(answer) => self.complete(lease, in_flight, answer),
             Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
                 let is_unresolved =
-                    in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
-                lease.air = Some(InAir { is_unresolved, ..in_air });
+                    in_flight.is_unresolved || matches!(error, CounterError::Unknown(_));
+                lease.in_flight = Some(InFlight { is_unresolved, ..in_flight });
                 self.context.metrics.retries_redis.of(error.reason()).increment(1);
                 self.without_redis(lease, started, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
-                lease.air = Some(in_air);
+                lease.in_flight = Some(in_flight);
                 // An outbox that refuses entries would break the next epoch too: with a new
                 // identity comes a new one.
                 let suspicion = Suspicion::of_epoch(lease.at, error.to_string());
@@ -194,32 +200,32 @@ impl PartitionWorker {
         }
     }
 
-    /// Sorts a landing by what was flown and what Redis said of the ownership.
-    fn land(&mut self, lease: &mut EpochLease, in_air: InAir, answer: Answer) -> Course {
-        let number = in_air.number;
+    /// Sorts a completion by what was sent and what Redis said of the ownership.
+    fn complete(&mut self, lease: &mut EpochLease, in_flight: InFlight, answer: Answer) -> Course {
+        let number = in_flight.number;
         let at = lease.at;
-        let (cargo, suspicion) = match (in_air.cargo, answer) {
-            (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(answer))) => {
+        let (batch, suspicion) = match (in_flight.batch, answer) {
+            (FlightBatch::Tickets(tickets, room), Answer::Issue(Completion::Completed(answer))) => {
                 self.confirm(lease, number);
                 let IssueAnswer { outcomes, records_shed } = answer;
                 self.note_shed(lease, records_shed);
-                return self.land_tickets(lease, number, tickets, room, outcomes);
+                return self.complete_requests(lease, number, tickets, room, outcomes);
             }
-            (Cargo::Seeds(places), Answer::Seed(Landing::Landed(states))) => {
+            (FlightBatch::Seeds(places), Answer::Seed(Completion::Completed(states))) => {
                 self.confirm(lease, number);
-                self.land_seeds(lease, &places, &states);
+                self.complete_seeds(lease, &places, &states);
                 return Course::Stay;
             }
-            (Cargo::Raises(raises), Answer::Raise(Landing::Landed(raised))) => {
+            (FlightBatch::Raises(raises), Answer::Raise(Completion::Completed(raised))) => {
                 self.confirm(lease, number);
-                return self.land_raises(lease, &raises, &raised);
+                return self.complete_raises(lease, &raises, &raised);
             }
-            (cargo, Answer::Issue(landing)) => (cargo, refusal(at, landing)),
-            (cargo, Answer::Seed(landing)) => (cargo, refusal(at, landing)),
-            (cargo, Answer::Raise(landing)) => (cargo, refusal(at, landing)),
+            (batch, Answer::Issue(completion)) => (batch, refusal(at, completion)),
+            (batch, Answer::Seed(completion)) => (batch, refusal(at, completion)),
+            (batch, Answer::Raise(completion)) => (batch, refusal(at, completion)),
         };
-        let InAir { flight, is_unresolved, .. } = in_air;
-        lease.air = Some(InAir { flight, number, cargo, is_unresolved });
+        let InFlight { flight, is_unresolved, .. } = in_flight;
+        lease.in_flight = Some(InFlight { flight, number, batch, is_unresolved });
         Course::Leave(suspicion)
     }
 
@@ -242,43 +248,44 @@ impl PartitionWorker {
     }
 
     fn confirm(&mut self, lease: &mut EpochLease, number: u64) {
-        assert!(number > lease.confirmed, "flight {number} landed after {}", lease.confirmed);
+        assert!(number > lease.confirmed, "flight {number} completed after {}", lease.confirmed);
         lease.confirmed = number;
         self.well();
     }
 }
 
-/// A call's answer, by what was flown.
+/// A call's answer, by what was sent.
 enum Answer {
-    Issue(Landing<IssueAnswer>),
-    Seed(Landing<Vec<SeedState>>),
-    Raise(Landing<Vec<Raised>>),
+    Issue(Completion<IssueAnswer>),
+    Seed(Completion<Vec<SeedState>>),
+    Raise(Completion<Vec<Raised>>),
 }
 
-/// What a landing that did nothing says.
-fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
+/// What a completion that did nothing says.
+fn refusal<T>(at: At, completion: Completion<T>) -> Suspicion {
     let of_epoch = |cause: &str| Suspicion::of_epoch(at, cause.to_owned());
-    match landing {
-        Landing::Landed(_) => unreachable!("landings are sorted before"),
-        Landing::Fenced { epoch, reason } => {
+    match completion {
+        Completion::Completed(_) => unreachable!("completions are sorted before"),
+        Completion::Fenced { epoch, reason } => {
             Suspicion { redis_epoch: epoch, ..of_epoch(&format!("fenced: {reason}")) }
         }
-        Landing::Barred => Suspicion::barred(at),
-        Landing::Late => of_epoch("a later flight was executed before this one"),
+        Completion::Barred => Suspicion::barred(at),
+        Completion::Late => of_epoch("a later flight was executed before this one"),
         // A new identity brings a new outbox: the key may be of another type for good.
-        Landing::Miscounted => Suspicion {
+        Completion::Miscounted => Suspicion {
             identity_spent: true,
             ..of_epoch("the outbox does not hold what it should")
         },
-        Landing::Mismatch => {
-            // Two processes fly under one identity: nothing that this one does is safe (F10).
-            tracing::error!("another process flies under this node's identity; aborting");
+        Completion::Mismatch => {
+            // Two processes send flights under one identity: nothing that this one does is safe
+            // (F10).
+            tracing::error!("another process sends flights under this node's identity; aborting");
             std::process::abort();
         }
     }
 }
 
-/// The request as it flies.
+/// The request as it is sent.
 fn request(ticket: &Ticket, lease: &EpochLease) -> IssueRequest {
     let order = &ticket.order;
     let record = &order.record;

@@ -1,4 +1,4 @@
-//! What the ledger's answers to a worker's chores lead to: seeds and raises ready to fly, requests
+//! What the ledger's answers to a worker's chores lead to: seeds and raises ready to send, requests
 //! answered from the journal, or an epoch that must end.
 
 use super::chores::{Done, RaiseWish};
@@ -32,7 +32,7 @@ impl PartitionWorker {
         }
     }
 
-    /// Answers what the journal knows; the rest flies again, marked as asked in this epoch (F1).
+    /// Answers what the journal knows; the rest is sent again, marked as asked in this epoch (F1).
     fn settle_questions(
         &mut self,
         epoch: u64,
@@ -61,7 +61,7 @@ impl PartitionWorker {
                     }
                     ticket.answer(answer);
                 }
-                // Rejected by the ledger, or lost with an outbox: flying again would not help.
+                // Rejected by the ledger, or lost with an outbox: sending it again would not help.
                 None if ticket.is_journaled => {
                     let record = &ticket.order.record;
                     tracing::error!(

@@ -172,9 +172,9 @@ mod tests {
         sights.note(1, Instant::now(), Some("b".into()));
         assert_eq!((sights.away_for(1), sights.away_for(0)), (None, None));
 
-        let flown_at = Instant::now();
+        let sent_at = Instant::now();
         tokio::time::advance(second).await;
-        sights.fail(1, flown_at);
+        sights.fail(1, sent_at);
         assert_eq!((sights.sight(), sights.away_for(1)), (Sight::new(), Some(second)));
     }
 }

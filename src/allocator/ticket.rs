@@ -160,7 +160,7 @@ impl Order {
             None
         } else {
             let mask = Mask::parse(&entry.record.mask)
-                .expect("a mask that was journaled or flown is well-formed");
+                .expect("a mask that was journaled or sent is well-formed");
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(mask.fill(&lasts)?)
         };
@@ -267,20 +267,20 @@ impl Ticket {
     }
 
     /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
-    pub(super) fn board(&mut self, metrics: &Metrics) -> bool {
-        let boards = self.maybe_taken || !self.reply.is_closed() && self.stage.board();
-        if boards && self.attempts == 0 {
+    pub(super) fn admit(&mut self, metrics: &Metrics) -> bool {
+        let is_admitted = self.maybe_taken || !self.reply.is_closed() && self.stage.admit();
+        if is_admitted && self.attempts == 0 {
             metrics.queue_wait_seconds.record(self.queued_at.elapsed());
         }
-        self.attempts += u32::from(boards);
-        boards
+        self.attempts += u32::from(is_admitted);
+        is_admitted
     }
 
-    /// Puts the ticket back on the ground, unless it may have taken a number: then its caller is
+    /// Puts the ticket back, unless it may have taken a number: then its caller is
     /// told so whenever it gives up.
-    pub(super) fn disembark(&self) {
+    pub(super) fn put_back(&self) {
         if !self.maybe_taken {
-            self.stage.disembark();
+            self.stage.put_back();
         }
     }
 
@@ -296,17 +296,17 @@ impl Ticket {
 pub(super) struct Stage(AtomicU8);
 
 const WAITING: u8 = 0;
-const FLYING: u8 = 1;
+const IN_FLIGHT: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Stage {
     /// Takes the ticket into a flight; false when its caller has given up.
-    pub(super) fn board(&self) -> bool {
-        self.0.compare_exchange(WAITING, FLYING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    pub(super) fn admit(&self) -> bool {
+        self.0.compare_exchange(WAITING, IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Puts a ticket back that certainly took nothing that will ever be handed out.
-    pub(super) fn disembark(&self) {
+    pub(super) fn put_back(&self) {
         self.0.store(WAITING, Ordering::Release);
     }
 

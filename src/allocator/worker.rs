@@ -92,8 +92,8 @@ pub(super) struct PartitionWorker {
     pub(super) backoff: Backoff,
     /// Acknowledgements that epochs wait for when they end.
     pub(super) owed: Owed,
-    /// An identity under which this worker must not fly again; it is replaced before the next join,
-    /// however long the ledger is away.
+    /// An identity under which this worker must not send again; it is replaced before the next
+    /// join, however long the ledger is away.
     pub(super) spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
     pub(super) highest: u64,
@@ -283,7 +283,7 @@ impl PartitionWorker {
             Standing::Redis(mut lease) => {
                 // Whatever the answer, the worker ends here: `trimmed` tells whether it is empty.
                 let _ = self.trim(&mut lease).await;
-                let resolved = lease.air.is_none();
+                let resolved = lease.in_flight.is_none();
                 let trimmed = lease.trimmed >= handed;
                 for ticket in lease.discard() {
                     ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
@@ -323,7 +323,7 @@ impl PartitionWorker {
     /// Puts requests back to the front, in their order.
     pub(super) fn wait_again(&mut self, tickets: Vec<Ticket>) {
         for ticket in tickets.into_iter().rev() {
-            ticket.stage.disembark();
+            ticket.stage.put_back();
             self.waiting.push_front(ticket);
         }
     }

@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CounterError {
     /// Connection lost, time-out, cancelled, or a cluster that is down, which the client tells all
-    /// callers in flight: the script may have run, may run later, or never. Fly the same bytes
+    /// callers in flight: the script may have run, may run later, or never. Send the same bytes
     /// again.
     #[error("outcome unknown: {0}")]
     Unknown(String),

@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 use super::call::Call;
 use super::{CounterError, RedisSettings};
 
-/// Calls that may wait inside the client; a node has one in the air per partition.
+/// Calls that may wait inside the client; a node has one in flight per partition.
 const WAITING_CALLS_MAX: usize = 4_096;
 
 /// First wait before connecting again; doubles up to `reconnect_max`.

@@ -107,7 +107,7 @@ pub struct Handover {
     pub partition: u32,
     /// The flight.
     pub flight: u64,
-    /// The identity under which it was flown.
+    /// The identity under which it was sent.
     pub node: NodeId,
     /// The records.
     pub entries: Vec<Entry>,

@@ -40,7 +40,7 @@ const OUTCOMES: [&str; 5] = ["issued", "replayed", "refused", "unavailable", "fa
 const PATHS: [&str; 2] = ["redis", "database"];
 /// Why a transaction of the database path is tried again.
 const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
-/// Why a flight to Redis is flown again.
+/// Why a flight to Redis is sent again.
 const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
 /// How the database may lose commits.
 const LEDGER_HAZARDS: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
@@ -78,7 +78,7 @@ pub struct Handles {
     pub request_retries: Histogram,
     /// Transactions of the database path tried again, by reason.
     pub retries_database: Family<Counter>,
-    /// Flights flown again, by reason.
+    /// Flights sent again, by reason.
     pub retries_redis: Family<Counter>,
     /// Transactions of the database path by what became of their locks.
     pub lock_acquisitions: Family<Counter>,

@@ -1,4 +1,5 @@
-//! Adopts one silent node: its outbox in each partition that it flew in, then the node itself.
+//! Adopts one silent node: its outbox in each partition that it sent flights to, then the node
+//! itself.
 //!
 //! Knows nothing of the watch that found it silent, and may take as long as the ledger takes.
 

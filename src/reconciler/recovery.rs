@@ -62,7 +62,8 @@ pub struct Plan<'a> {
     pub lost_data: bool,
     /// Identities under which this process took part in the epoch that ends.
     pub participations: Vec<NodeId>,
-    /// An identity that may have been entered in it and never flew: its joining had no answer.
+    /// An identity that may have been entered in it and never sent a flight: its joining had no
+    /// answer.
     pub unsure: Option<NodeId>,
 }
 

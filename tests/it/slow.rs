@@ -359,8 +359,8 @@ async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_to
     let flights = "numerator_flight_requests_count{path=\"redis\"}";
     let before = metric(&service, flights).await;
     load::documents(&service.url, 32, 500).await.assert_contiguous(500);
-    let (looks, flown) = (metric(&service, asked).await, metric(&service, flights).await - before);
-    assert!(looks > 0.0 && looks <= flown, "{looks} questions for {flown} flights");
+    let (looks, sent) = (metric(&service, asked).await, metric(&service, flights).await - before);
+    assert!(looks > 0.0 && looks <= sent, "{looks} questions for {sent} flights");
     let deadline = Instant::now() + LIMIT;
     while metric(&service, "numerator_asking_seconds{").await == 0.0 {
         assert!(Instant::now() < deadline, "not shown");

@@ -127,7 +127,7 @@ pub struct Entry {
     pub number: String,
     /// Partition and epoch that took it.
     pub at: At,
-    /// How often the request was flown or tried again before it was answered.
+    /// How often the request was sent or tried again before it was answered.
     pub retry_count: u32,
     /// Which path took it.
     pub path: IssuePath,

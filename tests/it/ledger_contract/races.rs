@@ -197,8 +197,8 @@ async fn a_seed_that_waits_while_its_epoch_ends_touches_nothing_of_the_next() {
     scene.goes_on_alone(new).await;
 }
 
-/// Goal: no node flies in an epoch that a leader closes without it (F5). Method: a participant that
-/// has the partition and waits for its own row while the leader bumps the epoch.
+/// Goal: no node sends flights in an epoch that a leader closes without it (F5). Method: a
+/// participant that has the partition and waits for its own row while the leader bumps the epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     let mut scene = Scene::set().await;
@@ -219,7 +219,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     // A leader that did not wait closes the epoch right away.
     let early = if bumped.is_finished() { Some(claim().await) } else { None };
     let_go(held).await;
-    assert!(joined.await.unwrap().unwrap(), "it flies");
+    assert!(joined.await.unwrap().unwrap(), "it takes part");
     assert_eq!(bumped.await.unwrap().unwrap(), Some(next.epoch));
     let claimed = match early {
         Some(claimed) => claimed,
@@ -228,7 +228,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     assert_eq!(claimed, Claim::Waiting(vec![node]));
 }
 
-/// Goal: who asks to take part while an epoch ends does not fly in it (F5).
+/// Goal: who asks to take part while an epoch ends does not take part in it (F5).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_joins_while_a_leader_bumps_waits_for_it_and_takes_no_part() {
     let mut scene = Scene::set().await;

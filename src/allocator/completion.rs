@@ -1,4 +1,4 @@
-//! What a landed flight leads to. Here a number becomes handed out, and nowhere else (F11).
+//! What a completed flight leads to. Here a number becomes handed out, and nowhere else (F11).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct Full {
 
 impl PartitionWorker {
     /// The moment of handing out: records into the journal queue, then answers (F11).
-    pub(super) fn land_tickets(
+    pub(super) fn complete_requests(
         &mut self,
         lease: &mut EpochLease,
         number: u64,
@@ -101,7 +101,7 @@ impl PartitionWorker {
         }
     }
 
-    /// The ledger went back before the flight landed: its users may agree on one without what it
+    /// The ledger went back before the flight completed: its users may agree on one without what it
     /// took, so that nobody may get it (F25).
     fn hand_nothing_out(
         &mut self,
@@ -138,7 +138,7 @@ impl PartitionWorker {
             }
             let serial = ticket.order.serials[take].clone();
             needs.entry(counter.clone()).or_insert((serial, 0)).1 += ticket.order.count;
-            ticket.stage.disembark();
+            ticket.stage.put_back();
             lease.parked.entry(counter).or_default().push(ticket);
         }
         if needs.is_empty() || lost.is_some() {
@@ -163,7 +163,7 @@ impl PartitionWorker {
         for Full { ticket, counter, serial, need } in full {
             wishes.entry(counter.clone()).or_insert((serial, 0)).1 += need;
             if let Some(ticket) = ticket {
-                ticket.stage.disembark();
+                ticket.stage.put_back();
                 lease.parked.entry(counter).or_default().push(ticket);
             }
         }
@@ -184,8 +184,8 @@ impl PartitionWorker {
         }
     }
 
-    /// Seeded counters are warm: their requests fly.
-    pub(super) fn land_seeds(
+    /// Seeded counters are warm: their requests go.
+    pub(super) fn complete_seeds(
         &mut self,
         lease: &mut EpochLease,
         places: &[ColdPlace],
@@ -203,8 +203,8 @@ impl PartitionWorker {
         }
     }
 
-    /// Raised counters have room: their requests fly.
-    pub(super) fn land_raises(
+    /// Raised counters have room: their requests go.
+    pub(super) fn complete_raises(
         &mut self,
         lease: &mut EpochLease,
         raises: &[RaisePlace],
