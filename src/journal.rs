@@ -1,9 +1,9 @@
 //! The journal loop: writes what was handed out to the ledger, in batches, behind the answers.
 //!
 //! ```text
-//!  worker ──reserve──▶ permits ──send──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
-//!                                        │                      │
-//!                              now it is handed out      ├─ refused: halve, then journal_rejected
+//!  worker ──reserve─▶ permits ──send─▶ hand over ──▶ queue ──▶ batch ──commit─▶ progress ──▶ trim
+//!                                       │                       │
+//!                             now it is handed out       ├─ refused: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free
 //! ```
 //!

@@ -25,7 +25,7 @@ impl Protocol {
         }
         for key in 0..self.scenario.requests {
             for (node, member) in (0..).zip(&state.nodes) {
-                let waits = member.tickets.iter().any(|ticket| ticket.key == key);
+                let waits = member.requests.iter().any(|request| request.key == key);
                 if member.alive && !member.barred && !waits {
                     events.push(Event::Send { key, node });
                 }
@@ -35,7 +35,7 @@ impl Protocol {
 
     /// Whether a transaction is under way that takes under the name of a key.
     pub(crate) fn is_taking(state: &State, key: Key) -> bool {
-        let takes = |node: &Node| node.alive && node.taking && node.tickets[0].key == key;
+        let takes = |node: &Node| node.alive && node.taking && node.requests[0].key == key;
         state.nodes.iter().any(takes)
     }
 
@@ -82,7 +82,7 @@ impl Protocol {
         let is_over = member.lease.is_some_and(|lease| lease.epoch < state.ledger.epoch)
             && self.reaches_ledger(state);
         let requests = match &flight.message.body {
-            Body::Issue(tickets) => tickets.len(),
+            Body::Issue(requests) => requests.len(),
             Body::Chore(_) => 0,
         };
         if flight.reply.is_some() {
@@ -120,7 +120,7 @@ impl Protocol {
         }
         let open = ledger.stage == Stage::Open;
         let Some(lease) = member.lease else {
-            let wanted = !member.tickets.is_empty() && !member.barred;
+            let wanted = !member.requests.is_empty() && !member.barred;
             if !self.rules().f5 && open && member.view.is_none() && !member.barred {
                 events.push(Event::Look { node });
             }
@@ -130,14 +130,14 @@ impl Protocol {
             return;
         };
         let fenced = self.rules().f4;
-        let takes = lease.owner == Owner::Database && !member.tickets.is_empty();
+        let takes = lease.owner == Owner::Database && !member.requests.is_empty();
         let begins = self.scenario.splits && !member.taking;
         if takes && !member.is_lost() && (fenced || member.taking) && !begins {
             events.push(Event::Take { node });
         }
         // Two transactions under one name wait for each other.
         let may_begin = begins && takes && !member.is_lost();
-        if may_begin && !Self::is_taking(state, member.tickets[0].key) {
+        if may_begin && !Self::is_taking(state, member.requests[0].key) {
             events.push(Event::Begin { node });
         }
         for (counter, parked) in (0..).zip(member.parked) {
@@ -157,7 +157,7 @@ impl Protocol {
                 events.push(Event::Begin { node });
             }
         }
-        let due = member.tickets.iter().find(|ticket| ticket.asked == Asked::Due);
+        let due = member.requests.iter().find(|request| request.asked == Asked::Due);
         if due.is_some_and(|due| !(self.rules().names && Self::is_taking(state, due.key))) {
             events.push(Event::Ask { node });
         }

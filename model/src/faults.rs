@@ -23,7 +23,7 @@ impl Protocol {
         member.leave();
         member.alive = false;
         member.silent = false;
-        member.tickets.clear();
+        member.requests.clear();
         member.queue.clear();
         member.unanswered.clear();
         member.view = None;

@@ -1,12 +1,14 @@
 //! What travels between nodes and servers: flights, replies, `open`. Decides nothing.
 
-use crate::state::{COUNTERS, Chore, Epoch, Incarnation, NodeId, Record, ServerId, Ticket, Value};
+use crate::state::{
+    COUNTERS, Chore, Epoch, Incarnation, NodeId, PendingRequest, Record, ServerId, Value,
+};
 
 /// What a flight does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// Take numbers for requests.
-    Issue(Vec<Ticket>),
+    Issue(Vec<PendingRequest>),
     /// Seed or raise the counter.
     Chore(Chore),
 }
@@ -110,7 +112,7 @@ impl Message {
     #[must_use]
     pub fn digest(&self) -> u8 {
         match &self.body {
-            Body::Issue(tickets) => tickets.iter().fold(0, |sum, t| sum | 1 << t.key),
+            Body::Issue(requests) => requests.iter().fold(0, |sum, t| sum | 1 << t.key),
             Body::Chore(Chore::Seed { value, .. }) => 0x80 | value,
             Body::Chore(Chore::Raise { ceiling }) => 0xC0 | ceiling,
         }

@@ -102,9 +102,9 @@ impl Protocol {
             Event::TimeOut { node } => {
                 state.faults.time_outs -= 1;
                 if let Some(flight) = &mut state.node(node).flight
-                    && let Body::Issue(tickets) = &mut flight.message.body
+                    && let Body::Issue(requests) = &mut flight.message.body
                 {
-                    tickets.remove(0);
+                    requests.remove(0);
                 }
             }
             Event::Complete { node } => self.complete(state, node),

@@ -6,7 +6,8 @@ use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
 use crate::state::{
-    Asked, Chore, CounterId, Epoch, Incarnation, NodeId, Record, SPAN, Ticket, counter_of, insert,
+    Asked, Chore, CounterId, Epoch, Incarnation, NodeId, PendingRequest, Record, SPAN, counter_of,
+    insert,
 };
 
 /// The digest of a flight that will never be executed.
@@ -130,10 +131,10 @@ impl Server {
             Err(refusal) => return refusal,
         };
         match &message.body {
-            Body::Issue(tickets) if executed => {
-                Reply::Issued(self.completed(message, tickets.len()))
+            Body::Issue(requests) if executed => {
+                Reply::Issued(self.completed(message, requests.len()))
             }
-            Body::Issue(tickets) => self.issue(rules, message, tickets, broken),
+            Body::Issue(requests) => self.issue(rules, message, requests, broken),
             Body::Chore(chore) => {
                 if !executed {
                     self.chore(rules, message, *chore);
@@ -161,7 +162,7 @@ impl Server {
         &mut self,
         rules: &Rules,
         message: &Message,
-        tickets: &[Ticket],
+        requests: &[PendingRequest],
         broken: bool,
     ) -> Reply {
         let node = usize::from(message.node);
@@ -170,16 +171,16 @@ impl Server {
         }
         let before = self.data.clone();
         let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
-        for (place, ticket) in (0..).zip(tickets) {
-            let outcome = match self.recall(rules, message.epoch, ticket) {
+        for (place, request) in (0..).zip(requests) {
+            let outcome = match self.recall(rules, message.epoch, request) {
                 // The epoch before may still take from this counter in the ledger.
                 Some(Outcome::Ask)
-                    if rules.f27 && self.is_cold(rules, message.epoch, ticket.counter) =>
+                    if rules.f27 && self.is_cold(rules, message.epoch, request.counter) =>
                 {
                     Outcome::Cold
                 }
                 Some(outcome) => outcome,
-                None => self.take(rules, message, ticket),
+                None => self.take(rules, message, request),
             };
             match outcome {
                 Outcome::Taken(record) => {
@@ -201,7 +202,7 @@ impl Server {
             if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
                 self.take_back(before);
                 // Without F15 the entry that is there tells what the flight took.
-                let completed = || Reply::Issued(self.completed(message, tickets.len()));
+                let completed = || Reply::Issued(self.completed(message, requests.len()));
                 return if rules.f15 { Reply::Error } else { completed() };
             }
             outbox.push((message.flight, lines));
@@ -237,20 +238,20 @@ impl Server {
     }
 
     /// What the idempotency record says; `None`: the key is new.
-    fn recall(&self, rules: &Rules, epoch: Epoch, ticket: &Ticket) -> Option<Outcome> {
-        let record = self.data.records.iter().find(|record| record.key == ticket.key);
+    fn recall(&self, rules: &Rules, epoch: Epoch, request: &PendingRequest) -> Option<Outcome> {
+        let record = self.data.records.iter().find(|record| record.key == request.key);
         let lacks = rules.f28 && self.lacks_records();
         let complete = !lacks && self.data.owner.as_ref().is_some_and(|owner| owner.complete);
         match record {
             None if lacks && rules.f28_ends => Some(Outcome::Regressed),
             Some(record) if !rules.f1 => Some(Outcome::Replayed(*record)),
             Some(record) if record.epoch == epoch && self.stands(*record) => {
-                let of = if ticket.differs { Outcome::Numbered } else { Outcome::Replayed };
+                let of = if request.differs { Outcome::Numbered } else { Outcome::Replayed };
                 Some(of(*record))
             }
             // Trimmed: the journal has it, also if it did not when it was asked.
             Some(record) if record.epoch == epoch && rules.trimmed => Some(Outcome::Ask),
-            _ if !rules.f1 || ticket.asked == Asked::In(epoch) => None,
+            _ if !rules.f1 || request.asked == Asked::In(epoch) => None,
             None if complete => None,
             _ => Some(Outcome::Ask),
         }
@@ -267,9 +268,9 @@ impl Server {
         counter.is_none_or(|counter| rules.counter_epoch && counter.epoch != epoch)
     }
 
-    fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
-        let at = usize::from(ticket.counter);
-        if self.is_cold(rules, message.epoch, ticket.counter) {
+    fn take(&mut self, rules: &Rules, message: &Message, request: &PendingRequest) -> Outcome {
+        let at = usize::from(request.counter);
+        if self.is_cold(rules, message.epoch, request.counter) {
             return Outcome::Cold;
         }
         let Some(counter) = &mut self.data.counters[at] else { return Outcome::Cold };
@@ -284,8 +285,8 @@ impl Server {
         counter.check = counter.value;
         Outcome::Taken(Record {
             value: counter.value,
-            key: ticket.key,
-            allocation: ticket.allocation,
+            key: request.key,
+            allocation: request.allocation,
             epoch: message.epoch,
         })
     }
@@ -327,7 +328,7 @@ impl Server {
         }
         Some(match &message.body {
             _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
-            Body::Issue(tickets) => Reply::Issued(self.completed(message, tickets.len())),
+            Body::Issue(requests) => Reply::Issued(self.completed(message, requests.len())),
             Body::Chore(_) => Reply::Done,
         })
     }

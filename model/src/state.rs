@@ -45,7 +45,7 @@ pub struct EpochLease {
     pub owner: Owner,
 }
 
-/// What a ticket knows about earlier numbers of its key.
+/// What a request knows about earlier numbers of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Asked {
     /// Nothing yet.
@@ -58,7 +58,7 @@ pub enum Asked {
 
 /// A request on its way through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket {
+pub struct PendingRequest {
     /// Its idempotency key.
     pub key: Key,
     /// Its allocation.
@@ -71,7 +71,7 @@ pub struct Ticket {
     pub differs: bool,
 }
 
-impl Ticket {
+impl PendingRequest {
     /// The `nth` sending of a request.
     #[must_use]
     pub fn new(key: Key, nth: u8, counter: CounterId) -> Self {
@@ -156,7 +156,7 @@ pub struct Node {
     /// Its participation.
     pub lease: Option<EpochLease>,
     /// Requests that wait.
-    pub tickets: Vec<Ticket>,
+    pub requests: Vec<PendingRequest>,
     /// The number of its last flight. Each epoch has a range of its own.
     pub flights_sent: u8,
     /// Its last confirmed flight in this epoch.
@@ -282,8 +282,8 @@ impl State {
                 let nodes = (0..scenario.nodes).filter(move |node| !equal(node));
                 nodes.map(move |node| {
                     let mut state = state.clone();
-                    let ticket = Ticket::new(key, 0, key % scenario.counters);
-                    state.node(node).tickets.push(ticket);
+                    let request = PendingRequest::new(key, 0, key % scenario.counters);
+                    state.node(node).requests.push(request);
                     state
                 })
             };
@@ -333,7 +333,7 @@ impl Node {
             silent: false,
             barred: false,
             lease: None,
-            tickets: Vec::new(),
+            requests: Vec::new(),
             flights_sent: 0,
             confirmed: 0,
             seen: [0; COUNTERS],
@@ -364,8 +364,8 @@ impl Node {
         self.parked = [Parked::No; COUNTERS];
         self.chore = None;
         self.taking = false;
-        for ticket in &mut self.tickets {
-            ticket.asked = Asked::No;
+        for request in &mut self.requests {
+            request.asked = Asked::No;
         }
     }
 

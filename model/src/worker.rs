@@ -8,7 +8,7 @@ use crate::protocol::Protocol;
 use crate::server::Server;
 use crate::state::{
     Asked, COUNTERS, Chore, CounterId, Epoch, EpochLease, Flight, Incarnation, Key, Node, NodeId,
-    Owner, Parked, Record, ServerId, State, Ticket, counter_of, insert,
+    Owner, Parked, PendingRequest, Record, ServerId, State, counter_of, insert,
 };
 
 impl Protocol {
@@ -16,10 +16,13 @@ impl Protocol {
     pub(crate) fn send(&self, state: &mut State, key: Key, node: NodeId) {
         let nth = &mut state.sent[usize::from(key)];
         let counter = (key + u8::from(self.scenario.crosses)) % self.scenario.counters;
-        let ticket = Ticket { differs: self.scenario.differs, ..Ticket::new(key, *nth, counter) };
+        let request = PendingRequest {
+            differs: self.scenario.differs,
+            ..PendingRequest::new(key, *nth, counter)
+        };
         *nth += 1;
         state.retries -= 1;
-        state.node(node).tickets.push(ticket);
+        state.node(node).requests.push(request);
     }
 
     /// Becomes a participant of the open epoch.
@@ -42,17 +45,17 @@ impl Protocol {
         let node = &state.nodes[usize::from(node)];
         let lease = node.lease?;
         let Owner::Redis(incarnation) = lease.owner else { return None };
-        let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let goes = |ticket: &Ticket| Self::is_admitted(state, node, lease.epoch, ticket);
-        let waits = || !asking && !node.is_lost() && node.tickets.iter().any(goes);
+        let asking = node.requests.iter().any(|request| request.asked == Asked::Due);
+        let goes = |request: &PendingRequest| Self::is_admitted(state, node, lease.epoch, request);
+        let waits = || !asking && !node.is_lost() && node.requests.iter().any(goes);
         let ready = node.chore.is_some() || waits();
         let free = node.flight.is_none() && node.flights_sent < lease.epoch * self.scenario.flights;
         (node.alive && !node.barred && free && ready).then_some((lease.epoch, incarnation))
     }
 
     /// Whether a request may go with the next flight.
-    fn is_admitted(state: &State, node: &Node, epoch: Epoch, ticket: &Ticket) -> bool {
-        let counter = usize::from(ticket.counter);
+    fn is_admitted(state: &State, node: &Node, epoch: Epoch, request: &PendingRequest) -> bool {
+        let counter = usize::from(request.counter);
         let seeded =
             |server: &Server| server.data.counters[counter].is_some_and(|c| c.epoch == epoch);
         // Until the seed is there, every flight would only say once more that it is not.
@@ -67,8 +70,8 @@ impl Protocol {
     pub(crate) fn send_flight(&self, state: &mut State, node: NodeId) {
         let Some((epoch, incarnation)) = self.may_send(state, node) else { return };
         let of = &state.nodes[usize::from(node)];
-        let mut admitted = of.tickets.clone();
-        admitted.retain(|ticket| Self::is_admitted(state, of, epoch, ticket));
+        let mut admitted = of.requests.clone();
+        admitted.retain(|request| Self::is_admitted(state, of, epoch, request));
         if !self.scenario.coalesces {
             admitted.truncate(1);
         }
@@ -77,9 +80,9 @@ impl Protocol {
         let body = if let Some(chore) = sender.chore.take() {
             Body::Chore(chore)
         } else {
-            sender.tickets.retain(|ticket| !admitted.contains(ticket));
-            for ticket in &admitted {
-                sender.parked[usize::from(ticket.counter)] = Parked::No;
+            sender.requests.retain(|request| !admitted.contains(request));
+            for request in &admitted {
+                sender.parked[usize::from(request.counter)] = Parked::No;
             }
             Body::Issue(admitted)
         };
@@ -113,15 +116,15 @@ impl Protocol {
         let Some(Flight { message, reply: Some(reply) }) = state.node(node).flight.take() else {
             return;
         };
-        let tickets = match &message.body {
-            Body::Issue(tickets) => tickets.clone(),
+        let requests = match &message.body {
+            Body::Issue(requests) => requests.clone(),
             Body::Chore(_) => Vec::new(),
         };
         let member = state.node(node);
         match reply {
             Reply::Issued(outcomes) => {
                 member.confirmed = message.flight;
-                self.complete_outcomes(state, node, message.flight, &tickets, &outcomes);
+                self.complete_outcomes(state, node, message.flight, &requests, &outcomes);
             }
             Reply::Done => {
                 member.confirmed = message.flight;
@@ -136,7 +139,7 @@ impl Protocol {
             Reply::Barred => {
                 member.leave();
                 member.barred = true;
-                member.tickets.clear();
+                member.requests.clear();
             }
             Reply::Error if !self.rules().f15 => {
                 member.flight = Some(Flight { message, reply: None });
@@ -148,7 +151,7 @@ impl Protocol {
             | Reply::Miscounted
             | Reply::Error
             | Reply::NotExecuted => {
-                member.tickets.extend(tickets);
+                member.requests.extend(requests);
                 member.parked = [Parked::Lost; COUNTERS];
             }
         }
@@ -159,12 +162,12 @@ impl Protocol {
         state: &mut State,
         node: NodeId,
         flight: u8,
-        tickets: &[Ticket],
+        requests: &[PendingRequest],
         outcomes: &[Outcome],
     ) {
-        for (ticket, outcome) in tickets.iter().zip(outcomes) {
+        for (request, outcome) in requests.iter().zip(outcomes) {
             let member = state.node(node);
-            let wait = |parked| (Some(*ticket), parked);
+            let wait = |parked| (Some(*request), parked);
             let (back, parked) = match *outcome {
                 Outcome::Taken(record) | Outcome::Replayed(record) => {
                     let seen = &mut member.seen[usize::from(counter_of(record.value))];
@@ -174,7 +177,7 @@ impl Protocol {
                         state,
                         node,
                         flight,
-                        Record { key: ticket.key, ..record },
+                        Record { key: request.key, ..record },
                         replayed,
                     );
                     (None, None)
@@ -188,18 +191,18 @@ impl Protocol {
                     self.hand_out(state, node, flight, record, true);
                     (None, None)
                 }
-                Outcome::Ask => (Some(Ticket { asked: Asked::Due, ..*ticket }), None),
+                Outcome::Ask => (Some(PendingRequest { asked: Asked::Due, ..*request }), None),
                 Outcome::Nothing => wait(None),
                 Outcome::Cold => wait(Some(Parked::Cold)),
                 Outcome::Ceiling(ceiling) => wait(Some(Parked::Ceiling(ceiling))),
                 Outcome::Regressed => wait(Some(Parked::Lost)),
             };
             let member = state.node(node);
-            member.tickets.extend(back);
-            let at = &mut member.parked[usize::from(ticket.counter)];
+            member.requests.extend(back);
+            let at = &mut member.parked[usize::from(request.counter)];
             *at = parked.unwrap_or(*at);
         }
-        state.node(node).tickets.sort_unstable();
+        state.node(node).requests.sort_unstable();
     }
 
     fn hand_out(
@@ -229,16 +232,16 @@ impl Protocol {
         state.history.hand_out(record);
     }
 
-    /// Asks the journal for the first ticket that Redis could not judge.
+    /// Asks the journal for the first request that Redis could not judge.
     pub(crate) fn ask(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let due = member.tickets.iter().position(|ticket| ticket.asked == Asked::Due);
+        let due = member.requests.iter().position(|request| request.asked == Asked::Due);
         let (Some(place), Some(lease)) = (due, member.lease) else { return };
-        if let Some(record) = state.ledger.find(member.tickets[place].key) {
-            member.tickets.remove(place);
+        if let Some(record) = state.ledger.find(member.requests[place].key) {
+            member.requests.remove(place);
             state.history.hand_out(record);
         } else {
-            member.tickets[place].asked = Asked::In(lease.epoch);
+            member.requests[place].asked = Asked::In(lease.epoch);
         }
     }
 
@@ -270,8 +273,8 @@ impl Protocol {
     fn look(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
         let epoch = member.lease.map_or(0, |lease| lease.epoch);
-        if let Some(record) = state.ledger.find(member.tickets[0].key) {
-            member.tickets.remove(0);
+        if let Some(record) = state.ledger.find(member.requests[0].key) {
+            member.requests.remove(0);
             state.history.hand_out(record);
         } else if self.rules().names_epoch && state.ledger.epoch != epoch {
             member.parked = [Parked::Lost; COUNTERS];
@@ -327,21 +330,21 @@ impl Protocol {
     /// Takes a number on the database path: one transaction, the journal's row included.
     pub(crate) fn take(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let (Some(lease), Some(ticket)) = (member.lease, member.tickets.first().copied()) else {
+        let (Some(lease), Some(request)) = (member.lease, member.requests.first().copied()) else {
             return;
         };
         member.taking = false;
-        let earlier = state.ledger.find(ticket.key).filter(|_| !self.scenario.splits);
+        let earlier = state.ledger.find(request.key).filter(|_| !self.scenario.splits);
         if let Some(record) = earlier {
-            member.tickets.remove(0);
+            member.requests.remove(0);
             state.history.hand_out(record);
             return;
         }
         let (rules, epoch) = (self.rules(), lease.epoch);
-        match state.ledger.take(rules, &mut state.history, node, epoch, ticket.counter) {
+        match state.ledger.take(rules, &mut state.history, node, epoch, request.counter) {
             Some(value) => {
-                member.tickets.remove(0);
-                let (key, allocation) = (ticket.key, ticket.allocation);
+                member.requests.remove(0);
+                let (key, allocation) = (request.key, request.allocation);
                 let record = Record { value, key, allocation, epoch };
                 state.ledger.journal(record, &mut state.history);
                 state.history.hand_out(record);
@@ -365,9 +368,9 @@ impl Protocol {
     pub(crate) fn discard(state: &mut State, node: NodeId) {
         let member = state.node(node);
         let Some(flight) = member.flight.take() else { return };
-        if let Body::Issue(tickets) = &flight.message.body {
-            member.tickets.extend(tickets.iter().copied());
-            member.tickets.sort_unstable();
+        if let Body::Issue(requests) = &flight.message.body {
+            member.requests.extend(requests.iter().copied());
+            member.requests.sort_unstable();
         }
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::pending_request::PendingRequest;
 use super::retries::Retries;
-use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, replay};
 use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
@@ -42,14 +42,14 @@ pub(super) enum Failed {
 
 /// The requests.
 pub(super) struct Batch {
-    pub(super) tickets: Vec<Ticket>,
+    pub(super) requests: Vec<PendingRequest>,
 }
 
 impl Batch {
     /// Requests that wait.
     #[must_use]
-    pub(super) fn new(tickets: Vec<Ticket>) -> Self {
-        Batch { tickets }
+    pub(super) fn new(requests: Vec<PendingRequest>) -> Self {
+        Batch { requests }
     }
 
     /// Runs the transaction for a node; again after a failure, as often as its kind allows
@@ -71,12 +71,12 @@ impl Batch {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => error,
             };
-            self.tickets.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
+            self.requests.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
             let is_named = matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
             if is_named && runner == Runner::Worker {
                 return Err(error);
             }
-            context.note_failure(at, &error, self.tickets.len());
+            context.note_failure(at, &error, self.requests.len());
             let Some(backoff) = retries.after(&error) else { return Err(error) };
             count_retry(context, &error);
             troubled(&error);
@@ -98,7 +98,7 @@ impl Batch {
             Runner::Aside => self.wait(context, at, node).await,
         };
         let outcome = lock_outcome(result.as_ref().err(), runner);
-        if let Some(outcome) = outcome.filter(|_| !self.tickets.is_empty()) {
+        if let Some(outcome) = outcome.filter(|_| !self.requests.is_empty()) {
             context.metrics.lock_acquisitions.of(outcome).increment(1);
         }
         result
@@ -123,7 +123,7 @@ impl Batch {
             }
             // A look counts as no try.
             self.put_back();
-            self.tickets.iter_mut().for_each(|ticket| ticket.attempts -= 1);
+            self.requests.iter_mut().for_each(|pending| pending.attempts -= 1);
         }
     }
 
@@ -135,13 +135,13 @@ impl Batch {
         node: NodeId,
         lock_wait: Duration,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        self.tickets.retain_mut(|ticket| ticket.admit(&context.metrics));
-        if self.tickets.is_empty() {
+        self.requests.retain_mut(|pending| pending.admit(&context.metrics));
+        if self.requests.is_empty() {
             return Ok(Vec::new());
         }
         let since_us = context.windows_ago_us(1);
         let orders: Vec<TakeOrder> =
-            self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
+            self.requests.iter().map(|pending| order(pending, since_us)).collect();
         let started = Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
         context.metrics.flight_seconds.of("database").record(started.elapsed());
@@ -164,26 +164,26 @@ impl Batch {
 
     /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
     fn lock_wait(&self, context: &Context) -> Duration {
-        let first = self.tickets.first().map(|ticket| &ticket.order.counters);
-        let is_one = self.tickets.iter().all(|ticket| {
-            ticket.order.counters.len() == 1 && Some(&ticket.order.counters) == first
+        let first = self.requests.first().map(|pending| &pending.order.counters);
+        let is_one = self.requests.iter().all(|pending| {
+            pending.order.counters.len() == 1 && Some(&pending.order.counters) == first
         });
         let lock_timeout = context.lock_timeout;
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
 
     fn put_back(&self) {
-        self.tickets.iter().for_each(Ticket::put_back);
+        self.requests.iter().for_each(PendingRequest::put_back);
     }
 
     /// Sorts the batch by the last failure of its transaction.
     #[must_use]
     pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
         match error {
-            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
+            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.requests.len() > 1 => {
                 // Nothing was committed: each half is admitted again.
                 self.put_back();
-                let right = self.tickets.split_off(self.tickets.len() / 2);
+                let right = self.requests.split_off(self.requests.len() / 2);
                 Failed::Halved([self, Batch::new(right)])
             }
             LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
@@ -198,19 +198,20 @@ impl Batch {
 
     /// Takes those requests out that need a counter.
     #[must_use]
-    pub(super) fn split_off(&mut self, counter: &str) -> Vec<Ticket> {
+    pub(super) fn split_off(&mut self, counter: &str) -> Vec<PendingRequest> {
         self.put_back();
-        let tickets = std::mem::take(&mut self.tickets);
-        let needs = |ticket: &Ticket| ticket.order.counters.iter().any(|name| name == counter);
-        let (needing, rest) = tickets.into_iter().partition(needs);
-        self.tickets = rest;
+        let requests = std::mem::take(&mut self.requests);
+        let needs =
+            |pending: &PendingRequest| pending.order.counters.iter().any(|name| name == counter);
+        let (needing, rest) = requests.into_iter().partition(needs);
+        self.requests = rest;
         needing
     }
 
     /// Answers every request with its outcome.
     pub(super) fn answer(self, context: &Arc<Context>, at: At, outcomes: Vec<TakeOutcome>) {
-        for (ticket, outcome) in self.tickets.into_iter().zip(outcomes) {
-            answer(context, at, ticket, outcome);
+        for (pending, outcome) in self.requests.into_iter().zip(outcomes) {
+            answer(context, at, pending, outcome);
         }
     }
 
@@ -218,26 +219,26 @@ impl Batch {
     /// were taken; their records are journaled then, and a retry finds them.
     fn refuse(self, at: At, error: &LedgerError) {
         tracing::error!(partition = at.partition, %error, "giving up on the ledger");
-        for ticket in self.tickets {
-            refuse(ticket, error);
+        for pending in self.requests {
+            refuse(pending, error);
         }
     }
 
     /// The requests, for another epoch. One that may have its number is refused instead: Redis does
     /// not look for allocation ids and would take another one for it (F10).
-    pub(super) fn give_back(self, error: &LedgerError) -> Vec<Ticket> {
+    pub(super) fn give_back(self, error: &LedgerError) -> Vec<PendingRequest> {
         let (unclear, back): (Vec<_>, Vec<_>) =
-            self.tickets.into_iter().partition(|ticket| ticket.maybe_taken);
-        for ticket in unclear {
-            refuse(ticket, error);
+            self.requests.into_iter().partition(|pending| pending.maybe_taken);
+        for pending in unclear {
+            refuse(pending, error);
         }
         back
     }
 }
 
-fn refuse(ticket: Ticket, error: &LedgerError) {
-    let taken = if ticket.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
-    ticket.answer(Err(AllocError::of_ledger(error, taken)));
+fn refuse(pending: PendingRequest, error: &LedgerError) {
+    let taken = if pending.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
+    pending.answer(Err(AllocError::of_ledger(error, taken)));
 }
 
 fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
@@ -275,44 +276,46 @@ fn count_retry(context: &Context, error: &LedgerError) {
     context.metrics.retries_database.of(reason).increment(1);
 }
 
-fn answer(context: &Arc<Context>, at: At, ticket: Ticket, outcome: TakeOutcome) {
+fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: TakeOutcome) {
     let answer = match outcome {
         TakeOutcome::Taken(entry) => {
             let metrics = &context.metrics;
-            ticket.order.served.meter(metrics).issued_database.increment(ticket.order.count);
-            metrics.request_retries.record(f64::from(ticket.retry_count()));
-            ticket.order.issued(entry, false)
+            pending.order.served.meter(metrics).issued_database.increment(pending.order.count);
+            metrics.request_retries.record(f64::from(pending.retry_count()));
+            pending.order.issued(entry, false)
         }
         TakeOutcome::Found(found) => {
-            let answer = replay::judge(&ticket.order, found)
+            let answer = replay::judge(&pending.order, found)
                 .expect("the ledger answers `found` only with a finding");
             if answer.is_ok() {
-                ticket.order.served.meter(&context.metrics).replayed.increment(1);
+                pending.order.served.meter(&context.metrics).replayed.increment(1);
             }
             answer
         }
         TakeOutcome::Exhausted { serial } => {
-            Err(replay::exhausted(&ticket.order, usize::from(serial)))
+            Err(replay::exhausted(&pending.order, usize::from(serial)))
         }
-        TakeOutcome::BeforeLast { last_date } => Err(replay::before_last(&ticket.order, last_date)),
+        TakeOutcome::BeforeLast { last_date } => {
+            Err(replay::before_last(&pending.order, last_date))
+        }
         TakeOutcome::Collided { number } => {
-            let code = &ticket.order.served.version.definition.code;
+            let code = &pending.order.served.version.definition.code;
             tracing::error!(number, series = code, "another counter rendered the same number");
             let detail = serde_json::json!({ "number": number, "series": code });
             context.incident("collision", at, detail);
             Err(AllocError::Collided { number })
         }
     };
-    ticket.answer(answer);
+    pending.answer(answer);
 }
 
-fn order(ticket: &Ticket, since_us: i64) -> TakeOrder {
+fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
     TakeOrder {
-        record: Arc::clone(&ticket.order.record),
-        count: ticket.order.count,
-        family: ticket.order.family.clone(),
-        serials: ticket.order.serials.clone(),
-        question: ticket.order.question(since_us),
-        retry_count: ticket.retry_count(),
+        record: Arc::clone(&pending.order.record),
+        count: pending.order.count,
+        family: pending.order.family.clone(),
+        serials: pending.order.serials.clone(),
+        question: pending.order.question(since_us),
+        retry_count: pending.retry_count(),
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::contended::Contended;
 use super::context::Context;
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
 use crate::ledger::{At, Found, LedgerError, Raise, Seed, SeedOutcome};
 use crate::node::NodeId;
@@ -61,14 +61,14 @@ pub(super) enum Done {
         /// The epoch of the chore.
         at: At,
         /// The requests, back.
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
         /// One answer per request.
         result: Result<Vec<Found>, LedgerError>,
     },
     /// A contended counter of the database path is free, or the epoch is over.
     Aside {
         /// Requests to wait for another epoch, back.
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
     },
 }
 
@@ -170,35 +170,36 @@ impl Chores {
                 let counter = counter.clone();
                 async move { contended.serve(&context, at, node, &counter).await }
             };
-            let tickets = match tokio::spawn(serving).await {
-                Ok(tickets) => tickets,
+            let requests = match tokio::spawn(serving).await {
+                Ok(requests) => requests,
                 Err(failure) => {
                     note_panic(&context, &failure);
                     contended.end(&counter).collect()
                 }
             };
-            Done::Aside { tickets }
+            Done::Aside { requests }
         });
     }
 
     /// Asks the journal for earlier numbers: one question for all that a flight left open.
-    pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
+    pub(super) fn ask(&self, at: At, requests: Vec<PendingRequest>) {
         let context = Arc::clone(&self.context);
         self.start(async move {
             let node = context.membership.node();
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
-            let in_doubt = tickets.iter().any(|ticket| !ticket.is_journaled);
+            let in_doubt = requests.iter().any(|pending| !pending.is_journaled);
             if in_doubt && !context.doubts.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
             // A key that was bound to a document at the end of its window lasts for another one.
-            let since_us =
-                |ticket: &Ticket| context.windows_ago_us(1 + u32::from(ticket.is_journaled));
+            let since_us = |pending: &PendingRequest| {
+                context.windows_ago_us(1 + u32::from(pending.is_journaled))
+            };
             let questions: Arc<[_]> =
-                tickets.iter().map(|ticket| ticket.order.question(since_us(ticket))).collect();
-            let mut patience = Patience::new(&context, at, tickets.len());
+                requests.iter().map(|pending| pending.order.question(since_us(pending))).collect();
+            let mut patience = Patience::new(&context, at, requests.len());
             let result = loop {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&questions));
                 let place = context.places.question().await;
@@ -216,7 +217,7 @@ impl Chores {
             };
             Done::Asked {
                 at,
-                tickets,
+                requests,
                 result: result.and_then(|found| kept(&context, node, found)),
             }
         });

@@ -10,9 +10,9 @@ use super::chores::RaiseWish;
 use super::durable::Answer;
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::notes::{Note, signed};
+use super::pending_request::PendingRequest;
 use super::redis_path::{Course, leave};
 use super::rooms::Room;
-use super::ticket::Ticket;
 use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
@@ -27,18 +27,18 @@ struct Sorted {
     texts: Vec<Arc<str>>,
     /// Answers that tell of one of the entries.
     told: Vec<Answer>,
-    refused: Vec<(Ticket, AllocError)>,
-    cold: Vec<(Ticket, usize)>,
+    refused: Vec<(PendingRequest, AllocError)>,
+    cold: Vec<(PendingRequest, usize)>,
     full: Vec<Full>,
-    ask: Vec<Ticket>,
-    back: Vec<Ticket>,
+    ask: Vec<PendingRequest>,
+    back: Vec<PendingRequest>,
     /// Why the epoch must end, where it must.
     alarm: Option<String>,
 }
 
 /// A counter without room, and the request that met it (none: raised ahead of need).
 struct Full {
-    ticket: Option<Ticket>,
+    pending: Option<PendingRequest>,
     counter: String,
     serial: Seed,
     need: u64,
@@ -50,14 +50,14 @@ impl PartitionWorker {
         &mut self,
         lease: &mut EpochLease,
         number: u64,
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
         room: OwnedSemaphorePermit,
         outcomes: Vec<IssueOutcome>,
     ) -> Course {
-        assert_eq!(tickets.len(), outcomes.len(), "one outcome per request");
+        assert_eq!(requests.len(), outcomes.len(), "one outcome per request");
         let mut sorted = Sorted::default();
-        for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
-            self.sort(lease, &mut sorted, ticket, outcome);
+        for (pending, outcome) in requests.into_iter().zip(outcomes) {
+            self.sort(lease, &mut sorted, pending, outcome);
         }
         let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
         if let Some(least) = lease.room.told() {
@@ -69,8 +69,8 @@ impl PartitionWorker {
                 told,
                 refused,
                 [
-                    cold.into_iter().map(|(ticket, _)| ticket).collect(),
-                    full.into_iter().filter_map(|full| full.ticket).collect(),
+                    cold.into_iter().map(|(pending, _)| pending).collect(),
+                    full.into_iter().filter_map(|full| full.pending).collect(),
                     ask,
                     back,
                 ],
@@ -78,7 +78,7 @@ impl PartitionWorker {
         };
         if !entries.is_empty() {
             let (partition, node) = (self.partition, lease.node);
-            let is_urgent = told.iter().any(|(ticket, _)| ticket.order.is_durable());
+            let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
             let flight = number;
             let handover = Handover { partition, flight, node, entries, texts, room, is_urgent };
             self.context.journal.hand_over(handover);
@@ -86,8 +86,8 @@ impl PartitionWorker {
         }
         drop(right);
         self.answer_handed_out(number, told);
-        for (ticket, error) in refused {
-            ticket.answer(Err(error));
+        for (pending, error) in refused {
+            pending.answer(Err(error));
         }
         self.wait_again(back);
         if !ask.is_empty() {
@@ -106,16 +106,16 @@ impl PartitionWorker {
     fn hand_nothing_out(
         &mut self,
         told: Vec<Answer>,
-        refused: Vec<(Ticket, AllocError)>,
-        others: [Vec<Ticket>; 4],
+        refused: Vec<(PendingRequest, AllocError)>,
+        others: [Vec<PendingRequest>; 4],
     ) -> Course {
-        for (ticket, _) in told {
-            ticket.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
+        for (pending, _) in told {
+            pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
         }
-        for (ticket, error) in refused {
-            ticket.answer(Err(error));
+        for (pending, error) in refused {
+            pending.answer(Err(error));
         }
-        others.into_iter().for_each(|tickets| self.wait_again(tickets));
+        others.into_iter().for_each(|requests| self.wait_again(requests));
         Course::Stay
     }
 
@@ -124,22 +124,22 @@ impl PartitionWorker {
     fn start_seeds(
         &mut self,
         lease: &mut EpochLease,
-        cold: Vec<(Ticket, usize)>,
+        cold: Vec<(PendingRequest, usize)>,
     ) -> Option<String> {
         let mut needs: HashMap<String, (Seed, u64)> = HashMap::new();
         let mut lost = None;
-        for (mut ticket, take) in cold {
+        for (mut pending, take) in cold {
             // Until the counter is seeded, a late transaction of the database's epoch may take from
             // it, under the same keys: the journal is asked again (F1, F4).
-            ticket.asked_in = None;
-            let counter = ticket.order.counters[take].clone();
+            pending.asked_in = None;
+            let counter = pending.order.counters[take].clone();
             if lease.notes.get(&counter).is_some_and(Note::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
-            let serial = ticket.order.serials[take].clone();
-            needs.entry(counter.clone()).or_insert((serial, 0)).1 += ticket.order.count;
-            ticket.stage.put_back();
-            lease.parked.entry(counter).or_default().push(ticket);
+            let serial = pending.order.serials[take].clone();
+            needs.entry(counter.clone()).or_insert((serial, 0)).1 += pending.order.count;
+            pending.cancellation.put_back();
+            lease.parked.entry(counter).or_default().push(pending);
         }
         if needs.is_empty() || lost.is_some() {
             return lost;
@@ -160,11 +160,11 @@ impl PartitionWorker {
     fn start_raises(&mut self, lease: &mut EpochLease, full: Vec<Full>) {
         let settings = &self.context.settings;
         let mut wishes: HashMap<String, (Seed, u64)> = HashMap::new();
-        for Full { ticket, counter, serial, need } in full {
+        for Full { pending, counter, serial, need } in full {
             wishes.entry(counter.clone()).or_insert((serial, 0)).1 += need;
-            if let Some(ticket) = ticket {
-                ticket.stage.put_back();
-                lease.parked.entry(counter).or_default().push(ticket);
+            if let Some(pending) = pending {
+                pending.cancellation.put_back();
+                lease.parked.entry(counter).or_default().push(pending);
             }
         }
         let mut started = Vec::new();
@@ -231,68 +231,70 @@ impl PartitionWorker {
         &self,
         lease: &mut EpochLease,
         sorted: &mut Sorted,
-        ticket: Ticket,
+        pending: PendingRequest,
         outcome: IssueOutcome,
     ) {
         match outcome {
             IssueOutcome::Taken(taken) => {
-                Self::note_taken(lease, sorted, &ticket, &taken);
-                let number = ticket.order.mask.fill(&first_values(&taken));
-                let record = Arc::clone(&ticket.order.record);
-                let retry_count = ticket.retry_count();
+                Self::note_taken(lease, sorted, &pending, &taken);
+                let number = pending.order.mask.fill(&first_values(&taken));
+                let record = Arc::clone(&pending.order.record);
+                let retry_count = pending.retry_count();
                 match number {
                     Ok(number) => {
                         let path = IssuePath::Redis;
                         let entry =
                             Entry { record, taken, number, at: lease.at, retry_count, path };
                         sorted.entries.push(entry.clone());
-                        sorted.texts.push(Arc::clone(&ticket.order.record_json));
-                        let answer = ticket.order.issued(entry, false);
+                        sorted.texts.push(Arc::clone(&pending.order.record_json));
+                        let answer = pending.order.issued(entry, false);
                         let metrics = &self.context.metrics;
-                        let meter = ticket.order.served.meter(metrics);
-                        meter.issued_redis.increment(ticket.order.count);
+                        let meter = pending.order.served.meter(metrics);
+                        meter.issued_redis.increment(pending.order.count);
                         metrics.request_retries.record(f64::from(retry_count));
-                        sorted.told.push((ticket, answer));
+                        sorted.told.push((pending, answer));
                     }
                     // The draft bounds every value by its width: only a broken reply gets here.
                     Err(error) => {
                         sorted.alarm = Some(error.to_string());
-                        sorted.back.push(ticket);
+                        sorted.back.push(pending);
                     }
                 }
             }
             IssueOutcome::Replayed { taken, record } => {
-                self.sort_earlier(lease, sorted, ticket, taken, &record, true);
+                self.sort_earlier(lease, sorted, pending, taken, &record, true);
             }
             IssueOutcome::DocumentNumbered { taken, record } => {
-                self.sort_earlier(lease, sorted, ticket, taken, &record, false);
+                self.sort_earlier(lease, sorted, pending, taken, &record, false);
             }
-            IssueOutcome::KeyReused => sorted.refused.push((ticket, AllocError::KeyReused)),
-            IssueOutcome::Ask => sorted.ask.push(Ticket { is_journaled: false, ..ticket }),
-            IssueOutcome::Journaled => sorted.ask.push(Ticket { is_journaled: true, ..ticket }),
-            IssueOutcome::Cold { take } => sorted.cold.push((ticket, take)),
+            IssueOutcome::KeyReused => sorted.refused.push((pending, AllocError::KeyReused)),
+            IssueOutcome::Ask => sorted.ask.push(PendingRequest { is_journaled: false, ..pending }),
+            IssueOutcome::Journaled => {
+                sorted.ask.push(PendingRequest { is_journaled: true, ..pending })
+            }
+            IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
-                let (counter, serial) = ticket.order.serial(take);
+                let (counter, serial) = pending.order.serial(take);
                 lease.notes.of(&counter).met_ceiling(value, ceiling);
                 lease.room.note(Room { left: 0, granted: 1 });
-                let need = ticket.order.count;
-                sorted.full.push(Full { ticket: Some(ticket), counter, serial, need });
+                let need = pending.order.count;
+                sorted.full.push(Full { pending: Some(pending), counter, serial, need });
             }
             IssueOutcome::Exhausted { take } => {
-                let error = replay::exhausted(&ticket.order, take);
-                sorted.refused.push((ticket, error));
+                let error = replay::exhausted(&pending.order, take);
+                sorted.refused.push((pending, error));
             }
             IssueOutcome::Regressed { take } => {
-                let counter = &ticket.order.counters[take];
+                let counter = &pending.order.counters[take];
                 sorted.alarm = Some(format!("counter {counter} was written to"));
-                sorted.back.push(ticket);
+                sorted.back.push(pending);
             }
             IssueOutcome::Vanished => {
                 sorted.alarm = Some("idempotency records vanished".into());
-                sorted.back.push(ticket);
+                sorted.back.push(pending);
             }
-            IssueOutcome::Nothing => sorted.back.push(ticket),
+            IssueOutcome::Nothing => sorted.back.push(pending),
         }
     }
 
@@ -300,19 +302,19 @@ impl PartitionWorker {
     fn note_taken(
         lease: &mut EpochLease,
         sorted: &mut Sorted,
-        ticket: &Ticket,
+        pending: &PendingRequest,
         taken: &[TakenRange],
     ) {
         for (take, taken) in taken.iter().enumerate() {
-            let (counter, serial) = (&ticket.order.counters[take], &ticket.order.serials[take]);
+            let (counter, serial) = (&pending.order.counters[take], &pending.order.serials[take]);
             let (value, count) = (signed(taken.range.last), taken.range.count());
             let note = lease.notes.took(counter, taken.counter_id, value, count);
             if let Some(room) = note.room_left(serial) {
                 lease.room.note(room);
             }
             if note.wants_raise(serial) {
-                let (counter, serial) = ticket.order.serial(take);
-                sorted.full.push(Full { ticket: None, counter, serial, need: 0 });
+                let (counter, serial) = pending.order.serial(take);
+                sorted.full.push(Full { pending: None, counter, serial, need: 0 });
             }
         }
     }
@@ -323,24 +325,24 @@ impl PartitionWorker {
         &self,
         lease: &EpochLease,
         sorted: &mut Sorted,
-        ticket: Ticket,
+        pending: PendingRequest,
         taken: Vec<TakenRange>,
         record: &str,
         same_payload: bool,
     ) {
         let Ok(entry) = Entry::of_flight(lease.at, taken, record) else {
             sorted.alarm = Some("an idempotency record cannot be read".into());
-            sorted.back.push(ticket);
+            sorted.back.push(pending);
             return;
         };
         sorted.entries.push(entry.clone());
         sorted.texts.push(record.into());
         let answer = if same_payload {
-            ticket.order.served.meter(&self.context.metrics).replayed.increment(1);
-            ticket.order.issued(entry, true)
+            pending.order.served.meter(&self.context.metrics).replayed.increment(1);
+            pending.order.issued(entry, true)
         } else {
             Err(AllocError::DocumentNumbered { number: entry.number })
         };
-        sorted.told.push((ticket, answer));
+        sorted.told.push((pending, answer));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Unavailable;
 use super::batch::{Batch, Failed, Runner};
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, Standing};
 use crate::ledger::{At, LedgerError, TakeOutcome};
 use crate::node::NodeId;
@@ -31,7 +31,7 @@ impl PartitionWorker {
         if self.return_is_due(at) {
             return self.offer_to_redis().await;
         }
-        let mut parts = vec![Batch::new(self.next_tickets())];
+        let mut parts = vec![Batch::new(self.next_requests())];
         while let Some(mut part) = parts.pop() {
             let error = match self.transact(at, node, &mut part).await {
                 Ok(outcomes) => {
@@ -66,13 +66,13 @@ impl PartitionWorker {
     }
 
     /// The next requests, but for those whose counter is contended: they join its queue.
-    fn next_tickets(&mut self) -> Vec<Ticket> {
-        let mut tickets = Vec::new();
-        while tickets.len() < self.context.settings.flight_max {
-            let Some(ticket) = self.waiting.pop_front() else { break };
-            tickets.extend(self.contended.join(ticket));
+    fn next_requests(&mut self) -> Vec<PendingRequest> {
+        let mut requests = Vec::new();
+        while requests.len() < self.context.settings.flight_max {
+            let Some(pending) = self.waiting.pop_front() else { break };
+            requests.extend(self.contended.join(pending));
         }
-        tickets
+        requests
     }
 
     async fn transact(
@@ -81,7 +81,7 @@ impl PartitionWorker {
         node: NodeId,
         part: &mut Batch,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        if part.tickets.is_empty() {
+        if part.requests.is_empty() {
             return Ok(Vec::new());
         }
         let context = Arc::clone(&self.context);

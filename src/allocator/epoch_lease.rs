@@ -6,8 +6,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::notes::Notes;
+use super::pending_request::PendingRequest;
 use super::rooms::RoomWatch;
-use super::ticket::Ticket;
 use crate::counter::{Flight, Guard, SeedPlace};
 use crate::ledger::At;
 use crate::node::NodeId;
@@ -35,7 +35,7 @@ pub(super) struct ColdPlace {
 /// What a flight carries.
 pub(super) enum FlightBatch {
     /// Requests, and the room reserved for their records.
-    Tickets(Vec<Ticket>, OwnedSemaphorePermit),
+    Requests(Vec<PendingRequest>, OwnedSemaphorePermit),
     /// Counters to seed.
     Seeds(Vec<ColdPlace>),
     /// Ceilings to raise.
@@ -67,7 +67,7 @@ pub(super) struct EpochLease {
     /// What is known of the counters.
     pub notes: Notes,
     /// Requests that wait for a counter to be seeded or raised.
-    pub parked: HashMap<String, Vec<Ticket>>,
+    pub parked: HashMap<String, Vec<PendingRequest>>,
     /// The call in flight.
     pub in_flight: Option<InFlight>,
     /// Seeds ready to send.
@@ -130,12 +130,12 @@ impl EpochLease {
     /// Ends the participation: gives back every request, in the order in which they came. What
     /// their flight may have taken is discarded: it was never handed out and never will be.
     #[must_use]
-    pub(super) fn discard(mut self) -> Vec<Ticket> {
-        let mut tickets = match self.in_flight.take() {
-            Some(InFlight { batch: FlightBatch::Tickets(tickets, _), .. }) => tickets,
+    pub(super) fn discard(mut self) -> Vec<PendingRequest> {
+        let mut requests = match self.in_flight.take() {
+            Some(InFlight { batch: FlightBatch::Requests(requests, _), .. }) => requests,
             _ => Vec::new(),
         };
-        tickets.extend(self.parked.into_values().flatten());
-        tickets
+        requests.extend(self.parked.into_values().flatten());
+        requests
     }
 }

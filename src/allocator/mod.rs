@@ -26,6 +26,7 @@ mod order;
 mod owed;
 mod ownership;
 mod peers;
+mod pending_request;
 mod places;
 mod preview;
 mod readings;
@@ -39,7 +40,6 @@ mod sights;
 mod snowflakes;
 mod status;
 mod testimony;
-mod ticket;
 mod trimming;
 mod vouching;
 mod worker;
@@ -70,9 +70,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ledger::LedgerError;
 use crate::task::Task;
+use pending_request::{CancellationState, Order, PendingRequest};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
-use ticket::{Order, Stage, Ticket};
 use worker::{PartitionWorker, unavailable};
 
 /// Hands out numbers. Cheap to clone.
@@ -101,7 +101,7 @@ pub struct Stopped {
 }
 
 struct WorkerHandle {
-    inbox: mpsc::UnboundedSender<Ticket>,
+    inbox: mpsc::UnboundedSender<PendingRequest>,
     places: Arc<Semaphore>,
     status: SharedStatus,
     task: Mutex<Option<Task>>,
@@ -162,12 +162,12 @@ impl Allocator {
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
         }
         let (reply, answer) = oneshot::channel();
-        let stage = Arc::new(Stage::default());
-        let waiter = Waiter(Arc::clone(&stage));
-        let ticket = Ticket {
+        let cancellation = Arc::new(CancellationState::default());
+        let waiter = Waiter(Arc::clone(&cancellation));
+        let pending = PendingRequest {
             order: Box::new(order),
             reply,
-            stage,
+            cancellation,
             attempts: 0,
             maybe_taken: false,
             asked_in: None,
@@ -175,7 +175,7 @@ impl Allocator {
             queued_at: Instant::now(),
             _place: place,
         };
-        if worker.inbox.send(ticket).is_err() {
+        if worker.inbox.send(pending).is_err() {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
         // Only the wait is bounded: the flight itself goes on and its records are journaled.
@@ -259,7 +259,7 @@ fn unread(error: &LedgerError) -> AllocError {
 }
 
 /// Gives a request up when its caller goes away.
-struct Waiter(Arc<Stage>);
+struct Waiter(Arc<CancellationState>);
 
 impl Waiter {
     /// Gives up, and says whether a number may have been taken.
@@ -276,10 +276,10 @@ impl Drop for Waiter {
 
 impl WorkerHandle {
     fn start(context: &Arc<Context>, partition: u32) -> Self {
-        let (inbox, tickets) = mpsc::unbounded_channel();
+        let (inbox, requests) = mpsc::unbounded_channel();
         let status = Arc::new(Mutex::new(WorkerStatus::default()));
         let worker =
-            PartitionWorker::new(Arc::clone(context), partition, tickets, Arc::clone(&status));
+            PartitionWorker::new(Arc::clone(context), partition, requests, Arc::clone(&status));
         WorkerHandle {
             inbox,
             places: Arc::new(Semaphore::new(context.settings.queue_max)),

@@ -75,16 +75,16 @@ impl PartitionWorker {
             Some(InFlight {
                 flight,
                 number,
-                batch: FlightBatch::Tickets(tickets, room),
+                batch: FlightBatch::Requests(requests, room),
                 is_unresolved: true,
             }) => match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
                     // Whatever it leads to, the lease is given up.
-                    let _ = self.complete_requests(&mut lease, number, tickets, room, outcomes);
+                    let _ = self.complete_requests(&mut lease, number, requests, room, outcomes);
                 }
                 settled => {
                     tracing::info!(partition = self.partition, number, ?settled, "flight given up");
-                    self.wait_again(tickets);
+                    self.wait_again(requests);
                 }
             },
             in_flight => lease.in_flight = in_flight,

@@ -2,7 +2,7 @@
 
 use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
-use super::ticket::Order;
+use super::pending_request::Order;
 use super::{AllocError, Allocator, Preview, Request, notes, replay, unread};
 use crate::ledger::{At, Closing, Counter, Partition};
 

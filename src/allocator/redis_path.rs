@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
 use super::notes::Note;
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
@@ -124,51 +124,51 @@ impl PartitionWorker {
                 is_unresolved: false,
             });
         }
-        let mut tickets = self.admit(lease);
-        if tickets.is_empty() {
+        let mut requests = self.admit(lease);
+        if requests.is_empty() {
             return None;
         }
-        let Some(room) = self.context.journal.reserve(tickets.len()) else {
-            for ticket in tickets {
-                ticket.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
+        let Some(room) = self.context.journal.reserve(requests.len()) else {
+            for pending in requests {
+                pending.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
             }
             return None;
         };
-        let rest = tickets.split_off(room.num_permits().min(tickets.len()));
+        let rest = requests.split_off(room.num_permits().min(requests.len()));
         self.wait_again(rest);
-        let requests: Vec<IssueRequest> =
-            tickets.iter().map(|ticket| request(ticket, lease)).collect();
+        let issues: Vec<IssueRequest> =
+            requests.iter().map(|pending| issue_request(pending, lease)).collect();
         let settings = &self.context.settings;
         let limits = RecordLimits {
             window_ms: settings.idempotency_window_ms(),
             records_max: settings.idempotency_records_max,
             keep_whole: settings.idempotency_keep_whole,
         };
-        let flight = Flight::issue(keys, &guard, &requests, None, limits);
-        self.context.metrics.flight_requests.of("redis").record(tickets.len() as f64);
+        let flight = Flight::issue(keys, &guard, &issues, None, limits);
+        self.context.metrics.flight_requests.of("redis").record(requests.len() as f64);
         Some(InFlight {
             flight,
             number,
-            batch: FlightBatch::Tickets(tickets, room),
+            batch: FlightBatch::Requests(requests, room),
             is_unresolved: false,
         })
     }
 
     /// Admits waiting requests to a flight; those whose counter is being seeded or raised park
     /// behind it.
-    fn admit(&mut self, lease: &mut EpochLease) -> Vec<Ticket> {
-        let mut tickets = Vec::new();
-        while tickets.len() < self.context.settings.flight_max {
-            let Some(mut ticket) = self.waiting.pop_front() else { break };
+    fn admit(&mut self, lease: &mut EpochLease) -> Vec<PendingRequest> {
+        let mut requests = Vec::new();
+        while requests.len() < self.context.settings.flight_max {
+            let Some(mut pending) = self.waiting.pop_front() else { break };
             let parked =
-                ticket.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
+                pending.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
-                lease.parked.entry(counter).or_default().push(ticket);
-            } else if ticket.admit(&self.context.metrics) {
-                tickets.push(ticket);
+                lease.parked.entry(counter).or_default().push(pending);
+            } else if pending.admit(&self.context.metrics) {
+                requests.push(pending);
             }
         }
-        tickets
+        requests
     }
 
     /// Sends it once. An unknown outcome leaves the flight in flight, to be sent again as it is.
@@ -176,7 +176,7 @@ impl PartitionWorker {
         let started = Instant::now();
         lease.sent_at = started;
         let completed = match &in_flight.batch {
-            FlightBatch::Tickets(..) => redis.issue(&in_flight.flight).await.map(Answer::Issue),
+            FlightBatch::Requests(..) => redis.issue(&in_flight.flight).await.map(Answer::Issue),
             FlightBatch::Seeds(_) => redis.seed(&in_flight.flight).await.map(Answer::Seed),
             FlightBatch::Raises(_) => redis.raise(&in_flight.flight).await.map(Answer::Raise),
         };
@@ -205,11 +205,14 @@ impl PartitionWorker {
         let number = in_flight.number;
         let at = lease.at;
         let (batch, suspicion) = match (in_flight.batch, answer) {
-            (FlightBatch::Tickets(tickets, room), Answer::Issue(Completion::Completed(answer))) => {
+            (
+                FlightBatch::Requests(requests, room),
+                Answer::Issue(Completion::Completed(answer)),
+            ) => {
                 self.confirm(lease, number);
                 let IssueAnswer { outcomes, records_shed } = answer;
                 self.note_shed(lease, records_shed);
-                return self.complete_requests(lease, number, tickets, room, outcomes);
+                return self.complete_requests(lease, number, requests, room, outcomes);
             }
             (FlightBatch::Seeds(places), Answer::Seed(Completion::Completed(states))) => {
                 self.confirm(lease, number);
@@ -286,8 +289,8 @@ fn refusal<T>(at: At, completion: Completion<T>) -> Suspicion {
 }
 
 /// The request as it is sent.
-fn request(ticket: &Ticket, lease: &EpochLease) -> IssueRequest {
-    let order = &ticket.order;
+fn issue_request(pending: &PendingRequest, lease: &EpochLease) -> IssueRequest {
+    let order = &pending.order;
     let record = &order.record;
     let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
         counter: counter.clone(),
@@ -307,7 +310,7 @@ fn request(ticket: &Ticket, lease: &EpochLease) -> IssueRequest {
         payload: PayloadMark::of(&record.payload_digest),
         again: order.again,
         once_per_document: order.is_once_per_document(),
-        asked: ticket.asked_in == Some(lease.at.epoch),
+        asked: pending.asked_in == Some(lease.at.epoch),
         record: Arc::clone(&order.record_json),
     }
 }

@@ -2,7 +2,7 @@
 
 use numbering::InputError;
 
-use super::ticket::Order;
+use super::pending_request::Order;
 use super::{AllocError, Issued};
 use crate::ledger::Found;
 

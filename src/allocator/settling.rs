@@ -3,8 +3,8 @@
 
 use super::chores::{Done, RaiseWish};
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
+use super::pending_request::PendingRequest;
 use super::redis_path::{Course, leave};
-use super::ticket::Ticket;
 use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
@@ -14,12 +14,12 @@ impl PartitionWorker {
     /// What a chore brought back, unless its epoch is over.
     pub(super) fn settle_chore(&mut self, lease: &mut EpochLease, done: Done) -> Course {
         match done {
-            Done::Asked { at, tickets, result } if at == lease.at => {
-                self.settle_questions(at.epoch, tickets, result);
+            Done::Asked { at, requests, result } if at == lease.at => {
+                self.settle_questions(at.epoch, requests, result);
                 Course::Stay
             }
-            Done::Asked { tickets, .. } | Done::Aside { tickets } => {
-                self.wait_again(tickets);
+            Done::Asked { requests, .. } | Done::Aside { requests } => {
+                self.wait_again(requests);
                 Course::Stay
             }
             Done::Seeded { at, counters, result } if at == lease.at => {
@@ -36,45 +36,45 @@ impl PartitionWorker {
     fn settle_questions(
         &mut self,
         epoch: u64,
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
         result: Result<Vec<Found>, LedgerError>,
     ) {
         let found = match result {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(%error, "the journal cannot be asked for earlier numbers");
-                for ticket in tickets {
+                for pending in requests {
                     // Redis knows of a number that cannot be read now.
                     let taken =
-                        if ticket.is_journaled { NumberTaken::Maybe } else { NumberTaken::No };
-                    ticket.answer(Err(AllocError::of_ledger(&error, taken)));
+                        if pending.is_journaled { NumberTaken::Maybe } else { NumberTaken::No };
+                    pending.answer(Err(AllocError::of_ledger(&error, taken)));
                 }
                 return;
             }
         };
         let mut back = Vec::new();
-        for (mut ticket, found) in tickets.into_iter().zip(found) {
-            match replay::judge(&ticket.order, found) {
+        for (mut pending, found) in requests.into_iter().zip(found) {
+            match replay::judge(&pending.order, found) {
                 Some(answer) => {
                     if answer.is_ok() {
-                        ticket.order.served.meter(&self.context.metrics).replayed.increment(1);
+                        pending.order.served.meter(&self.context.metrics).replayed.increment(1);
                     }
-                    ticket.answer(answer);
+                    pending.answer(answer);
                 }
                 // Rejected by the ledger, or lost with an outbox: sending it again would not help.
-                None if ticket.is_journaled => {
-                    let record = &ticket.order.record;
+                None if pending.is_journaled => {
+                    let record = &pending.order.record;
                     tracing::error!(
                         series_id = record.series_id,
                         document_id = record.document_id,
                         "a number that was taken is not in the journal; see `numerator verify`"
                     );
                     let taken = NumberTaken::Maybe;
-                    ticket.answer(Err(unavailable(Unavailable::NotJournaled, taken)));
+                    pending.answer(Err(unavailable(Unavailable::NotJournaled, taken)));
                 }
                 None => {
-                    ticket.asked_in = Some(epoch);
-                    back.push(ticket);
+                    pending.asked_in = Some(epoch);
+                    back.push(pending);
                 }
             }
         }
@@ -109,8 +109,8 @@ impl PartitionWorker {
                     if seeder == lease.node || since.elapsed() > settings.seed_grace {
                         return leave(lease, format!("counter {counter} was lost"));
                     }
-                    let tickets = lease.parked.remove(&counter).unwrap_or_default();
-                    self.waiting.extend(tickets);
+                    let requests = lease.parked.remove(&counter).unwrap_or_default();
+                    self.waiting.extend(requests);
                 }
             }
         }
@@ -153,8 +153,8 @@ impl PartitionWorker {
         error: &LedgerError,
     ) {
         tracing::warn!(partition = self.partition, ?why, %error, "counters wait for the ledger");
-        for ticket in counters.flat_map(|name| lease.parked.remove(name)).flatten() {
-            ticket.answer(Err(unavailable(why, NumberTaken::No)));
+        for pending in counters.flat_map(|name| lease.parked.remove(name)).flatten() {
+            pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
     }
 }

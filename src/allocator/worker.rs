@@ -25,9 +25,9 @@ use super::epoch_lease::EpochLease;
 use super::joining::HELD;
 use super::membership::News;
 use super::owed::Owed;
+use super::pending_request::PendingRequest;
 use super::rooms::LeastRoom;
 use super::status::SharedStatus;
-use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
@@ -82,7 +82,7 @@ pub(super) enum Standing {
 pub(super) struct PartitionWorker {
     pub(super) context: Arc<Context>,
     pub(super) partition: u32,
-    pub(super) waiting: VecDeque<Ticket>,
+    pub(super) waiting: VecDeque<PendingRequest>,
     pub(super) chores: Chores,
     pub(super) done: Vec<Done>,
     pub(super) contended: Contended,
@@ -99,7 +99,7 @@ pub(super) struct PartitionWorker {
     pub(super) highest: u64,
     /// When Redis was last offered a partition that the database owns.
     pub(super) return_tried: Option<Instant>,
-    inbox: mpsc::UnboundedReceiver<Ticket>,
+    inbox: mpsc::UnboundedReceiver<PendingRequest>,
     reports: mpsc::UnboundedReceiver<Done>,
     news: watch::Receiver<News>,
     standing: Standing,
@@ -114,7 +114,7 @@ impl PartitionWorker {
     pub(super) fn new(
         context: Arc<Context>,
         partition: u32,
-        inbox: mpsc::UnboundedReceiver<Ticket>,
+        inbox: mpsc::UnboundedReceiver<PendingRequest>,
         status: SharedStatus,
     ) -> Self {
         let (sender, reports) = mpsc::unbounded_channel();
@@ -176,8 +176,8 @@ impl PartitionWorker {
 
     /// Takes in whatever has arrived.
     pub(super) fn pull(&mut self) {
-        while let Ok(ticket) = self.inbox.try_recv() {
-            self.waiting.push_back(ticket);
+        while let Ok(pending) = self.inbox.try_recv() {
+            self.waiting.push_back(pending);
         }
         while let Ok(done) = self.reports.try_recv() {
             self.chores.take_back();
@@ -214,8 +214,8 @@ impl PartitionWorker {
             _ => None,
         };
         tokio::select! {
-            ticket = self.inbox.recv() => match ticket {
-                Some(ticket) => self.waiting.push_back(ticket),
+            pending = self.inbox.recv() => match pending {
+                Some(pending) => self.waiting.push_back(pending),
                 // The allocator is gone: only the stop signal is left to wait for.
                 None => stop.requested().await,
             },
@@ -272,8 +272,8 @@ impl PartitionWorker {
 
     /// Lets the last records be committed, until a moment, and removes them from the outbox.
     async fn finish(&mut self, by: Instant) {
-        for ticket in std::mem::take(&mut self.waiting) {
-            ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
+        for pending in std::mem::take(&mut self.waiting) {
+            pending.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
         }
         let handed = self.handed;
         self.context.journal.hurry();
@@ -285,8 +285,8 @@ impl PartitionWorker {
                 let _ = self.trim(&mut lease).await;
                 let resolved = lease.in_flight.is_none();
                 let trimmed = lease.trimmed >= handed;
-                for ticket in lease.discard() {
-                    ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
+                for pending in lease.discard() {
+                    pending.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
                 }
                 resolved && trimmed
             }
@@ -314,17 +314,17 @@ impl PartitionWorker {
     /// Requests that were at the journal or set aside when their epoch ended wait again.
     pub(super) fn take_back_questions(&mut self) {
         for done in std::mem::take(&mut self.done) {
-            if let Done::Asked { tickets, .. } | Done::Aside { tickets } = done {
-                self.wait_again(tickets);
+            if let Done::Asked { requests, .. } | Done::Aside { requests } = done {
+                self.wait_again(requests);
             }
         }
     }
 
     /// Puts requests back to the front, in their order.
-    pub(super) fn wait_again(&mut self, tickets: Vec<Ticket>) {
-        for ticket in tickets.into_iter().rev() {
-            ticket.stage.put_back();
-            self.waiting.push_front(ticket);
+    pub(super) fn wait_again(&mut self, requests: Vec<PendingRequest>) {
+        for pending in requests.into_iter().rev() {
+            pending.cancellation.put_back();
+            self.waiting.push_front(pending);
         }
     }
 
@@ -335,7 +335,7 @@ impl PartitionWorker {
         error: &(dyn std::fmt::Display + Sync),
     ) {
         self.say_trouble(why, error);
-        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
+        self.waiting.retain(|pending| !pending.cancellation.is_given_up());
         self.backoff.wait().await;
     }
 
@@ -368,8 +368,8 @@ impl PartitionWorker {
 
     /// Refuses all waiting requests: none of them took anything.
     pub(super) async fn refuse(&mut self, why: Unavailable, remedy: &str) {
-        for ticket in std::mem::take(&mut self.waiting) {
-            ticket.answer(Err(unavailable(why, NumberTaken::No)));
+        for pending in std::mem::take(&mut self.waiting) {
+            pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
         self.trouble(why, &remedy).await;
     }

@@ -100,8 +100,8 @@ definitions! {
         "Transactions of the database path by what became of their locks: granted, contended (set \
          aside to wait beside the partition worker), timeout.";
     CHORES_FAILED COUNTER "numerator_chores_failed_total" []
-        "Seeds, raises, questions, waits beside a partition worker and adoptions that panicked, and are tried \
-         again. Must stay 0.";
+        "Seeds, raises, questions, waits beside a partition worker and adoptions that panicked, \
+         and are tried again. Must stay 0.";
     RECORDS_SHED COUNTER "numerator_idempotency_records_shed_total" []
         "Idempotency records that went before their window was over, for want of room.";
     FENCED COUNTER "numerator_fenced_total" []

@@ -1,4 +1,4 @@
-//! One waiting request on its way through a worker.
+//! One pending request on its way through a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -238,13 +238,13 @@ fn digest(request: &Request) -> String {
 }
 
 /// An order and the caller who waits for it.
-pub(super) struct Ticket {
-    /// What is asked. Boxed: a ticket changes hands a dozen times.
+pub(super) struct PendingRequest {
+    /// What is asked. Boxed: a request changes hands a dozen times.
     pub order: Box<Order>,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Issued, AllocError>>,
-    /// How far it has come.
-    pub stage: Arc<Stage>,
+    /// Whether it can still be cancelled.
+    pub cancellation: Arc<CancellationState>,
     /// Flights and transactions it was part of.
     pub attempts: u32,
     /// Whether a transaction that took a number for it may have committed. Then only another one,
@@ -256,19 +256,19 @@ pub(super) struct Ticket {
     pub is_journaled: bool,
     /// Since when it waits for its first flight or transaction.
     pub queued_at: Instant,
-    /// Its place among the requests that may wait; given back when the ticket is gone.
+    /// Its place among the requests that may wait; given back when the request is gone.
     pub _place: OwnedSemaphorePermit,
 }
 
-impl Ticket {
+impl PendingRequest {
     /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
     pub(super) fn answer(self, answer: Result<Issued, AllocError>) {
         let _ = self.reply.send(answer);
     }
 
-    /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
+    /// Admits the request to a flight or transaction; false when nobody waits for it any more.
     pub(super) fn admit(&mut self, metrics: &Metrics) -> bool {
-        let is_admitted = self.maybe_taken || !self.reply.is_closed() && self.stage.admit();
+        let is_admitted = self.maybe_taken || !self.reply.is_closed() && self.cancellation.admit();
         if is_admitted && self.attempts == 0 {
             metrics.queue_wait_seconds.record(self.queued_at.elapsed());
         }
@@ -276,11 +276,11 @@ impl Ticket {
         is_admitted
     }
 
-    /// Puts the ticket back, unless it may have taken a number: then its caller is
+    /// Puts the request back, unless it may have taken a number: then its caller is
     /// told so whenever it gives up.
     pub(super) fn put_back(&self) {
         if !self.maybe_taken {
-            self.stage.put_back();
+            self.cancellation.put_back();
         }
     }
 
@@ -291,26 +291,27 @@ impl Ticket {
     }
 }
 
-/// How far a ticket has come: decides what a caller who gives up is told.
+/// Whether a pending request can still be cancelled: decides what a caller who gives up is
+/// answered.
 #[derive(Debug, Default)]
-pub(super) struct Stage(AtomicU8);
+pub(super) struct CancellationState(AtomicU8);
 
 const WAITING: u8 = 0;
 const IN_FLIGHT: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-impl Stage {
-    /// Takes the ticket into a flight; false when its caller has given up.
+impl CancellationState {
+    /// Admits the request to a flight; false when its caller has given up.
     pub(super) fn admit(&self) -> bool {
         self.0.compare_exchange(WAITING, IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Puts a ticket back that certainly took nothing that will ever be handed out.
+    /// Puts a request back that certainly took nothing that will ever be handed out.
     pub(super) fn put_back(&self) {
         self.0.store(WAITING, Ordering::Release);
     }
 
-    /// Gives up; true when the ticket will certainly not take a number any more.
+    /// Gives up; true when the request will certainly not take a number any more.
     pub(super) fn give_up(&self) -> bool {
         self.0.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
