@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    Inquest, Membership, Peers, Places, Sights, Testimony, WorkerView, hear_redis,
+    Allocator, AllocatorSettings, Catalog, CatalogError, Context, FlightNumbers, Incidents,
+    Inquest, Membership, Peers, Places, Sights, Testimony, UnjournaledPartitions, WorkerView,
+    hear_redis,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -149,7 +150,7 @@ impl Service {
             membership,
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
-            doubts: Doubts::new(mode == Mode::Serve),
+            unjournaled: UnjournaledPartitions::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
             places: Places::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,

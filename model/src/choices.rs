@@ -83,7 +83,7 @@ impl Protocol {
             && self.reaches_ledger(state);
         let requests = match &flight.message.body {
             Body::Issue(requests) => requests.len(),
-            Body::Chore(_) => 0,
+            Body::Job(_) => 0,
         };
         if flight.reply.is_some() {
             events.push(Event::Complete { node });
@@ -141,7 +141,7 @@ impl Protocol {
             events.push(Event::Begin { node });
         }
         for (counter, parked) in (0..).zip(member.parked) {
-            let waits = member.chore.is_none() && lease.owner != Owner::Database;
+            let waits = member.job.is_none() && lease.owner != Owner::Database;
             match parked {
                 Parked::Cold if waits => events.push(Event::Seed { node, counter }),
                 Parked::Ceiling(_) if waits && fenced => {

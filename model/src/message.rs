@@ -1,7 +1,7 @@
 //! What travels between nodes and servers: flights, replies, `open`. Decides nothing.
 
 use crate::state::{
-    COUNTERS, Chore, Epoch, Incarnation, NodeId, PendingRequest, Record, ServerId, Value,
+    COUNTERS, Epoch, Incarnation, Job, NodeId, PendingRequest, Record, ServerId, Value,
 };
 
 /// What a flight does.
@@ -10,7 +10,7 @@ pub enum Body {
     /// Take numbers for requests.
     Issue(Vec<PendingRequest>),
     /// Seed or raise the counter.
-    Chore(Chore),
+    Job(Job),
 }
 
 /// A flight's bytes.
@@ -113,8 +113,8 @@ impl Message {
     pub fn digest(&self) -> u8 {
         match &self.body {
             Body::Issue(requests) => requests.iter().fold(0, |sum, t| sum | 1 << t.key),
-            Body::Chore(Chore::Seed { value, .. }) => 0x80 | value,
-            Body::Chore(Chore::Raise { ceiling }) => 0xC0 | ceiling,
+            Body::Job(Job::Seed { value, .. }) => 0x80 | value,
+            Body::Job(Job::Raise { ceiling }) => 0xC0 | ceiling,
         }
     }
 }

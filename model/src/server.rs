@@ -6,7 +6,7 @@ use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
 use crate::state::{
-    Asked, Chore, CounterId, Epoch, Incarnation, NodeId, PendingRequest, Record, SPAN, counter_of,
+    Asked, CounterId, Epoch, Incarnation, Job, NodeId, PendingRequest, Record, SPAN, counter_of,
     insert,
 };
 
@@ -135,9 +135,9 @@ impl Server {
                 Reply::Issued(self.completed(message, requests.len()))
             }
             Body::Issue(requests) => self.issue(rules, message, requests, broken),
-            Body::Chore(chore) => {
+            Body::Job(job) => {
                 if !executed {
-                    self.chore(rules, message, *chore);
+                    self.job(rules, message, *job);
                     self.note(message);
                 }
                 Reply::Done
@@ -291,19 +291,19 @@ impl Server {
         })
     }
 
-    fn chore(&mut self, rules: &Rules, message: &Message, chore: Chore) {
+    fn job(&mut self, rules: &Rules, message: &Message, job: Job) {
         let warm = |counter: &&mut Counter| !rules.counter_epoch || counter.epoch == message.epoch;
-        let at = usize::from(counter_of(chore.value()));
+        let at = usize::from(counter_of(job.value()));
         let counter = self.data.counters[at].as_mut().filter(warm);
-        match (chore, counter) {
-            (Chore::Seed { value, ceiling }, None) => {
+        match (job, counter) {
+            (Job::Seed { value, ceiling }, None) => {
                 let epoch = message.epoch;
                 self.data.counters[at] = Some(Counter { epoch, value, check: value, ceiling });
             }
-            (Chore::Raise { ceiling }, Some(counter)) => {
+            (Job::Raise { ceiling }, Some(counter)) => {
                 counter.ceiling = counter.ceiling.max(ceiling);
             }
-            (Chore::Seed { .. }, Some(_)) | (Chore::Raise { .. }, None) => {}
+            (Job::Seed { .. }, Some(_)) | (Job::Raise { .. }, None) => {}
         }
     }
 
@@ -329,7 +329,7 @@ impl Server {
         Some(match &message.body {
             _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
             Body::Issue(requests) => Reply::Issued(self.completed(message, requests.len())),
-            Body::Chore(_) => Reply::Done,
+            Body::Job(_) => Reply::Done,
         })
     }
 

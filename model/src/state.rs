@@ -103,7 +103,7 @@ pub struct Flight {
 
 /// A seed or a raise that the ledger has recorded and that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Chore {
+pub enum Job {
     /// Seed the counter.
     Seed {
         /// Where it goes on.
@@ -118,7 +118,7 @@ pub enum Chore {
     },
 }
 
-impl Chore {
+impl Job {
     /// A value or ceiling of the counter that it is for.
     #[must_use]
     pub fn value(&self) -> Value {
@@ -168,7 +168,7 @@ pub struct Node {
     /// What it waits for, by counter.
     pub parked: [Parked; COUNTERS],
     /// What it sends before any request.
-    pub chore: Option<Chore>,
+    pub job: Option<Job>,
     /// Handed out, not committed: flight and record, in order.
     pub queue: Vec<(u8, Record)>,
     /// Up to this flight, everything is committed.
@@ -339,7 +339,7 @@ impl Node {
             seen: [0; COUNTERS],
             flight: None,
             parked: [Parked::No; COUNTERS],
-            chore: None,
+            job: None,
             queue: Vec::new(),
             committed: 0,
             unanswered: Vec::new(),
@@ -362,7 +362,7 @@ impl Node {
         self.seen = [0; COUNTERS];
         self.flight = None;
         self.parked = [Parked::No; COUNTERS];
-        self.chore = None;
+        self.job = None;
         self.taking = false;
         for request in &mut self.requests {
             request.asked = Asked::No;

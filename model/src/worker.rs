@@ -7,7 +7,7 @@ use crate::message::{Body, Message, Outcome, Reply};
 use crate::protocol::Protocol;
 use crate::server::Server;
 use crate::state::{
-    Asked, COUNTERS, Chore, CounterId, Epoch, EpochLease, Flight, Incarnation, Key, Node, NodeId,
+    Asked, COUNTERS, CounterId, Epoch, EpochLease, Flight, Incarnation, Job, Key, Node, NodeId,
     Owner, Parked, PendingRequest, Record, ServerId, State, counter_of, insert,
 };
 
@@ -48,7 +48,7 @@ impl Protocol {
         let asking = node.requests.iter().any(|request| request.asked == Asked::Due);
         let goes = |request: &PendingRequest| Self::is_admitted(state, node, lease.epoch, request);
         let waits = || !asking && !node.is_lost() && node.requests.iter().any(goes);
-        let ready = node.chore.is_some() || waits();
+        let ready = node.job.is_some() || waits();
         let free = node.flight.is_none() && node.flights_sent < lease.epoch * self.scenario.flights;
         (node.alive && !node.barred && free && ready).then_some((lease.epoch, incarnation))
     }
@@ -66,7 +66,7 @@ impl Protocol {
         }
     }
 
-    /// Sends the next flight: a chore, or what waits.
+    /// Sends the next flight: a job, or what waits.
     pub(crate) fn send_flight(&self, state: &mut State, node: NodeId) {
         let Some((epoch, incarnation)) = self.may_send(state, node) else { return };
         let of = &state.nodes[usize::from(node)];
@@ -77,8 +77,8 @@ impl Protocol {
         }
         let sender = state.node(node);
         sender.flights_sent += 1;
-        let body = if let Some(chore) = sender.chore.take() {
-            Body::Chore(chore)
+        let body = if let Some(job) = sender.job.take() {
+            Body::Job(job)
         } else {
             sender.requests.retain(|request| !admitted.contains(request));
             for request in &admitted {
@@ -118,7 +118,7 @@ impl Protocol {
         };
         let requests = match &message.body {
             Body::Issue(requests) => requests.clone(),
-            Body::Chore(_) => Vec::new(),
+            Body::Job(_) => Vec::new(),
         };
         let member = state.node(node);
         match reply {
@@ -128,12 +128,12 @@ impl Protocol {
             }
             Reply::Done => {
                 member.confirmed = message.flight;
-                if let Body::Chore(chore) = message.body {
-                    let counter = usize::from(counter_of(chore.value()));
+                if let Body::Job(job) = message.body {
+                    let counter = usize::from(counter_of(job.value()));
                     member.parked[counter] = Parked::No;
                     let row = &mut state.ledger.counters[counter];
                     let own = row.epoch == message.epoch && row.seeder == node;
-                    row.reported |= own && matches!(chore, Chore::Seed { .. });
+                    row.reported |= own && matches!(job, Job::Seed { .. });
                 }
             }
             Reply::Barred => {
@@ -254,7 +254,7 @@ impl Protocol {
         let lost = Parked::Lost;
         let parked = match seeding {
             Seeding::Seeded(value, ceiling) => {
-                state.node(node).chore = Some(Chore::Seed { value, ceiling });
+                state.node(node).job = Some(Job::Seed { value, ceiling });
                 Parked::No
             }
             Seeding::Fenced => lost,
@@ -314,7 +314,7 @@ impl Protocol {
         let Some((epoch, seen)) = wish else { return };
         let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
         if wish == here {
-            member.chore = raised.map(|ceiling| Chore::Raise { ceiling });
+            member.job = raised.map(|ceiling| Job::Raise { ceiling });
             member.parked[counter] = if raised.is_some() { Parked::No } else { Parked::Lost };
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::chores::RaiseWish;
+use super::background_jobs::RaiseWish;
 use super::durable::Answer;
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::notes::{Note, signed};
@@ -91,7 +91,7 @@ impl PartitionWorker {
         }
         self.wait_again(back);
         if !ask.is_empty() {
-            self.chores.ask(lease.at, ask);
+            self.jobs.ask(lease.at, ask);
         }
         let lost = self.start_seeds(lease, cold);
         self.start_raises(lease, full);
@@ -152,7 +152,7 @@ impl PartitionWorker {
                 (counter, serial)
             })
             .collect();
-        self.chores.seed(lease.at, lease.node, counters);
+        self.jobs.seed(lease.at, lease.node, counters);
         None
     }
 
@@ -180,7 +180,7 @@ impl PartitionWorker {
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
-            self.chores.raise(lease.at, started);
+            self.jobs.raise(lease.at, started);
         }
     }
 

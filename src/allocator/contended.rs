@@ -116,7 +116,7 @@ impl PartitionWorker {
     ) {
         if self.contended.add(&counter, requests) {
             tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
-            self.chores.wait_aside(at, node, counter, self.contended.clone());
+            self.jobs.wait_aside(at, node, counter, self.contended.clone());
         }
     }
 }

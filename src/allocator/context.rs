@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::membership::Membership;
-use super::{AllocatorSettings, Doubts, Incidents, Peers, Places, Sights};
+use super::{AllocatorSettings, Incidents, Peers, Places, Sights, UnjournaledPartitions};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
@@ -43,7 +43,7 @@ pub struct Context {
     /// not).
     pub eager: bool,
     /// Where the journal may not have all that was handed out.
-    pub doubts: Doubts,
+    pub unjournaled: UnjournaledPartitions,
     /// What this process sees of Redis.
     pub sights: Sights,
     /// What the other nodes see of it.

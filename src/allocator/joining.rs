@@ -60,7 +60,7 @@ impl PartitionWorker {
         self.highest = row.epoch;
         // A closed epoch asks for no acknowledgement any more.
         let closing = u64::from(row.state == PartitionState::Recovering);
-        self.owed.forget_before(row.epoch - closing);
+        self.acknowledgements.forget_before(row.epoch - closing);
         let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
@@ -109,7 +109,7 @@ impl PartitionWorker {
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
-                self.owed.join(at.epoch, node);
+                self.acknowledgements.join(at.epoch, node);
                 self.context.membership.vouching().join(at);
                 let counters_max = self.context.settings.counters_max;
                 Standing::Redis(Box::new(EpochLease::new(at, incarnation, node, counters_max)))
@@ -120,7 +120,7 @@ impl PartitionWorker {
             }
             Err(error) => {
                 // It may be entered all the same, and the next recovery would wait for it.
-                self.owed.may_join(at.epoch, node);
+                self.acknowledgements.may_join(at.epoch, node);
                 self.trouble(Unavailable::Ledger, &error).await;
                 Standing::Nowhere
             }
@@ -160,15 +160,15 @@ impl PartitionWorker {
     /// handed out there is committed.
     async fn acknowledge(&mut self, epoch: u64) -> Option<Standing> {
         let at = At { partition: self.partition, epoch };
-        if let Some(unsure) = self.owed.unsure_in(epoch - 1) {
+        if let Some(unsure) = self.acknowledgements.unsure_in(epoch - 1) {
             // It never sent a flight, so there is nothing to wait for, and nothing to find amiss.
             if let Err(error) = self.context.ledger.acknowledge(at, &[unsure]).await {
                 self.trouble(Unavailable::Ledger, &error).await;
                 return None;
             }
-            self.owed.settle_unsure();
+            self.acknowledgements.settle_unsure();
         }
-        let nodes = self.owed.joined_in(epoch - 1);
+        let nodes = self.acknowledgements.joined_in(epoch - 1);
         if nodes.is_empty() {
             return None;
         }
@@ -180,7 +180,7 @@ impl PartitionWorker {
         self.context.membership.vouching().leave(self.partition);
         match self.context.ledger.acknowledge(at, &nodes).await {
             Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
-                self.owed.forget_before(epoch);
+                self.acknowledgements.forget_before(epoch);
                 None
             }
             Ok(Acknowledged::Forgotten) => {
@@ -221,7 +221,8 @@ impl PartitionWorker {
             PartitionState::Recovering => row.epoch - 1,
             _ => row.epoch,
         };
-        let (participations, unsure) = (self.owed.joined_in(closing), self.owed.unsure_in(closing));
+        let (participations, unsure) =
+            (self.acknowledgements.joined_in(closing), self.acknowledgements.unsure_in(closing));
         let plan = Plan { cause, lost_data, participations, unsure };
         let settled = self.settled();
         // It acknowledges for this process.

@@ -4,15 +4,15 @@
 //! records enter the journal queue before any waiting caller sees them (F11). The allocator itself
 //! only checks a request, finds its worker, and waits for the answer.
 
+mod acknowledgements;
 mod answers;
+mod background_jobs;
 mod batch;
 mod catalog;
-mod chores;
 mod completion;
 mod contended;
 mod context;
 mod database_path;
-mod doubts;
 mod durable;
 mod epoch_lease;
 mod error;
@@ -23,7 +23,6 @@ mod membership;
 mod memory;
 mod notes;
 mod order;
-mod owed;
 mod ownership;
 mod peers;
 mod pending_request;
@@ -41,12 +40,12 @@ mod snowflakes;
 mod status;
 mod testimony;
 mod trimming;
+mod unjournaled;
 mod vouching;
 mod worker;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use context::{Context, FlightNumbers};
-pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use incidents::Incidents;
 pub use inquest::Inquest;
@@ -61,6 +60,7 @@ pub use sights::Sights;
 pub use snowflakes::SnowflakeSettings;
 pub use status::WorkerView;
 pub use testimony::{Testimony, hear_redis};
+pub use unjournaled::UnjournaledPartitions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};

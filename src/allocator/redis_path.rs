@@ -42,7 +42,7 @@ impl PartitionWorker {
         }
         let mut reports = std::mem::take(&mut self.done).into_iter();
         while let Some(done) = reports.next() {
-            if let Course::Leave(suspicion) = self.settle_chore(&mut lease, done) {
+            if let Course::Leave(suspicion) = self.settle_job(&mut lease, done) {
                 // Requests may wait in the others: they are taken back before the next epoch.
                 self.done.extend(reports);
                 return self.leave(*lease, suspicion).await;

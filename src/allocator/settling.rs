@@ -1,7 +1,7 @@
-//! What the ledger's answers to a worker's chores lead to: seeds and raises ready to send, requests
-//! answered from the journal, or an epoch that must end.
+//! What the ledger's answers to a worker's background jobs lead to: seeds and raises ready to send,
+//! requests answered from the journal, or an epoch that must end.
 
-use super::chores::{Done, RaiseWish};
+use super::background_jobs::{Done, RaiseWish};
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::pending_request::PendingRequest;
 use super::redis_path::{Course, leave};
@@ -11,8 +11,8 @@ use crate::counter::SeedPlace;
 use crate::ledger::{Found, LedgerError, Seed, SeedOutcome};
 
 impl PartitionWorker {
-    /// What a chore brought back, unless its epoch is over.
-    pub(super) fn settle_chore(&mut self, lease: &mut EpochLease, done: Done) -> Course {
+    /// What a job brought back, unless its epoch is over.
+    pub(super) fn settle_job(&mut self, lease: &mut EpochLease, done: Done) -> Course {
         match done {
             Done::Asked { at, requests, result } if at == lease.at => {
                 self.settle_questions(at.epoch, requests, result);

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::chores::{Chores, Done};
+use super::acknowledgements::PendingAcknowledgements;
+use super::background_jobs::{BackgroundJobs, Done};
 use super::contended::Contended;
 use super::context::Context;
 use super::epoch_lease::EpochLease;
 use super::joining::HELD;
 use super::membership::News;
-use super::owed::Owed;
 use super::pending_request::PendingRequest;
 use super::rooms::LeastRoom;
 use super::status::SharedStatus;
@@ -83,7 +83,7 @@ pub(super) struct PartitionWorker {
     pub(super) context: Arc<Context>,
     pub(super) partition: u32,
     pub(super) waiting: VecDeque<PendingRequest>,
-    pub(super) chores: Chores,
+    pub(super) jobs: BackgroundJobs,
     pub(super) done: Vec<Done>,
     pub(super) contended: Contended,
     /// Last flight whose records went to the journal queue.
@@ -91,7 +91,7 @@ pub(super) struct PartitionWorker {
     pub(super) progress: watch::Receiver<u64>,
     pub(super) backoff: Backoff,
     /// Acknowledgements that epochs wait for when they end.
-    pub(super) owed: Owed,
+    pub(super) acknowledgements: PendingAcknowledgements,
     /// An identity under which this worker must not send again; it is replaced before the next
     /// join, however long the ledger is away.
     pub(super) spent: Option<NodeId>,
@@ -122,13 +122,13 @@ impl PartitionWorker {
         PartitionWorker {
             partition,
             waiting: VecDeque::new(),
-            chores: Chores::new(Arc::clone(&context), sender),
+            jobs: BackgroundJobs::new(Arc::clone(&context), sender),
             done: Vec::new(),
             contended: Contended::default(),
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-            owed: Owed::default(),
+            acknowledgements: PendingAcknowledgements::default(),
             spent: None,
             highest: 0,
             return_tried: None,
@@ -156,7 +156,7 @@ impl PartitionWorker {
             self.pull();
             let busy = self.has_work();
             match serve_until {
-                Some(_) if !busy && self.chores.are_all_back() => break,
+                Some(_) if !busy && self.jobs.are_all_back() => break,
                 Some(moment) if Instant::now() >= moment => break,
                 None if !busy => {
                     self.idle(&mut stop).await;
@@ -180,7 +180,7 @@ impl PartitionWorker {
             self.waiting.push_back(pending);
         }
         while let Ok(done) = self.reports.try_recv() {
-            self.chores.take_back();
+            self.jobs.take_back();
             self.done.push(done);
         }
     }
@@ -197,7 +197,7 @@ impl PartitionWorker {
             // Others may wait for this worker's acknowledgement even if nobody here asks for
             // numbers.
             Standing::Nowhere | Standing::Away(_) => {
-                (self.context.eager && !self.stopping) || !self.owed.is_empty()
+                (self.context.eager && !self.stopping) || !self.acknowledgements.is_empty()
             }
             Standing::Held => self.row().is_some_and(|row| row.state != PartitionState::Held),
         };
@@ -220,7 +220,7 @@ impl PartitionWorker {
                 None => stop.requested().await,
             },
             Some(done) = self.reports.recv() => {
-                self.chores.take_back();
+                self.jobs.take_back();
                 self.done.push(done);
             }
             _ = self.news.changed() => {}
@@ -230,11 +230,11 @@ impl PartitionWorker {
         }
     }
 
-    /// While stopping: waits for a chore, or a moment.
+    /// While stopping: waits for a job, or a moment.
     async fn await_report(&mut self) {
         tokio::select! {
             Some(done) = self.reports.recv() => {
-                self.chores.take_back();
+                self.jobs.take_back();
                 self.done.push(done);
             }
             () = self.backoff.wait() => {}
@@ -291,7 +291,7 @@ impl PartitionWorker {
                 resolved && trimmed
             }
             // Entries that an acknowledged epoch left in the outbox are in the journal too.
-            _ => self.owed.is_empty(),
+            _ => self.acknowledgements.is_empty(),
         };
         self.status.lock().expect("no holder of this lock panics").drained = journaled && emptied;
     }

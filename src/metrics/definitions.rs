@@ -99,7 +99,7 @@ definitions! {
     LOCK_ACQUISITIONS COUNTER "numerator_lock_acquisitions_total" ["outcome"]
         "Transactions of the database path by what became of their locks: granted, contended (set \
          aside to wait beside the partition worker), timeout.";
-    CHORES_FAILED COUNTER "numerator_chores_failed_total" []
+    JOBS_FAILED COUNTER "numerator_chores_failed_total" []
         "Seeds, raises, questions, waits beside a partition worker and adoptions that panicked, \
          and are tried again. Must stay 0.";
     RECORDS_SHED COUNTER "numerator_idempotency_records_shed_total" []

@@ -82,8 +82,8 @@ pub struct Handles {
     pub retries_redis: Family<Counter>,
     /// Transactions of the database path by what became of their locks.
     pub lock_acquisitions: Family<Counter>,
-    /// Chores that panicked. Must stay 0.
-    pub chores_failed: Counter,
+    /// Background jobs that panicked. Must stay 0.
+    pub jobs_failed: Counter,
     /// Idempotency records that went before their window was over.
     pub records_shed: Counter,
     /// Epochs left because a script refused or showed something amiss.
@@ -173,7 +173,7 @@ impl Metrics {
             retries_database: retries("database", &DATABASE_RETRIES),
             retries_redis: retries("redis", &REDIS_RETRIES),
             lock_acquisitions: counters(defined::LOCK_ACQUISITIONS, &LOCK_OUTCOMES),
-            chores_failed: defined::CHORES_FAILED.counter(&[]),
+            jobs_failed: defined::JOBS_FAILED.counter(&[]),
             records_shed: defined::RECORDS_SHED.counter(&[]),
             fenced: defined::FENCED.counter(&[]),
             recoveries: Family::new(RECOVERY_KINDS, |kind| {

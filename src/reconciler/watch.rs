@@ -89,7 +89,7 @@ impl Reconciler {
                     if !self.context.eager {
                         continue;
                     }
-                    self.context.doubts.set(self.doubtful(&nodes));
+                    self.context.unjournaled.set(self.unjournaled(&nodes));
                     self.start_adoptions(silent);
                 }
                 Err(error) => {
@@ -136,7 +136,7 @@ impl Reconciler {
                 Err(failure) => {
                     let node = self.under_way.remove(&failure.id());
                     tracing::error!(?node, %failure, "an adoption panicked; it is tried again");
-                    self.context.metrics.chores_failed.increment(1);
+                    self.context.metrics.jobs_failed.increment(1);
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Reconciler {
     }
 
     /// Partitions of nodes that are not known to be alive.
-    fn doubtful(&self, nodes: &[Node]) -> HashSet<u32> {
+    fn unjournaled(&self, nodes: &[Node]) -> HashSet<u32> {
         let (ttl, myself) = (self.context.settings.node_ttl, self.context.membership.node());
         let is_absent =
             |node: &&Node| node.node_id != myself && !self.heartbeats.is_alive(node.node_id, ttl);

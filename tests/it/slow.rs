@@ -1,5 +1,5 @@
 //! One thing that is slow stops nothing else (F31): counters that somebody holds, a partition that
-//! is held while an outbox is adopted, a chore that fails.
+//! is held while an outbox is adopted, a background job that fails.
 
 use std::time::{Duration, Instant};
 
@@ -272,8 +272,8 @@ const POISON: &str = "update slow.counter set origin = -9000000000000000000, \
 const CURE: &str = "update slow.counter set origin = 0, start_value = 0, taken = 1, ceiling = 1, \
                     journaled = 1 where key = 'type=HELD0'";
 
-/// Goal: a chore that fails leaves no counter without an owner. Method: a row on which the seed of
-/// a counter panics, in a build that checks its arithmetic.
+/// Goal: a background job that fails leaves no counter without an owner. Method: a row on which the
+/// seed of a counter panics, in a build that checks its arithmetic.
 #[tokio::test]
 async fn slow_a_seed_that_panics_is_reported_and_the_next_request_seeds_the_counter() {
     let (postgres, redis) = (Postgres::start(), Redis::start());

@@ -70,7 +70,7 @@ struct Store {
 
 impl Engine {
     /// One connection writes, whoever asks. Nobody is overtaken on the way to it, and few wait
-    /// there: chores are bounded, and the journal is one loop (F31).
+    /// there: background jobs are bounded, and the journal is one loop (F31).
     fn store(&self, _share: Share) -> Arc<Store> {
         Arc::clone(&self.0)
     }

@@ -1,7 +1,7 @@
 //! Ledger work that a worker waits for without standing still: seeds, raises, questions.
 //!
-//! Each chore is a task of its own that nobody cancels; it reports to its worker, also when it
-//! fails. While the ledger is away, warm counters go on below their ceilings. A chore waits for a
+//! Each job is a task of its own that nobody cancels; it reports to its worker, also when it
+//! fails. While the ledger is away, warm counters go on below their ceilings. A job waits for a
 //! lock a moment at a time, and holds no connection between two tries (F31).
 
 use std::collections::HashMap;
@@ -36,11 +36,11 @@ pub(super) struct RaiseWish {
     pub ceiling: i64,
 }
 
-/// What a chore reports.
+/// What a job reports.
 pub(super) enum Done {
     /// Seeds written (or not) to the ledger.
     Seeded {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// Names and identities of the counters.
         counters: Vec<(String, Seed)>,
@@ -49,7 +49,7 @@ pub(super) enum Done {
     },
     /// Ceilings raised (or not) in the ledger.
     Raised {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// What was wished.
         wishes: Vec<RaiseWish>,
@@ -58,7 +58,7 @@ pub(super) enum Done {
     },
     /// The journal's answers for requests whose keys Redis does not know.
     Asked {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// The requests, back.
         requests: Vec<PendingRequest>,
@@ -72,22 +72,22 @@ pub(super) enum Done {
     },
 }
 
-/// Starts chores for one worker.
+/// Starts background jobs for one worker.
 #[derive(Clone)]
-pub(super) struct Chores {
+pub(super) struct BackgroundJobs {
     context: Arc<Context>,
     sender: mpsc::UnboundedSender<Done>,
-    /// Chores of which the worker has not taken the report.
+    /// Jobs of which the worker has not taken the report.
     out: Arc<AtomicUsize>,
 }
 
-impl Chores {
-    /// A starter that reports to `sender`. At most one chore per parked counter and one per asking
-    /// flight is under way: requests, and so chores, are bounded by `allocator.queue_max`. How many
+impl BackgroundJobs {
+    /// A starter that reports to `sender`. At most one job per parked counter and one per asking
+    /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`. How many
     /// of them are at the ledger at a time, [`super::Places`] says.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
-        Chores { context, sender, out: Arc::default() }
+        BackgroundJobs { context, sender, out: Arc::default() }
     }
 
     /// Whether every report was taken.
@@ -100,21 +100,21 @@ impl Chores {
         self.out.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Starts a chore, which ends with its report. What may fail in it is a task of its own.
-    fn start(&self, chore: impl Future<Output = Done> + Send + 'static) {
+    /// Starts a job, which ends with its report. What may fail in it is a task of its own.
+    fn start(&self, job: impl Future<Output = Done> + Send + 'static) {
         self.out.fetch_add(1, Ordering::AcqRel);
         let sender = self.sender.clone();
         tokio::spawn(async move {
-            let _ = sender.send(chore.await);
+            let _ = sender.send(job.await);
         });
     }
 
     /// Seeds counters in the ledger. One that somebody else holds waits by itself: the others are
     /// seeded meanwhile.
     pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, Seed)>) {
-        let chores = self.clone();
+        let jobs = self.clone();
         self.start(async move {
-            let context = &chores.context;
+            let context = &jobs.context;
             let mut patience = Patience::new(context, at, counters.len());
             let result = loop {
                 let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
@@ -125,7 +125,7 @@ impl Chores {
                 let Err(error) = tried else { break tried };
                 let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
                 if let Some(place) = held {
-                    chores.seed(at, node, vec![counters.swap_remove(place)]);
+                    jobs.seed(at, node, vec![counters.swap_remove(place)]);
                 } else if !patience.another_try(&error).await {
                     break Err(error);
                 }
@@ -190,7 +190,7 @@ impl Chores {
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
             let in_doubt = requests.iter().any(|pending| !pending.is_journaled);
-            if in_doubt && !context.doubts.cleared(at.partition, limit).await {
+            if in_doubt && !context.unjournaled.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
             // A key that was bound to a document at the end of its window lasts for another one.
@@ -234,8 +234,8 @@ fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>
     Ok(found)
 }
 
-/// One try of a chore at the ledger, in its place. A try that panics fails like a lost connection:
-/// the worker hears of it, and what waits for the chore is not left alone.
+/// One try of a job at the ledger, in its place. A try that panics fails like a lost connection:
+/// the worker hears of it, and what waits for the job is not left alone.
 async fn attempt<T: Send + 'static>(
     context: &Context,
     _place: SemaphorePermit<'_>,
@@ -243,14 +243,14 @@ async fn attempt<T: Send + 'static>(
 ) -> Result<T, LedgerError> {
     tokio::spawn(call).await.unwrap_or_else(|failure| {
         note_panic(context, &failure);
-        let cause = "a chore failed; see the log".to_owned();
+        let cause = "a background job failed; see the log".to_owned();
         Err(LedgerError::Unreachable { cause, maybe_written: false })
     })
 }
 
 fn note_panic(context: &Context, failure: &JoinError) {
-    tracing::error!(%failure, "a chore panicked");
-    context.metrics.chores_failed.increment(1);
+    tracing::error!(%failure, "a background job panicked");
+    context.metrics.jobs_failed.increment(1);
 }
 
 /// The place of the counter that somebody else holds.
@@ -292,12 +292,12 @@ async fn raise(
     Ok(wishes.iter().map(|wish| by_name.get(wish.counter.as_str()).copied().flatten()).collect())
 }
 
-/// How long a chore goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
+/// How long a job goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
 /// a lock, so all that fall into one `database.lock_timeout` count as one.
 struct Patience {
     context: Arc<Context>,
     at: At,
-    /// Requests, or counters with requests behind them, that the chore is for.
+    /// Requests, or counters with requests behind them, that the job is for.
     waiting: usize,
     backoff: Backoff,
     tries: u32,
