@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, CatalogError, Context, FlightNumbers, Incidents,
-    Inquest, Membership, Peers, Places, Sights, Testimony, UnjournaledPartitions, WorkerView,
-    hear_redis,
+    Allocator, AllocatorSettings, Catalog, CatalogError, ClusterHealth, Context, FlightNumbers,
+    Incidents, Inquest, Membership, Places, RedisHealth, Testimony, UnjournaledPartitions,
+    WorkerView, hear_redis,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -139,8 +139,8 @@ impl Service {
         }
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
-            sights: Sights::new(deployment.partitions),
-            peers: Peers::default(),
+            redis_health: RedisHealth::new(deployment.partitions),
+            cluster_health: ClusterHealth::default(),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -161,7 +161,7 @@ impl Service {
         loops.aides.push(Inquest::start(Arc::clone(&context)));
         loops.aides.push(Reconciler::start(Arc::clone(&context)));
         if let Some(redis) = &redis {
-            loops.aides.push(Sights::start(Arc::clone(&context), redis.clone()));
+            loops.aides.push(RedisHealth::start(Arc::clone(&context), redis.clone()));
             if mode == Mode::Serve {
                 loops.onlookers.push(watch_hazards(Arc::clone(&context), redis.clone()));
             }

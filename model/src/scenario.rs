@@ -92,7 +92,7 @@ pub struct Scenario {
     /// Whether a flight takes every request that waits; else each is sent alone.
     pub coalesces: bool,
     /// Values that a seed or a raise makes room for.
-    pub room: u8,
+    pub headroom: u8,
     /// Whether an epoch may be owned by the database.
     pub database: bool,
     /// Whether outboxes are trimmed.
@@ -126,7 +126,7 @@ impl Scenario {
         epochs: 2,
         flights: 4,
         coalesces: false,
-        room: 2,
+        headroom: 2,
         database: false,
         trims: false,
         faults: Faults {

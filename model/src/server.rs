@@ -33,8 +33,8 @@ impl Server {
     #[must_use]
     pub fn first(scenario: &Scenario) -> Self {
         let nodes = usize::from(scenario.nodes);
-        let room = scenario.room;
-        let warm = |base| Counter { epoch: 1, value: base, check: base, ceiling: base + room };
+        let headroom = scenario.headroom;
+        let warm = |base| Counter { epoch: 1, value: base, check: base, ceiling: base + headroom };
         let owned = Data {
             owner: Some(OwnerRecord::new(1, 1, true, 0, nodes)),
             counters: [0, SPAN].map(|base| scenario.warm.then(|| warm(base))),

@@ -248,9 +248,9 @@ impl Protocol {
     /// Seeds the counter in the ledger, or learns who did.
     pub(crate) fn seed(&self, state: &mut State, node: NodeId, counter: CounterId) {
         let Some(lease) = state.nodes[usize::from(node)].lease else { return };
-        let (rules, room) = (self.rules(), self.scenario.room);
+        let (rules, headroom) = (self.rules(), self.scenario.headroom);
         let seeding =
-            state.ledger.seed(rules, &mut state.history, node, lease.epoch, counter, room);
+            state.ledger.seed(rules, &mut state.history, node, lease.epoch, counter, headroom);
         let lost = Parked::Lost;
         let parked = match seeding {
             Seeding::Seeded(value, ceiling) => {
@@ -312,7 +312,7 @@ impl Protocol {
         // Without the fence the epoch was read before: the node may have left it since.
         let wish = if fenced { here } else { member.raising.take() };
         let Some((epoch, seen)) = wish else { return };
-        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
+        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.headroom);
         if wish == here {
             member.job = raised.map(|ceiling| Job::Raise { ceiling });
             member.parked[counter] = if raised.is_some() { Parked::No } else { Parked::Lost };

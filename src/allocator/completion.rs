@@ -7,12 +7,12 @@ use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::background_jobs::RaiseWish;
+use super::counter_cache::{CachedCounter, signed};
 use super::durable::Answer;
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
-use super::notes::{Note, signed};
+use super::headroom::Headroom;
 use super::pending_request::PendingRequest;
 use super::redis_path::{Course, leave};
-use super::rooms::Room;
 use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
@@ -36,7 +36,7 @@ struct Sorted {
     alarm: Option<String>,
 }
 
-/// A counter without room, and the request that met it (none: raised ahead of need).
+/// A counter without headroom, and the request that met it (none: raised ahead of need).
 struct Full {
     pending: Option<PendingRequest>,
     counter: String,
@@ -60,8 +60,8 @@ impl PartitionWorker {
             self.sort(lease, &mut sorted, pending, outcome);
         }
         let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
-        if let Some(least) = lease.room.told() {
-            self.show_room(least);
+        if let Some(least) = lease.headroom.least() {
+            self.show_headroom(least);
         }
         let membership = Arc::clone(&self.context.membership);
         let Some(right) = membership.hand_out(lease.node) else {
@@ -133,7 +133,7 @@ impl PartitionWorker {
             // it, under the same keys: the journal is asked again (F1, F4).
             pending.asked_in = None;
             let counter = pending.order.counters[take].clone();
-            if lease.notes.get(&counter).is_some_and(Note::is_warm) {
+            if lease.counters.get(&counter).is_some_and(CachedCounter::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
             let serial = pending.order.serials[take].clone();
@@ -144,11 +144,11 @@ impl PartitionWorker {
         if needs.is_empty() || lost.is_some() {
             return lost;
         }
-        let room_min = self.context.settings.ceiling_step_min;
+        let headroom_min = self.context.settings.ceiling_step_min;
         let counters = needs
             .into_iter()
             .map(|(counter, (mut serial, need))| {
-                serial.room = need.max(room_min);
+                serial.headroom = need.max(headroom_min);
                 (counter, serial)
             })
             .collect();
@@ -168,15 +168,15 @@ impl PartitionWorker {
             }
         }
         let mut started = Vec::new();
-        let now = lease.notes.now();
+        let now = lease.counters.now();
         for (counter, (serial, need)) in wishes {
-            let note = lease.notes.of(&counter);
-            if note.is_raising() && !lease.parked.contains_key(&counter) {
+            let cached = lease.counters.of(&counter);
+            if cached.is_raising() && !lease.parked.contains_key(&counter) {
                 continue;
             }
-            note.set_raising(true);
-            let ceiling = note.next_ceiling(&serial, need, now, settings);
-            started.push(RaiseWish { counter, serial, counter_id: note.counter_id(), ceiling });
+            cached.set_raising(true);
+            let ceiling = cached.next_ceiling(&serial, need, now, settings);
+            started.push(RaiseWish { counter, serial, counter_id: cached.counter_id(), ceiling });
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
@@ -191,30 +191,30 @@ impl PartitionWorker {
         places: &[ColdPlace],
         states: &[SeedState],
     ) {
-        let now = lease.notes.now();
+        let now = lease.counters.now();
         for (ColdPlace { place, step }, state) in places.iter().zip(states) {
-            let note = lease.notes.of(&place.counter);
-            note.warmed(place.counter_id);
+            let cached = lease.counters.of(&place.counter);
+            cached.warmed(place.counter_id);
             if *state == SeedState::Seeded {
-                note.seeded(place.value);
-                note.grant(place.ceiling, *step, now);
+                cached.seeded(place.value);
+                cached.grant(place.ceiling, *step, now);
             }
             self.waiting.extend(lease.parked.remove(&place.counter).unwrap_or_default());
         }
     }
 
-    /// Raised counters have room: their requests go.
+    /// Raised counters have headroom: their requests go.
     pub(super) fn complete_raises(
         &mut self,
         lease: &mut EpochLease,
         raises: &[RaisePlace],
         raised: &[Raised],
     ) -> Course {
-        let now = lease.notes.now();
+        let now = lease.counters.now();
         for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
             match raised {
                 Raised::Ceiling(ceiling) => {
-                    lease.notes.of(counter).grant(*ceiling, *step, now);
+                    lease.counters.of(counter).grant(*ceiling, *step, now);
                 }
                 Raised::Cold => return leave(lease, format!("counter {counter} was lost")),
                 Raised::Regressed => {
@@ -276,8 +276,8 @@ impl PartitionWorker {
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 let (counter, serial) = pending.order.serial(take);
-                lease.notes.of(&counter).met_ceiling(value, ceiling);
-                lease.room.note(Room { left: 0, granted: 1 });
+                lease.counters.of(&counter).met_ceiling(value, ceiling);
+                lease.headroom.note(Headroom { left: 0, granted: 1 });
                 let need = pending.order.count;
                 sorted.full.push(Full { pending: Some(pending), counter, serial, need });
             }
@@ -308,11 +308,11 @@ impl PartitionWorker {
         for (take, taken) in taken.iter().enumerate() {
             let (counter, serial) = (&pending.order.counters[take], &pending.order.serials[take]);
             let (value, count) = (signed(taken.range.last), taken.range.count());
-            let note = lease.notes.took(counter, taken.counter_id, value, count);
-            if let Some(room) = note.room_left(serial) {
-                lease.room.note(room);
+            let cached = lease.counters.took(counter, taken.counter_id, value, count);
+            if let Some(headroom) = cached.headroom_below(serial) {
+                lease.headroom.note(headroom);
             }
-            if note.wants_raise(serial) {
+            if cached.wants_raise(serial) {
                 let (counter, serial) = pending.order.serial(take);
                 sorted.full.push(Full { pending: None, counter, serial, need: 0 });
             }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::notes::Notes;
+use super::counter_cache::CounterCache;
+use super::headroom::HeadroomWatch;
 use super::pending_request::PendingRequest;
-use super::rooms::RoomWatch;
 use crate::counter::{Flight, Guard, SeedPlace};
 use crate::ledger::At;
 use crate::node::NodeId;
@@ -65,7 +65,7 @@ pub(super) struct EpochLease {
     /// Last flight whose outcome is known; 0: none.
     pub confirmed: u64,
     /// What is known of the counters.
-    pub notes: Notes,
+    pub counters: CounterCache,
     /// Requests that wait for a counter to be seeded or raised.
     pub parked: HashMap<String, Vec<PendingRequest>>,
     /// The call in flight.
@@ -82,8 +82,8 @@ pub(super) struct EpochLease {
     pub trimmed_at: Instant,
     /// Whether idempotency records went before their time.
     pub sheds: bool,
-    /// Looks for the counter with the least room below its ceiling.
-    pub room: RoomWatch,
+    /// Looks for the counter with the least headroom below its ceiling.
+    pub headroom: HeadroomWatch,
 }
 
 impl EpochLease {
@@ -95,7 +95,7 @@ impl EpochLease {
             incarnation,
             node,
             confirmed: 0,
-            notes: Notes::new(counters_max),
+            counters: CounterCache::new(counters_max),
             parked: HashMap::new(),
             in_flight: None,
             seeds: Vec::new(),
@@ -104,7 +104,7 @@ impl EpochLease {
             trimmed: 0,
             trimmed_at: Instant::now(),
             sheds: false,
-            room: RoomWatch::new(),
+            headroom: HeadroomWatch::new(),
         }
     }
 

@@ -64,7 +64,7 @@ impl PartitionWorker {
         let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
-            self.context.sights.watch(self.partition);
+            self.context.redis_health.watch(self.partition);
         }
         match (row.state, &row.owner) {
             (PartitionState::Held, _) => Standing::Held,

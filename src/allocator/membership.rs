@@ -20,7 +20,9 @@ use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
 use super::{AllocatorSettings, Context};
 use crate::clock::SharedClock;
-use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
+use crate::ledger::{
+    At, HealthReport, LedgerError, NewNode, Partition, PartitionState, SharedLedger,
+};
 use crate::node::{NodeId, host};
 use crate::task::{Task, Ticks};
 
@@ -173,8 +175,8 @@ impl Membership {
         Task::start("heartbeat", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
-                let sight = context.eager.then(|| context.sights.sight());
-                context.membership.beat(&context, sight.as_ref()).await;
+                let report = context.eager.then(|| context.redis_health.report());
+                context.membership.beat(&context, report.as_ref()).await;
             }
         })
     }
@@ -232,12 +234,12 @@ impl Membership {
         self.went_back.lock().expect("no holder of this lock panics").is_some()
     }
 
-    async fn beat(&self, context: &Context, sight: Option<&Sight>) {
+    async fn beat(&self, context: &Context, report: Option<&HealthReport>) {
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }
         let (node, sent_at) = (self.node(), Instant::now());
-        let beat = self.ledger.heartbeat(node, sight).await;
+        let beat = self.ledger.heartbeat(node, report).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
             Ok(partitions) => {

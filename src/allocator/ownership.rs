@@ -13,7 +13,7 @@ use crate::counter::{CounterError, Flight, Settled};
 use crate::ledger::At;
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
-const PEERS_LOOK: Duration = Duration::from_millis(20);
+const CLUSTER_LOOK: Duration = Duration::from_millis(20);
 
 impl PartitionWorker {
     /// Whether the partition should be on the database, by an operator's word or lent to it.
@@ -29,9 +29,9 @@ impl PartitionWorker {
         if self.context.redis_of(self.partition).is_none() || is_fresh || self.is_unwanted() {
             return false;
         }
-        match self.context.sights.healthy_for(at.partition) {
+        match self.context.redis_health.healthy_for(at.partition) {
             Some((incarnation, period)) if period >= after => {
-                self.context.peers.agree_on(at.partition, &incarnation, after)
+                self.context.cluster_health.agree_on(at.partition, &incarnation, after)
             }
             _ => false,
         }
@@ -45,7 +45,7 @@ impl PartitionWorker {
         asked_at: Instant,
         error: &CounterError,
     ) -> Course {
-        self.context.sights.fail(self.partition, asked_at);
+        self.context.redis_health.fail(self.partition, asked_at);
         let after = self.context.settings.fallback_after;
         loop {
             if self.context.redis_is_gone(self.partition) {
@@ -56,7 +56,7 @@ impl PartitionWorker {
                 self.refuse(Unavailable::Redis, &error.to_string()).await;
                 return Course::Stay;
             }
-            let away = self.context.sights.away_for(self.partition);
+            let away = self.context.redis_health.away_for(self.partition);
             if away.is_none_or(|away| away < after) || self.epoch_is_over(lease.at) {
                 self.trouble(Unavailable::Redis, error).await;
                 return Course::Stay;
@@ -64,7 +64,7 @@ impl PartitionWorker {
             // A flight would find nobody for another `redis.command_timeout`; the others' word
             // comes with a heartbeat. They have as long again to speak, then this node is cut off.
             self.say_trouble(Unavailable::Redis, error);
-            tokio::time::sleep(PEERS_LOOK).await;
+            tokio::time::sleep(CLUSTER_LOOK).await;
         }
     }
 

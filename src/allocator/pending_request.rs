@@ -201,7 +201,7 @@ fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
         start: serial.start,
         step: serial.step,
         max: serial.max,
-        room: 0,
+        headroom: 0,
     };
     served.series.serials().iter().zip(keys).map(seed).collect()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::counter_cache::CachedCounter;
 use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
-use super::notes::Note;
 use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
@@ -297,7 +297,7 @@ fn issue_request(pending: &PendingRequest, lease: &EpochLease) -> IssueRequest {
         count: order.count,
         step: serial.step,
         max: serial.max,
-        seen: lease.notes.get(counter).and_then(Note::value),
+        seen: lease.counters.get(counter).and_then(CachedCounter::value),
     });
     let series_id = record.series_id;
     // The user's length comes first, so that no user and key together read like another pair.

@@ -104,8 +104,8 @@ impl PartitionWorker {
                     lease.seeds.push(ColdPlace { place, step: serial.step });
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
-                    lease.notes.of(&counter).identify(counter_id);
-                    let since = lease.notes.cold_since(&counter);
+                    lease.counters.of(&counter).identify(counter_id);
+                    let since = lease.counters.cold_since(&counter);
                     if seeder == lease.node || since.elapsed() > settings.seed_grace {
                         return leave(lease, format!("counter {counter} was lost"));
                     }
@@ -128,7 +128,7 @@ impl PartitionWorker {
             Err(LedgerError::Fenced { .. }) => return leave(lease, "raise refused".into()),
             Err(error) => {
                 for wish in &wishes {
-                    lease.notes.of(&wish.counter).set_raising(false);
+                    lease.counters.of(&wish.counter).set_raising(false);
                 }
                 let names = wishes.iter().map(|wish| &wish.counter);
                 self.refuse_parked(lease, names, Unavailable::CeilingReached, &error);

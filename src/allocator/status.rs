@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::Unavailable;
-use super::rooms::{LeastRoom, Room};
+use super::headroom::{Headroom, LeastHeadroom};
 
 /// What others may see of a worker.
 #[derive(Debug)]
@@ -12,8 +12,8 @@ pub(super) struct WorkerStatus {
     pub standing: &'static str,
     /// What keeps it from issuing right now.
     pub trouble: Option<Unavailable>,
-    /// The least room that a counter in use had of late.
-    pub least_room: Option<LeastRoom>,
+    /// The least headroom that a counter in use had of late.
+    pub least_headroom: Option<LeastHeadroom>,
     /// Whether the worker has ended with everything journaled and its outbox empty.
     pub drained: bool,
 }
@@ -39,14 +39,14 @@ impl WorkerStatus {
             standing: self.standing,
             trouble: trouble.or(is_full.then_some(Unavailable::OutboxFull)),
             queue_length,
-            least_room: self.least_room.and_then(LeastRoom::current),
+            least_headroom: self.least_headroom.and_then(LeastHeadroom::current),
         }
     }
 }
 
 impl Default for WorkerStatus {
     fn default() -> Self {
-        WorkerStatus { standing: "idle", trouble: None, least_room: None, drained: false }
+        WorkerStatus { standing: "idle", trouble: None, least_headroom: None, drained: false }
     }
 }
 
@@ -62,8 +62,8 @@ pub struct WorkerView {
     pub trouble: Option<Unavailable>,
     /// Requests that wait or are under way.
     pub queue_length: usize,
-    /// The least room below a ceiling that a counter in use had of late.
-    pub least_room: Option<Room>,
+    /// The least headroom below a ceiling that a counter in use had of late.
+    pub least_headroom: Option<Headroom>,
 }
 
 impl WorkerView {

@@ -23,10 +23,10 @@ use super::background_jobs::{BackgroundJobs, Done};
 use super::contended::Contended;
 use super::context::Context;
 use super::epoch_lease::EpochLease;
+use super::headroom::LeastHeadroom;
 use super::joining::HELD;
 use super::membership::News;
 use super::pending_request::PendingRequest;
-use super::rooms::LeastRoom;
 use super::status::SharedStatus;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
@@ -353,10 +353,10 @@ impl PartitionWorker {
         }
     }
 
-    /// Shows the least room of late.
-    pub(super) fn show_room(&self, least: LeastRoom) {
+    /// Shows the least headroom of late.
+    pub(super) fn show_headroom(&self, least: LeastHeadroom) {
         let mut status = self.status.lock().expect("no holder of this lock panics");
-        status.least_room = Some(least);
+        status.least_headroom = Some(least);
     }
 
     /// Nothing is wrong (any more).

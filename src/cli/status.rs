@@ -27,7 +27,7 @@ pub struct StatusArgs {
     /// Longest watch for a node's heartbeat before it is called silent; without it `node.ttl`
     #[arg(long, value_name = "DURATION")]
     pub patience: Option<DurationText>,
-    /// How many counters with the least room below their ceiling to list
+    /// How many counters with the least headroom below their ceiling to list
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub ceilings: u32,
     /// Show the page again and again until Ctrl-C, every 2s where no period is given

@@ -1,13 +1,13 @@
 //! Arithmetic on the values that a counter can take: `base + step`, `base + 2 * step`, …
 //! Pure; saturates instead of overflowing, always towards fewer numbers.
 
-/// The ceiling that leaves `room` values above `base`, but nothing past `max`; at least `base`.
-pub(super) fn ceiling(base: i64, step: i64, room: u64, max: u64) -> i64 {
+/// The ceiling that leaves `headroom` values above `base`, but nothing past `max`; at least `base`.
+pub(super) fn ceiling(base: i64, step: i64, headroom: u64, max: u64) -> i64 {
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let fitting = max.saturating_sub(base).max(0) / step;
-    let room = i64::try_from(room).unwrap_or(i64::MAX).min(fitting);
-    // `room * step` is at most `max - base`: it cannot overflow.
-    base + room * step
+    let headroom = i64::try_from(headroom).unwrap_or(i64::MAX).min(fitting);
+    // `headroom * step` is at most `max - base`: it cannot overflow.
+    base + headroom * step
 }
 
 /// The values that follow `base`: first and last of `count`, or `None` past `max`.

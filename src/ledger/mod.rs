@@ -151,7 +151,7 @@ pub trait Ledger:
     async fn heartbeat(
         &self,
         node: NodeId,
-        sight: Option<&Sight>,
+        sight: Option<&HealthReport>,
     ) -> Result<Vec<Partition>, LedgerError>;
 
     /// Marks the node as having left: everything it handed out is in the journal.
@@ -259,8 +259,8 @@ pub trait Ledger:
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
-    /// Counters whose ceiling leaves the least room, among those of the epochs that Redis owns now,
-    /// at most `limit`: how long issuing could go on without the ledger.
+    /// Counters whose ceiling leaves the least headroom, among those of the epochs that Redis owns
+    /// now, at most `limit`: how long issuing could go on without the ledger.
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
     /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and

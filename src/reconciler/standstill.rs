@@ -148,7 +148,7 @@ struct Effort {
 
 impl Effort {
     fn new(context: &Context, row: Partition, patience: Duration) -> Self {
-        context.sights.watch(row.partition);
+        context.redis_health.watch(row.partition);
         let now = Instant::now();
         let wait = Backoff::new(LOOK.0, LOOK.1);
         Effort { deadline: now + patience, wait, seen: (row, now) }

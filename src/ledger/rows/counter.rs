@@ -23,8 +23,8 @@ pub struct Seed {
     pub step: u64,
     /// Largest value of the serial: no ceiling goes past it.
     pub max: u64,
-    /// How many values the first ceiling leaves room for.
-    pub room: u64,
+    /// How many values the first ceiling leaves headroom for.
+    pub headroom: u64,
 }
 
 impl Seed {
@@ -125,7 +125,7 @@ impl Counter {
 
     /// How many values it may still take in its epoch, as far as the ledger knows.
     #[must_use]
-    pub fn room(&self) -> u64 {
+    pub fn headroom(&self) -> u64 {
         self.ceiling.abs_diff(self.taken) / self.step
     }
 

@@ -167,7 +167,7 @@ pub struct TakeOrder {
     pub count: u64,
     /// Where no number may be dated before the last one: the counters that share a last date.
     pub family: Option<String>,
-    /// The serials, `Seed::room` unused.
+    /// The serials, `Seed::headroom` unused.
     pub serials: Vec<Seed>,
     /// Earlier numbers to look for.
     pub question: Question,

@@ -43,9 +43,10 @@ use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, Deployment, Entry, Event, Gap, GapFilter, JournalFilter, JournalRow,
-    Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Raise, RestingSeries,
-    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Connections, Counter, Deployment, Entry, Event, Gap, GapFilter, HealthReport, JournalFilter,
+    JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Raise,
+    RestingSeries, Seed, SeedOutcome, SeriesChange, SeriesVersion, Span, TakeOrder, Taken, Totals,
+    Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -185,7 +186,7 @@ impl Ledger for Engine {
     async fn heartbeat(
         &self,
         node: NodeId,
-        sight: Option<&Sight>,
+        sight: Option<&HealthReport>,
     ) -> Result<Vec<Partition>, LedgerError> {
         call!(self, store of Heartbeat, "heartbeat" => nodes::heartbeat(&store, node, sight))
     }

@@ -8,7 +8,7 @@ use super::{Conn, Store, bytes, commit, partitions};
 use crate::ledger::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::ledger::incarnation::Incarnation;
 use crate::ledger::witness::Marks;
-use crate::ledger::{Confirmed, LedgerError, NewNode, Node, Partition, Sight};
+use crate::ledger::{Confirmed, HealthReport, LedgerError, NewNode, Node, Partition};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::register_node`].
@@ -90,7 +90,7 @@ pub(super) async fn count_batch(
 pub(super) async fn heartbeat(
     store: &Store,
     node: NodeId,
-    sight: Option<&Sight>,
+    sight: Option<&HealthReport>,
 ) -> Result<Vec<Partition>, LedgerError> {
     let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
     let confirmed = store.witness.of(node);

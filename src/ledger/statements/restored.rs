@@ -126,7 +126,8 @@ async fn found_by_name(
             let (serial, origin) = known.serial(conn, series_id, serial).await?;
             let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
             let version = ANY_VERSION;
-            let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
+            let seed =
+                Seed { series_id, version, serial, key, start, step, max: start, headroom: 0 };
             let name = (series_id, seed.serial.clone(), seed.key.clone());
             let (_, _, places) = seeds.entry(name).or_insert((entry.at, seed, Vec::new()));
             places.push((index, place));
@@ -211,7 +212,7 @@ pub(super) async fn lift(
         let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
         let (start, step) = origin.unwrap_or((1, 1));
         let version = ANY_VERSION;
-        let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
+        let seed = Seed { series_id, version, serial, key, start, step, max: start, headroom: 0 };
         order.push((seed, value));
     }
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));

@@ -93,7 +93,7 @@ impl Toucher {
     }
 
     /// Moves a locked counter of an older epoch into this one; what its own epoch lost is looked
-    /// for, or noted as unsettled. Its ceiling leaves `seed.room` values.
+    /// for, or noted as unsettled. Its ceiling leaves `seed.headroom` values.
     ///
     /// # Errors
     /// `Fenced` when the partition does not show this epoch open, or the counter is of a newer one.
@@ -113,7 +113,7 @@ impl Toucher {
         }
         let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
         let step = columns::step(seed.step)?;
-        let ceiling = grid::ceiling(base, step, seed.room, seed.max);
+        let ceiling = grid::ceiling(base, step, seed.headroom, seed.max);
         let moved = sqlx::query(
             "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
              journaled = 0, seeded_by = $7, seeded_at_us = $8 \

@@ -151,8 +151,8 @@ async fn lock_counters(
             }
             counter
         } else {
-            // No room beyond what is taken: the epoch closes without a gap.
-            toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
+            // No headroom beyond what is taken: the epoch closes without a gap.
+            toucher.touch(conn, &counter, &Seed { headroom: 0, ..seed.clone() }).await?
         };
         let working = Working { value: counter.taken, counter };
         counters.insert((seed.series_id, seed.serial.clone(), seed.key.clone()), working);

@@ -7,13 +7,13 @@ use super::world::{NOW_US, PARTITION, World, at, entry, range, seed};
 pub(super) async fn the_tightest_counters_of_redis_come_first(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let mut ids = Vec::new();
-    for (key, room) in [("a", 30), ("b", 10), ("c", 20)] {
-        let seed = numerator::ledger::Seed { room, ..seed(key) };
+    for (key, headroom) in [("a", 30), ("b", 10), ("c", 20)] {
+        let seed = numerator::ledger::Seed { headroom, ..seed(key) };
         ids.push(world.seed(open, &seed).await.0);
     }
     world.append(&[range(open, ids[2], 1, 15)]).await;
     let tightest = world.ledger.tightest(2).await.unwrap();
-    let seen: Vec<_> = tightest.iter().map(|c| (&*c.key, c.room())).collect();
+    let seen: Vec<_> = tightest.iter().map(|c| (&*c.key, c.headroom())).collect();
     assert_eq!(seen, [("c", 5), ("b", 10)]);
     let raise = [Raise { counter_id: ids[2], ceiling: 100 }];
     world.ledger.raise(open, &raise).await.unwrap();

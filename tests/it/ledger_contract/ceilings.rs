@@ -25,7 +25,7 @@ pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_
     world.redis_epoch(Closing::Ceiling).await;
     world.redis_epoch(Closing::Exact).await;
     let last = world.database_epoch().await;
-    assert_eq!(world.seed(last, &Seed { room: 0, ..seed("k") }).await, (counter_id, 10, 10));
+    assert_eq!(world.seed(last, &Seed { headroom: 0, ..seed("k") }).await, (counter_id, 10, 10));
     assert_eq!(world.gaps(counter_id).await, [(4, 10, "Unaccounted".to_owned())]);
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: Worl
 /// Two numbers of a document each, in the journal.
 async fn two_numbers(world: &World) -> (At, Entry, Entry) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &Seed { room: 30, ..seed("k") }).await;
+    let (id, ..) = world.seed(open, &Seed { headroom: 30, ..seed("k") }).await;
     let entries = [entry(open, id, 1), entry(open, id, 2)];
     world.append(&entries).await;
     let [one, other] = entries;

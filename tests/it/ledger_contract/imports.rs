@@ -102,7 +102,7 @@ pub(super) async fn an_import_that_stays_below_what_an_epoch_lost_lets_late_rows
 ) {
     let series = series(&world).await;
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed_of(&series, "a") }).await;
+    let (counter_id, ..) = world.seed(old, &Seed { headroom: 20, ..seed_of(&series, "a") }).await;
     world.redis_epoch(Closing::Ceiling).await;
     import(&world, &[counter(&series, "a", 10)], Vec::new()).await.unwrap();
     let lost = |first, last| (first, last, "Unaccounted".to_owned());

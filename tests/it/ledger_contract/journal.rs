@@ -11,7 +11,7 @@ use super::world::{NOW_US, World, at, entry, range, seed, stepped, with};
 /// An epoch of Redis with one counter, and room for 1,000 values.
 async fn counting(world: &World) -> (numerator::ledger::At, i64) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &Seed { room: 1_000, ..seed("k") }).await;
+    let (counter_id, ..) = world.seed(open, &Seed { headroom: 1_000, ..seed("k") }).await;
     (open, counter_id)
 }
 
@@ -253,7 +253,7 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
     let open = world.redis_epoch(Closing::Exact).await;
     let mut ids = Vec::new();
     for key in 0..COUNTERS {
-        ids.push(world.seed(open, &Seed { room: 1_000, ..seed(&format!("k{key}")) }).await.0);
+        ids.push(world.seed(open, &Seed { headroom: 1_000, ..seed(&format!("k{key}")) }).await.0);
     }
     // In each round both have a value of their own of each counter, and one that the other has.
     let batch = |round: u64, node: u64| -> Vec<Entry> {
@@ -284,7 +284,7 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
 
 pub(super) async fn a_late_entry_shrinks_the_gap(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed("k") }).await;
+    let (counter_id, ..) = world.seed(old, &Seed { headroom: 20, ..seed("k") }).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
     world.seed(new, &seed("k")).await;
     let lost = |first, last| (first, last, "Unaccounted".to_owned());

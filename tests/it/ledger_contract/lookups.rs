@@ -130,8 +130,8 @@ pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World
 
 pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &Seed { room: 30, ..seed("k") }).await;
-    let (other, ..) = world.seed(open, &Seed { room: 30, ..seed("other") }).await;
+    let (id, ..) = world.seed(open, &Seed { headroom: 30, ..seed("k") }).await;
+    let (other, ..) = world.seed(open, &Seed { headroom: 30, ..seed("other") }).await;
     let mut apart = range(open, id, 20, 26);
     apart.taken[0].range.step = 3;
     world.append(&[range(open, id, 1, 5), entry(open, id, 6), apart]).await;

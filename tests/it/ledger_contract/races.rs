@@ -188,7 +188,7 @@ async fn a_seed_that_waits_while_its_epoch_ends_touches_nothing_of_the_next() {
     seeded(&scene).await;
     let old = scene.world.redis_epoch(Closing::Exact).await;
     let (ledger, node) = (scene.world.another().await, NodeId::random());
-    let seeds: Vec<Seed> = ["a", "b"].map(|key| Seed { room: 90, ..seed(key) }).into();
+    let seeds: Vec<Seed> = ["a", "b"].map(|key| Seed { headroom: 90, ..seed(key) }).into();
     let (touched, new) = scene.overtake(async move { ledger.seed(old, node, &seeds).await }).await;
     let fenced = matches!(touched, Err(LedgerError::Fenced { epoch, .. }) if epoch == old.epoch);
     assert!(fenced, "{touched:?}");

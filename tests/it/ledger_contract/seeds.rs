@@ -143,7 +143,7 @@ pub(super) async fn a_counter_goes_on_from_taken_after_an_exact_close(world: Wor
 }
 
 pub(super) async fn a_step_leaves_no_false_holes(world: World) {
-    let by_five = Seed { start: 5, step: 5, room: 6, ..seed("k") };
+    let by_five = Seed { start: 5, step: 5, headroom: 6, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, value, ceiling) = world.seed(old, &by_five).await;
     assert_eq!((value, ceiling), (0, 30));
@@ -191,7 +191,7 @@ pub(super) async fn an_untouched_counter_is_settled_on_request(world: World) {
 }
 
 pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = Seed { headroom: 6_000, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..2_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -205,7 +205,7 @@ pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: W
 }
 
 pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = Seed { headroom: 6_000, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..2_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -222,7 +222,7 @@ pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: Wo
 /// Goal: what a long epoch lost is found behind, whoever dies on the way and whatever comes late.
 /// Method: slices of few rows by three processes, the first of which is gone after one.
 pub(super) async fn a_long_epoch_is_settled_in_slices_whoever_dies(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = Seed { headroom: 6_000, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..1_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -256,7 +256,7 @@ pub(super) async fn a_late_row_that_a_slice_did_not_see_leaves_no_gap(world: Wor
         // One transaction writes at a time: there is no such moment.
         return;
     }
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = Seed { headroom: 6_000, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..1_200).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -325,7 +325,7 @@ pub(super) async fn writers_of_many_counters_lock_them_in_one_order(world: World
     const COUNTERS: u64 = 40;
     const ROUNDS: u64 = 30;
     let epoch = world.redis_epoch(Closing::Exact).await;
-    let wide = |i: u64| Seed { room: 1_000, ..seed(&format!("k{i:02}")) };
+    let wide = |i: u64| Seed { headroom: 1_000, ..seed(&format!("k{i:02}")) };
     let seeds: Vec<Seed> = (0..COUNTERS).map(wide).collect();
     let mut ids = Vec::new();
     // The ids rise as the names fall.

@@ -233,7 +233,7 @@ pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(wor
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 2));
     world.verify().await;
     let next = world.database_epoch().await;
-    assert_eq!(world.seed(next, &Seed { room: 0, ..seed("k") }).await.1, 3);
+    assert_eq!(world.seed(next, &Seed { headroom: 0, ..seed("k") }).await.1, 3);
     assert_eq!(world.gaps(counter_id).await.len(), 1, "registered once");
 }
 

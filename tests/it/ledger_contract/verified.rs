@@ -100,7 +100,7 @@ pub(super) async fn rows_deleted_before_their_epoch_was_settled_are_found(world:
 
 pub(super) async fn equal_numbers_inside_ranges_are_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let wide = |key| Seed { room: 1_000, ..seed(key) };
+    let wide = |key| Seed { headroom: 1_000, ..seed(key) };
     let (a, ..) = world.seed(open, &wide("a")).await;
     let (b, ..) = world.seed(open, &wide("b")).await;
     let (c, ..) = world.seed(open, &wide("c")).await;

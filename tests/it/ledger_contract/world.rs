@@ -179,8 +179,8 @@ pub(super) fn redis() -> Owner {
 /// A counter from 1 by 1 with room for 10.
 pub(super) fn seed(key: &str) -> Seed {
     let key = key.to_owned();
-    let (serial, start, step, max, room) = ("SEQ".to_owned(), 1, 1, NUMBER_MAX, 10);
-    Seed { series_id: 7, version: 1, serial, key, start, step, max, room }
+    let (serial, start, step, max, headroom) = ("SEQ".to_owned(), 1, 1, NUMBER_MAX, 10);
+    Seed { series_id: 7, version: 1, serial, key, start, step, max, headroom }
 }
 
 /// A record whose number is `<document>-<value>`.
