@@ -17,7 +17,7 @@ use super::contended::Contended;
 use super::context::Context;
 use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
-use crate::ledger::{At, Found, LedgerError, Raise, Seed, SeedOutcome};
+use crate::ledger::{At, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
 
 /// While another node seeds a counter, look again after this long.
@@ -29,7 +29,7 @@ pub(super) struct RaiseWish {
     /// Name of the counter within the partition.
     pub counter: String,
     /// Its identity.
-    pub serial: Seed,
+    pub spec: CounterSpec,
     /// Its id, where the worker knows it.
     pub counter_id: Option<i64>,
     /// The ceiling wanted.
@@ -43,7 +43,7 @@ pub(super) enum Done {
         /// The epoch of the job.
         at: At,
         /// Names and identities of the counters.
-        counters: Vec<(String, Seed)>,
+        counters: Vec<(String, CounterSpec)>,
         /// One outcome per counter.
         result: Result<Vec<SeedOutcome>, LedgerError>,
     },
@@ -111,16 +111,17 @@ impl BackgroundJobs {
 
     /// Seeds counters in the ledger. One that somebody else holds waits by itself: the others are
     /// seeded meanwhile.
-    pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, Seed)>) {
+    pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, CounterSpec)>) {
         let jobs = self.clone();
         self.start(async move {
             let context = &jobs.context;
             let mut patience = Patience::new(context, at, counters.len());
             let result = loop {
-                let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
+                let specs: Vec<CounterSpec> =
+                    counters.iter().map(|(_, spec)| spec.clone()).collect();
                 let ledger = Arc::clone(&context.ledger);
                 let place = context.places.seed().await;
-                let seeding = async move { ledger.seed(at, node, &seeds).await };
+                let seeding = async move { ledger.seed(at, node, &specs).await };
                 let tried = attempt(context, place, seeding).await;
                 let Err(error) = tried else { break tried };
                 let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
@@ -254,7 +255,7 @@ fn note_panic(context: &Context, failure: &JoinError) {
 }
 
 /// The place of the counter that somebody else holds.
-fn held_among(counters: &[(String, Seed)], error: &LedgerError) -> Option<usize> {
+fn held_among(counters: &[(String, CounterSpec)], error: &LedgerError) -> Option<usize> {
     let LedgerError::LockTimeout { counter: Some(held), .. } = error else { return None };
     counters.iter().position(|(name, _)| name == held)
 }
@@ -267,7 +268,7 @@ async fn raise(
 ) -> Result<Vec<Option<i64>>, LedgerError> {
     let mut ids = HashMap::new();
     for wish in wishes {
-        let Seed { series_id, serial, key, .. } = &wish.serial;
+        let CounterSpec { series_id, serial, key, .. } = &wish.spec;
         let id = match wish.counter_id {
             Some(id) => Some(id),
             None => {

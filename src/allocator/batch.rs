@@ -314,7 +314,7 @@ fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
         record: Arc::clone(&pending.order.record),
         count: pending.order.count,
         family: pending.order.family.clone(),
-        serials: pending.order.serials.clone(),
+        specs: pending.order.specs.clone(),
         question: pending.order.question(since_us),
         retry_count: pending.retry_count(),
     }

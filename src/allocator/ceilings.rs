@@ -5,23 +5,23 @@
 use super::AllocatorSettings;
 use super::counter_cache::{CachedCounter, Moment, known, signed};
 use super::headroom::Headroom;
-use crate::ledger::Seed;
+use crate::ledger::CounterSpec;
 
 impl CachedCounter {
-    /// The headroom below a ceiling that is not the end of the serial; `None` where this node does not
-    /// know it.
+    /// The headroom below a ceiling that is not the end of the serial; `None` where this node does
+    /// not know it.
     #[must_use]
-    pub(super) fn headroom_below(&self, serial: &Seed) -> Option<Headroom> {
-        let is_end = known(self.ceiling)? >= signed(serial.max);
-        let headroom = Headroom { left: self.headroom(serial.step), granted: self.granted.into() };
+    pub(super) fn headroom_below(&self, spec: &CounterSpec) -> Option<Headroom> {
+        let is_end = known(self.ceiling)? >= signed(spec.max);
+        let headroom = Headroom { left: self.headroom(spec.step), granted: self.granted.into() };
         (!is_end && self.granted > 0).then_some(headroom)
     }
 
     /// Whether less than half of the last grant is left and nobody raises yet.
     #[must_use]
-    pub(super) fn wants_raise(&self, serial: &Seed) -> bool {
-        let may_rise = known(self.ceiling).is_some_and(|ceiling| ceiling < signed(serial.max));
-        may_rise && !self.is_raising && self.headroom(serial.step) * 2 < self.granted.into()
+    pub(super) fn wants_raise(&self, spec: &CounterSpec) -> bool {
+        let may_rise = known(self.ceiling).is_some_and(|ceiling| ceiling < signed(spec.max));
+        may_rise && !self.is_raising && self.headroom(spec.step) * 2 < self.granted.into()
     }
 
     /// The ceiling to ask for: about `ceiling.horizon` of this counter's traffic above its value,
@@ -30,26 +30,26 @@ impl CachedCounter {
     #[must_use]
     pub(super) fn next_ceiling(
         &self,
-        serial: &Seed,
+        spec: &CounterSpec,
         need: u64,
         now: Moment,
         settings: &AllocatorSettings,
     ) -> i64 {
-        let value = self.value().unwrap_or_else(|| origin(serial));
-        let left = signed(serial.max).abs_diff(value.min(signed(serial.max))) / serial.step;
+        let value = self.value().unwrap_or_else(|| origin(spec));
+        let left = signed(spec.max).abs_diff(value.min(signed(spec.max))) / spec.step;
         let elapsed = now.seconds_since(self.granted_at).max(1.0);
         let horizon = settings.ceiling_horizon.as_secs_f64();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let traffic = (f64::from(self.taken) * horizon / elapsed) as u64;
         let floor = settings.ceiling_step_min.max(need);
         let wanted = traffic.min(u64::from(self.granted) * 4).min(left / 8).max(floor);
-        value + signed(wanted.min(left)) * signed(serial.step)
+        value + signed(wanted.min(left)) * signed(spec.step)
     }
 }
 
 /// The value before a serial's first one.
-fn origin(serial: &Seed) -> i64 {
-    signed(serial.start) - signed(serial.step)
+fn origin(spec: &CounterSpec) -> i64 {
+    signed(spec.start) - signed(spec.step)
 }
 
 #[cfg(test)]
@@ -59,8 +59,8 @@ mod tests {
     use super::super::counter_cache::CounterCache;
     use super::*;
 
-    fn serial(max: u64) -> Seed {
-        Seed {
+    fn spec(max: u64) -> CounterSpec {
+        CounterSpec {
             series_id: 1,
             version: 1,
             serial: "SEQ".into(),
@@ -88,11 +88,11 @@ mod tests {
         for value in 1..=6 {
             cached.took(7, value, 1);
         }
-        assert!(cached.wants_raise(&serial(1_000_000)), "4 of 10 are left");
+        assert!(cached.wants_raise(&spec(1_000_000)), "4 of 10 are left");
         // 6 numbers within a second are 180 in 30 s, but the last grant was only 10.
-        assert_eq!(cached.next_ceiling(&serial(1_000_000), 0, begun, &settings), 6 + 40);
+        assert_eq!(cached.next_ceiling(&spec(1_000_000), 0, begun, &settings), 6 + 40);
         cached.grant(46, 1, begun);
-        assert!(!cached.wants_raise(&serial(1_000_000)), "40 of 40 are left");
+        assert!(!cached.wants_raise(&spec(1_000_000)), "40 of 40 are left");
         tokio::time::advance(Duration::from_secs(60)).await;
         let now = cache.now();
         for value in 7..=46 {
@@ -100,7 +100,7 @@ mod tests {
         }
         // 40 numbers a minute are 20 in 30 s.
         let cached = cache.of("k");
-        assert_eq!(cached.next_ceiling(&serial(1_000_000), 0, now, &settings), 46 + 20);
+        assert_eq!(cached.next_ceiling(&spec(1_000_000), 0, now, &settings), 46 + 20);
     }
 
     #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ mod tests {
         let mut cache = CounterCache::new(1);
         let (now, cached) = (cache.now(), granted(&mut cache, 0, 400));
         cached.took(7, 399, 399);
-        let next = |need| cached.next_ceiling(&serial(999), need, now, &settings);
+        let next = |need| cached.next_ceiling(&spec(999), need, now, &settings);
         assert_eq!(next(0), 399 + 75);
         assert_eq!(next(590), 399 + 590, "need comes first");
         assert_eq!(next(9_000), 999, "never past the end");
@@ -118,6 +118,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_known_ceiling_no_headroom_is_known() {
         let mut cache = CounterCache::new(1);
-        assert_eq!(cache.took("k", 7, -4, 1).headroom_below(&serial(9)), None);
+        assert_eq!(cache.took("k", 7, -4, 1).headroom_below(&spec(9)), None);
     }
 }

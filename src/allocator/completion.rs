@@ -17,7 +17,7 @@ use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
-use crate::ledger::{Entry, IssuePath, Seed};
+use crate::ledger::{CounterSpec, Entry, IssuePath};
 
 /// A flight's requests, sorted by what becomes of them.
 #[derive(Default)]
@@ -40,7 +40,7 @@ struct Sorted {
 struct Full {
     pending: Option<PendingRequest>,
     counter: String,
-    serial: Seed,
+    spec: CounterSpec,
     need: u64,
 }
 
@@ -126,7 +126,7 @@ impl PartitionWorker {
         lease: &mut EpochLease,
         cold: Vec<(PendingRequest, usize)>,
     ) -> Option<String> {
-        let mut needs: HashMap<String, (Seed, u64)> = HashMap::new();
+        let mut needs: HashMap<String, (CounterSpec, u64)> = HashMap::new();
         let mut lost = None;
         for (mut pending, take) in cold {
             // Until the counter is seeded, a late transaction of the database's epoch may take from
@@ -136,8 +136,8 @@ impl PartitionWorker {
             if lease.counters.get(&counter).is_some_and(CachedCounter::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
-            let serial = pending.order.serials[take].clone();
-            needs.entry(counter.clone()).or_insert((serial, 0)).1 += pending.order.count;
+            let spec = pending.order.specs[take].clone();
+            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count;
             pending.cancellation.put_back();
             lease.parked.entry(counter).or_default().push(pending);
         }
@@ -147,9 +147,9 @@ impl PartitionWorker {
         let headroom_min = self.context.settings.ceiling_step_min;
         let counters = needs
             .into_iter()
-            .map(|(counter, (mut serial, need))| {
-                serial.headroom = need.max(headroom_min);
-                (counter, serial)
+            .map(|(counter, (mut spec, need))| {
+                spec.headroom = need.max(headroom_min);
+                (counter, spec)
             })
             .collect();
         self.jobs.seed(lease.at, lease.node, counters);
@@ -159,9 +159,9 @@ impl PartitionWorker {
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
     fn start_raises(&mut self, lease: &mut EpochLease, full: Vec<Full>) {
         let settings = &self.context.settings;
-        let mut wishes: HashMap<String, (Seed, u64)> = HashMap::new();
-        for Full { pending, counter, serial, need } in full {
-            wishes.entry(counter.clone()).or_insert((serial, 0)).1 += need;
+        let mut wishes: HashMap<String, (CounterSpec, u64)> = HashMap::new();
+        for Full { pending, counter, spec, need } in full {
+            wishes.entry(counter.clone()).or_insert((spec, 0)).1 += need;
             if let Some(pending) = pending {
                 pending.cancellation.put_back();
                 lease.parked.entry(counter).or_default().push(pending);
@@ -169,14 +169,14 @@ impl PartitionWorker {
         }
         let mut started = Vec::new();
         let now = lease.counters.now();
-        for (counter, (serial, need)) in wishes {
+        for (counter, (spec, need)) in wishes {
             let cached = lease.counters.of(&counter);
             if cached.is_raising() && !lease.parked.contains_key(&counter) {
                 continue;
             }
             cached.set_raising(true);
-            let ceiling = cached.next_ceiling(&serial, need, now, settings);
-            started.push(RaiseWish { counter, serial, counter_id: cached.counter_id(), ceiling });
+            let ceiling = cached.next_ceiling(&spec, need, now, settings);
+            started.push(RaiseWish { counter, spec, counter_id: cached.counter_id(), ceiling });
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
@@ -275,11 +275,11 @@ impl PartitionWorker {
             IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
-                let (counter, serial) = pending.order.serial(take);
+                let (counter, spec) = pending.order.spec(take);
                 lease.counters.of(&counter).met_ceiling(value, ceiling);
                 lease.headroom.note(Headroom { left: 0, granted: 1 });
                 let need = pending.order.count;
-                sorted.full.push(Full { pending: Some(pending), counter, serial, need });
+                sorted.full.push(Full { pending: Some(pending), counter, spec, need });
             }
             IssueOutcome::Exhausted { take } => {
                 let error = replay::exhausted(&pending.order, take);
@@ -306,15 +306,15 @@ impl PartitionWorker {
         taken: &[TakenRange],
     ) {
         for (take, taken) in taken.iter().enumerate() {
-            let (counter, serial) = (&pending.order.counters[take], &pending.order.serials[take]);
+            let (counter, spec) = (&pending.order.counters[take], &pending.order.specs[take]);
             let (value, count) = (signed(taken.range.last), taken.range.count());
             let cached = lease.counters.took(counter, taken.counter_id, value, count);
-            if let Some(headroom) = cached.headroom_below(serial) {
+            if let Some(headroom) = cached.headroom_below(spec) {
                 lease.headroom.note(headroom);
             }
-            if cached.wants_raise(serial) {
-                let (counter, serial) = pending.order.serial(take);
-                sorted.full.push(Full { pending: None, counter, serial, need: 0 });
+            if cached.wants_raise(spec) {
+                let (counter, spec) = pending.order.spec(take);
+                sorted.full.push(Full { pending: None, counter, spec, need: 0 });
             }
         }
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
-use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
+use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
 use crate::metrics::Metrics;
 
 /// A checked request: everything but its values.
@@ -31,8 +31,8 @@ pub(super) struct Order {
     pub mask: Mask,
     /// How many numbers.
     pub count: u64,
-    /// One counter per serial.
-    pub serials: Vec<Seed>,
+    /// What each serial is taken from.
+    pub specs: Vec<CounterSpec>,
     /// Names of those counters within the partition.
     pub counters: Vec<String>,
     /// Whether a numbered document gets another number.
@@ -73,7 +73,7 @@ impl Order {
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
         let series_id = served.version.series_id;
-        let serials = seeds(served, &draft.keys);
+        let specs = counter_specs(served, &draft.keys);
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
@@ -88,8 +88,8 @@ impl Order {
             document_id: request.document_id,
             document_date: draft.document_date,
             context: inputs.context,
-            serials: serials.iter().map(|seed| seed.serial.clone()).collect(),
-            counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
+            serials: specs.iter().map(|spec| spec.serial.clone()).collect(),
+            counter_keys: specs.iter().map(|spec| spec.key.clone()).collect(),
             user_id: request.user_id,
             ip_address: request.ip_address,
             idempotency_key: request.idempotency_key,
@@ -102,8 +102,8 @@ impl Order {
             record: Arc::new(record),
             mask: draft.mask,
             count: request.count,
-            counters: serials.iter().map(Seed::name).collect(),
-            serials,
+            counters: specs.iter().map(CounterSpec::name).collect(),
+            specs,
             again: request.again,
             family: draft.family,
             snowflake: draft.snowflake,
@@ -147,10 +147,10 @@ impl Order {
         }
     }
 
-    /// Name and identity of the counter of one take.
+    /// Name and spec of the counter of one take.
     #[must_use]
-    pub(super) fn serial(&self, take: usize) -> (String, Seed) {
-        (self.counters[take].clone(), self.serials[take].clone())
+    pub(super) fn spec(&self, take: usize) -> (String, CounterSpec) {
+        (self.counters[take].clone(), self.specs[take].clone())
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
@@ -191,9 +191,9 @@ fn travelling(record: &Record) -> Arc<str> {
 const PAYLOAD_BYTES: usize = 256;
 
 /// What each serial is taken from.
-fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
+fn counter_specs(served: &ServedSeries, keys: &[CounterKey]) -> Vec<CounterSpec> {
     let SeriesVersion { series_id, version, .. } = served.version;
-    let seed = |(serial, key): (&Serial, &CounterKey)| Seed {
+    let spec = |(serial, key): (&Serial, &CounterKey)| CounterSpec {
         series_id,
         version,
         serial: serial.name.clone(),
@@ -203,7 +203,7 @@ fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
         max: serial.max,
         headroom: 0,
     };
-    served.series.serials().iter().zip(keys).map(seed).collect()
+    served.series.serials().iter().zip(keys).map(spec).collect()
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking

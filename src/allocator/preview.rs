@@ -80,7 +80,7 @@ impl Allocator {
 
     /// Refuses a preview that is dated before the last number of its counters.
     async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
-        let (Some(family), Some(first)) = (&order.family, order.serials.first()) else {
+        let (Some(family), Some(first)) = (&order.family, order.specs.first()) else {
             return Ok(());
         };
         let ledger = &self.shared.context.ledger;

@@ -292,11 +292,11 @@ fn refusal<T>(at: At, completion: Completion<T>) -> Suspicion {
 fn issue_request(pending: &PendingRequest, lease: &EpochLease) -> IssueRequest {
     let order = &pending.order;
     let record = &order.record;
-    let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
+    let takes = order.specs.iter().zip(&order.counters).map(|(spec, counter)| Take {
         counter: counter.clone(),
         count: order.count,
-        step: serial.step,
-        max: serial.max,
+        step: spec.step,
+        max: spec.max,
         seen: lease.counters.get(counter).and_then(CachedCounter::value),
     });
     let series_id = record.series_id;

@@ -8,7 +8,7 @@ use super::redis_path::{Course, leave};
 use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
-use crate::ledger::{Found, LedgerError, Seed, SeedOutcome};
+use crate::ledger::{CounterSpec, Found, LedgerError, SeedOutcome};
 
 impl PartitionWorker {
     /// What a job brought back, unless its epoch is over.
@@ -84,7 +84,7 @@ impl PartitionWorker {
     fn settle_seeds(
         &mut self,
         lease: &mut EpochLease,
-        counters: Vec<(String, Seed)>,
+        counters: Vec<(String, CounterSpec)>,
         result: Result<Vec<SeedOutcome>, LedgerError>,
     ) -> Course {
         let outcomes = match result {
@@ -97,11 +97,11 @@ impl PartitionWorker {
             }
         };
         let settings = &self.context.settings;
-        for ((counter, serial), outcome) in counters.into_iter().zip(outcomes) {
+        for ((counter, spec), outcome) in counters.into_iter().zip(outcomes) {
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
                     let place = SeedPlace { counter, counter_id, value, ceiling };
-                    lease.seeds.push(ColdPlace { place, step: serial.step });
+                    lease.seeds.push(ColdPlace { place, step: spec.step });
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
                     lease.counters.of(&counter).identify(counter_id);
@@ -135,11 +135,11 @@ impl PartitionWorker {
                 return Course::Stay;
             }
         };
-        for (RaiseWish { counter, serial, .. }, ceiling) in wishes.into_iter().zip(ceilings) {
+        for (RaiseWish { counter, spec, .. }, ceiling) in wishes.into_iter().zip(ceilings) {
             let Some(ceiling) = ceiling else {
                 return leave(lease, format!("counter {counter} has left the epoch"));
             };
-            lease.raises.push(RaisePlace { counter, ceiling, step: serial.step });
+            lease.raises.push(RaisePlace { counter, ceiling, step: spec.step });
         }
         Course::Stay
     }

@@ -241,7 +241,7 @@ pub trait Ledger:
         &self,
         at: At,
         node: NodeId,
-        seeds: &[Seed],
+        specs: &[CounterSpec],
     ) -> Result<Vec<SeedOutcome>, LedgerError>;
 
     /// Raises ceilings where the counter's own row still carries this epoch; the ceiling in force,

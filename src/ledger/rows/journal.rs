@@ -8,7 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
-use super::{At, Seed, Span};
+use super::{At, CounterSpec, Span};
 use crate::ledger::columns::Word as _;
 use crate::node::NodeId;
 
@@ -167,8 +167,8 @@ pub struct TakeOrder {
     pub count: u64,
     /// Where no number may be dated before the last one: the counters that share a last date.
     pub family: Option<String>,
-    /// The serials, `Seed::headroom` unused.
-    pub serials: Vec<Seed>,
+    /// The counters, one per serial; `CounterSpec::headroom` is not used.
+    pub specs: Vec<CounterSpec>,
     /// Earlier numbers to look for.
     pub question: Question,
     /// Attempts so far. From the second one on, the ledger looks for the number that an earlier one

@@ -33,7 +33,7 @@ pub(super) struct Family<'a> {
 impl<'a> Family<'a> {
     /// The family of an order whose series keeps chronology.
     fn of(order: &'a TakeOrder) -> Option<Self> {
-        let (key, first) = (order.family.as_ref()?, order.serials.first()?);
+        let (key, first) = (order.family.as_ref()?, order.specs.first()?);
         Some(Family { series_id: order.record.series_id, serial: &first.serial, key })
     }
 
@@ -69,7 +69,7 @@ impl LastDates {
                 Some(last) => {
                     known.dates.insert((series_id, serial, key), last);
                 }
-                None => known.unknown = order.serials.first().map(crate::ledger::Seed::name),
+                None => known.unknown = order.specs.first().map(crate::ledger::CounterSpec::name),
             }
         }
         Ok(known)

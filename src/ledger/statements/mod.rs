@@ -43,10 +43,10 @@ use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, Deployment, Entry, Event, Gap, GapFilter, HealthReport, JournalFilter,
-    JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Raise,
-    RestingSeries, Seed, SeedOutcome, SeriesChange, SeriesVersion, Span, TakeOrder, Taken, Totals,
-    Wanted,
+    Connections, Counter, CounterSpec, Deployment, Entry, Event, Gap, GapFilter, HealthReport,
+    JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition,
+    PartitionState, Raise, RestingSeries, SeedOutcome, SeriesChange, SeriesVersion, Span,
+    TakeOrder, Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -267,9 +267,9 @@ impl Ledger for Engine {
         &self,
         at: At,
         node: NodeId,
-        seeds: &[Seed],
+        specs: &[CounterSpec],
     ) -> Result<Vec<SeedOutcome>, LedgerError> {
-        search!(self, store, "seed" => seed::seed(&store, at, node, seeds))
+        search!(self, store, "seed" => seed::seed(&store, at, node, specs))
     }
 
     async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
