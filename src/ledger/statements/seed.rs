@@ -8,7 +8,7 @@ use super::{Conn, Store, bytes, commit, nodes, partitions};
 use crate::ledger::columns::{self, read_node, signed};
 use crate::ledger::{
     At, Counter, CounterSpec, GapReason, LedgerError, Owner, Partition, PartitionState,
-    SeedOutcome, grid,
+    SeedOutcome, progression,
 };
 use crate::node::NodeId;
 
@@ -114,7 +114,7 @@ impl Toucher {
         }
         let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
         let step = columns::step(spec.step)?;
-        let ceiling = grid::ceiling(base, step, spec.headroom, spec.max);
+        let ceiling = progression::ceiling(base, step, spec.headroom, spec.max);
         let moved = sqlx::query(
             "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
              journaled = 0, seeded_by = $7, seeded_at_us = $8 \

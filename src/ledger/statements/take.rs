@@ -29,7 +29,7 @@ use crate::ledger::columns::{self, signed, unsigned};
 use crate::ledger::line::Line;
 use crate::ledger::{
     At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, LedgerError, Owner, TakeOrder,
-    TakeOutcome, Taken, grid,
+    TakeOutcome, Taken, progression,
 };
 use crate::node::NodeId;
 
@@ -270,7 +270,7 @@ impl Plan {
                 btree_map::Entry::Occupied(known) => known.into_mut(),
             };
             let step = columns::step(spec.step)?;
-            let Some((first, last)) = grid::next(*value, step, order.count, spec.max) else {
+            let Some((first, last)) = progression::next(*value, step, order.count, spec.max) else {
                 return Ok(Err(u16::try_from(index).unwrap_or(u16::MAX)));
             };
             *value = last;

@@ -152,7 +152,7 @@ pub(super) async fn a_step_leaves_no_false_holes(world: World) {
     assert_eq!(world.holes(counter_id, 0, 20).await, [(15, 15)]);
     assert_eq!(world.holes(counter_id, 0, 30).await, [(15, 15), (25, 30)]);
     assert_eq!(world.holes(counter_id, 0, 24).await, [(15, 15)], "24 is no value");
-    // The next epoch counts by one: its values follow the old grid's last one.
+    // The next epoch counts by one: its values follow the old progression's last one.
     let new = world.redis_epoch(Closing::Ceiling).await;
     assert_eq!(world.seed(new, &spec("k")).await, (counter_id, 30, 40));
     let lost = |first, last| (first, last, "Unaccounted".to_owned());

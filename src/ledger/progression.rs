@@ -30,7 +30,7 @@ pub(super) fn without(
     }
     if taken_last < last {
         let from = (taken_last + 1).max(first);
-        // Up to the next value on the grid.
+        // Up to the next value of the progression.
         let above = first + (from - first + step - 1) / step * step;
         if above <= last {
             left.push((above, last));
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ceiling_stays_on_the_grid_and_below_the_maximum() {
+    fn a_ceiling_stays_on_the_progression_and_below_the_maximum() {
         assert_eq!(ceiling(0, 1, 100, 999), 100);
         assert_eq!(ceiling(990, 1, 100, 999), 999);
         assert_eq!(ceiling(-4, 5, 3, 999), 11);
-        assert_eq!(ceiling(1, 5, 1_000, 10), 6, "the largest value on the grid up to 10");
+        assert_eq!(ceiling(1, 5, 1_000, 10), 6, "the largest value of the progression up to 10");
         assert_eq!(ceiling(20, 5, 10, 10), 20, "never below the base");
         assert_eq!(ceiling(0, 1, u64::MAX, u64::MAX), i64::MAX);
     }
