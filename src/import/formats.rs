@@ -32,7 +32,7 @@ const ZONE: &str = "Asia/Bangkok";
 /// Most characters of an organization's or discipline's code.
 const CODE_CHARS_MAX: usize = 20;
 
-/// Most characters of a unit in a rule, where a serial between systems would be as long otherwise.
+/// Most characters of a unit in a rule, where a exchange serial would be as long otherwise.
 const UNIT_CHARS_MAX: usize = 10;
 
 /// Codes of organizations, of which one in a number may hold what separates its parts: that of the

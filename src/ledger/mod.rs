@@ -11,6 +11,7 @@ mod columns;
 mod connections;
 mod documents;
 mod error;
+mod exchange_serials;
 mod imports;
 mod incarnation;
 mod inquest;
@@ -26,7 +27,6 @@ mod restored_ledger;
 mod rows;
 mod safety;
 mod schema;
-mod serials;
 mod settings;
 mod snowflakes;
 mod sqlite;
@@ -36,6 +36,7 @@ pub use audits::Audits;
 pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use exchange_serials::ExchangeSerialLedger;
 pub use imports::Imports;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
@@ -46,7 +47,6 @@ pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use restored_ledger::RestoredLedger;
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard, SafetyLedger};
-pub use serials::SerialLedger;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
@@ -72,7 +72,7 @@ pub trait Ledger:
     + ReferenceLedger
     + RestoredLedger
     + SafetyLedger
-    + SerialLedger
+    + ExchangeSerialLedger
     + SnowflakeLedger
 {
     /// Name of the engine: `sqlite` or `postgres`.

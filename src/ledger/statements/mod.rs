@@ -110,11 +110,11 @@ async fn metered<T>(
 // Below the macros that they use.
 mod audits;
 mod documents;
+mod exchange_serials;
 mod holding;
 mod import;
 mod lookup;
 mod safety;
-mod serials;
 mod snowflakes;
 
 /// The sixteen bytes of a node's identity.
