@@ -7,7 +7,7 @@
 //!                                                        └─ counter held: beside, until it is free
 //! ```
 //!
-//! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue
+//! Space is reserved *before* a flight, so the queue never refuses what was taken; a full queue
 //! makes the worker refuse new requests (`outbox-full`). Batches commit in order, so that
 //! `progress` of a partition names a flight before which everything is committed (F16).
 //!
@@ -67,7 +67,7 @@ pub fn start(
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
-        room_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        space_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
         lag: Arc::default(),
         progress: Arc::clone(&progress),
         in_use: InUse::default(),
@@ -111,7 +111,7 @@ struct Writer {
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
-    /// When records of the database path last found no room to be kept.
+    /// When records of the database path last found no space to be kept.
     unkept: Arc<Mutex<Option<Instant>>>,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
@@ -182,13 +182,13 @@ impl Writer {
         let late = self.late.len() - late_before;
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);
-        let mut roomless = late;
-        for Handover { partition, flight, room, .. } in &mut batch {
-            let kept = roomless.min(room.num_permits());
-            if let Some(room) = room.split(kept).filter(|_| kept > 0) {
-                self.late.keep_room(room);
+        let mut spaceless = late;
+        for Handover { partition, flight, space, .. } in &mut batch {
+            let kept = spaceless.min(space.num_permits());
+            if let Some(space) = space.split(kept).filter(|_| kept > 0) {
+                self.late.keep_space(space);
             }
-            roomless -= kept;
+            spaceless -= kept;
             self.late.seen_to(*partition, *flight);
         }
         // What waits now arrived while this batch was written, at the earliest.

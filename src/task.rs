@@ -1,4 +1,4 @@
-//! The one shape of a background loop: started with a stop signal, ended by asking, never aborted.
+//! The one form of a background loop: started with a stop signal, ended by asking, never aborted.
 //! Whoever asks says by when, and waits no longer than that.
 //!
 //! A loop is never cancelled from outside: dropping a future in the middle of ledger or Redis work

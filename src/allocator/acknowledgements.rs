@@ -36,7 +36,7 @@ impl PendingAcknowledgements {
     }
 
     /// The ledger knows that who was unsure never sent a flight.
-    pub(super) fn settle_unsure(&mut self) {
+    pub(super) fn clear_unsure(&mut self) {
         self.unsure = None;
     }
 

@@ -51,7 +51,7 @@ impl PartitionWorker {
         lease: &mut EpochLease,
         number: u64,
         requests: Vec<PendingRequest>,
-        room: OwnedSemaphorePermit,
+        space: OwnedSemaphorePermit,
         outcomes: Vec<IssueOutcome>,
     ) -> Course {
         assert_eq!(requests.len(), outcomes.len(), "one outcome per request");
@@ -80,7 +80,7 @@ impl PartitionWorker {
             let (partition, node) = (self.partition, lease.node);
             let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
             let flight = number;
-            let handover = Handover { partition, flight, node, entries, texts, room, is_urgent };
+            let handover = Handover { partition, flight, node, entries, texts, space, is_urgent };
             self.context.journal.hand_over(handover);
             self.handed = number;
         }

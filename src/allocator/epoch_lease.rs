@@ -34,7 +34,7 @@ pub(super) struct ColdPlace {
 
 /// What a flight carries.
 pub(super) enum FlightBatch {
-    /// Requests, and the room reserved for their records.
+    /// Requests, and the space reserved for their records.
     Requests(Vec<PendingRequest>, OwnedSemaphorePermit),
     /// Counters to seed.
     Seeds(Vec<ColdPlace>),

@@ -166,7 +166,7 @@ impl PartitionWorker {
                 self.trouble(Unavailable::Ledger, &error).await;
                 return None;
             }
-            self.acknowledgements.settle_unsure();
+            self.acknowledgements.clear_unsure();
         }
         let nodes = self.acknowledgements.joined_in(epoch - 1);
         if nodes.is_empty() {
@@ -224,10 +224,10 @@ impl PartitionWorker {
         let (participations, unsure) =
             (self.acknowledgements.joined_in(closing), self.acknowledgements.unsure_in(closing));
         let plan = Plan { cause, lost_data, participations, unsure };
-        let settled = self.settled();
+        let committed = self.all_committed();
         // It acknowledges for this process.
         self.context.membership.vouching().leave(self.partition);
-        match reconciler::recover(&self.context, row, plan, settled).await {
+        match reconciler::recover(&self.context, row, plan, committed).await {
             Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
             Ok(Recovered::Held) => Standing::Held,
             Err(Trouble::Ledger(error)) => {
@@ -246,7 +246,7 @@ impl PartitionWorker {
     }
 
     /// Ends when everything that this worker handed out is committed. Safe to drop.
-    fn settled(&self) -> impl Future<Output = ()> + use<> {
+    fn all_committed(&self) -> impl Future<Output = ()> + use<> {
         let (handed, mut progress) = (self.handed, self.progress.clone());
         self.context.journal.hurry();
         async move {

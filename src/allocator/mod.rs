@@ -22,6 +22,7 @@ mod error;
 mod headroom;
 mod incidents;
 mod inquest;
+mod job_reports;
 mod joining;
 mod membership;
 mod memory;
@@ -36,7 +37,6 @@ mod redis_path;
 mod replay;
 mod retries;
 mod settings;
-mod settling;
 mod snowflakes;
 mod status;
 mod testimony;
@@ -293,7 +293,7 @@ impl WorkerHandle {
         let queue_length = context.settings.queue_max - self.places.available_permits();
         let status = self.status.lock().expect("no holder of this lock panics");
         let ledger_answers = context.membership.ledger_answers();
-        status.view(queue_length, context.journal.has_room(), ledger_answers)
+        status.view(queue_length, context.journal.has_space(), ledger_answers)
     }
 
     /// What a request that ran out of time is told: the trouble, where one is known.

@@ -75,12 +75,12 @@ impl PartitionWorker {
             Some(InFlight {
                 flight,
                 number,
-                batch: FlightBatch::Requests(requests, room),
+                batch: FlightBatch::Requests(requests, space),
                 is_unresolved: true,
             }) => match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
                     // Whatever it leads to, the lease is given up.
-                    let _ = self.complete_requests(&mut lease, number, requests, room, outcomes);
+                    let _ = self.complete_requests(&mut lease, number, requests, space, outcomes);
                 }
                 settled => {
                     tracing::info!(partition = self.partition, number, ?settled, "flight given up");

@@ -12,8 +12,8 @@ use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    Completion, CounterError, Flight, IssueAnswer, IssueRequest, PayloadMark, Raised, RecordLimits,
-    Redis, SeedPlace, SeedState, Take,
+    Completion, CounterError, Flight, IdempotencyLimits, IssueAnswer, IssueRequest, PayloadMark,
+    Raised, Redis, SeedPlace, SeedState, Take,
 };
 use crate::ledger::At;
 
@@ -42,7 +42,7 @@ impl PartitionWorker {
         }
         let mut reports = std::mem::take(&mut self.done).into_iter();
         while let Some(done) = reports.next() {
-            if let Course::Leave(suspicion) = self.settle_job(&mut lease, done) {
+            if let Course::Leave(suspicion) = self.take_report(&mut lease, done) {
                 // Requests may wait in the others: they are taken back before the next epoch.
                 self.done.extend(reports);
                 return self.leave(*lease, suspicion).await;
@@ -128,18 +128,18 @@ impl PartitionWorker {
         if requests.is_empty() {
             return None;
         }
-        let Some(room) = self.context.journal.reserve(requests.len()) else {
+        let Some(space) = self.context.journal.reserve(requests.len()) else {
             for pending in requests {
                 pending.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
             }
             return None;
         };
-        let rest = requests.split_off(room.num_permits().min(requests.len()));
+        let rest = requests.split_off(space.num_permits().min(requests.len()));
         self.wait_again(rest);
         let issues: Vec<IssueRequest> =
             requests.iter().map(|pending| issue_request(pending, lease)).collect();
         let settings = &self.context.settings;
-        let limits = RecordLimits {
+        let limits = IdempotencyLimits {
             window_ms: settings.idempotency_window_ms(),
             records_max: settings.idempotency_records_max,
             keep_whole: settings.idempotency_keep_whole,
@@ -149,7 +149,7 @@ impl PartitionWorker {
         Some(InFlight {
             flight,
             number,
-            batch: FlightBatch::Requests(requests, room),
+            batch: FlightBatch::Requests(requests, space),
             is_unresolved: false,
         })
     }
@@ -206,13 +206,13 @@ impl PartitionWorker {
         let at = lease.at;
         let (batch, suspicion) = match (in_flight.batch, answer) {
             (
-                FlightBatch::Requests(requests, room),
+                FlightBatch::Requests(requests, space),
                 Answer::Issue(Completion::Completed(answer)),
             ) => {
                 self.confirm(lease, number);
                 let IssueAnswer { outcomes, records_shed } = answer;
                 self.note_shed(lease, records_shed);
-                return self.complete_requests(lease, number, requests, room, outcomes);
+                return self.complete_requests(lease, number, requests, space, outcomes);
             }
             (FlightBatch::Seeds(places), Answer::Seed(Completion::Completed(states))) => {
                 self.confirm(lease, number);

@@ -23,11 +23,11 @@ impl WorkerStatus {
     pub(super) fn view(
         &self,
         queue_length: usize,
-        journal_has_room: bool,
+        journal_has_space: bool,
         ledger_answers: bool,
     ) -> WorkerView {
-        // A flight whose records find no room in the journal's queue does not leave.
-        let is_full = self.standing == "redis" && !journal_has_room;
+        // A flight whose records find no space in the journal's queue does not leave.
+        let is_full = self.standing == "redis" && !journal_has_space;
         // A worker on the database path hears of the ledger with requests only, and a balancer
         // sends none to a process that is not ready: there the heartbeat tells.
         let trouble = match (self.standing, self.trouble) {

@@ -158,7 +158,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     } else {
         print(lines(&answers))?;
     }
-    // Beside the list, whose shape is one for all who read it.
+    // Beside the list, whose form is one for all who read it.
     for Unsettled { counter_id, epoch, left, .. } in ledger.unsettled(args.limit).await? {
         if left > 0 && args.counter.is_none_or(|one| one == counter_id) {
             say(format_args!(

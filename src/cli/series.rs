@@ -255,7 +255,7 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     numbering::read_series(&text).with_context(|| format!("{name}"))
 }
 
-/// The shape of a series file.
+/// The form of a series file.
 #[derive(Serialize)]
 struct SeriesFile {
     series: [SeriesDefinition; 1],

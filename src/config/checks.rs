@@ -28,7 +28,7 @@ const TOKENS_MAX: usize = 1_000;
 const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Checks the merged layer and makes the settings of it.
-pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
+pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;

@@ -1,4 +1,4 @@
-//! The shape of the settings as written: sections, names, defaults. Bounds are in `checks`.
+//! The form of the settings as written: sections, names, defaults. Bounds are in `checks`.
 //!
 //! A default stands in exactly one place: here, or in `AllocatorSettings::default` for issuing.
 

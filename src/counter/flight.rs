@@ -142,7 +142,7 @@ pub struct IssueAnswer {
 
 /// How long idempotency records last, how many there may be, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordLimits {
+pub struct IdempotencyLimits {
     /// `idempotency.window`, in milliseconds.
     pub window_ms: u64,
     /// `idempotency.records_max`: most records of a partition.
@@ -229,7 +229,7 @@ impl Flight {
         guard: &Guard,
         requests: &[IssueRequest],
         now_ms: Option<i64>,
-        limits: RecordLimits,
+        limits: IdempotencyLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));

@@ -23,7 +23,7 @@ mod survey;
 
 pub use error::CounterError;
 pub use flight::{
-    Completion, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Raised, RecordLimits,
+    Completion, Flight, Guard, IdempotencyLimits, IssueAnswer, IssueOutcome, IssueRequest, Raised,
     SeedPlace, SeedState, Take,
 };
 pub use hazards::{Checkup, Hazard};

@@ -7,7 +7,7 @@ use numbering::Serial;
 use super::reading::Misfit;
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
 use super::runs::Runs;
-use super::tables::{Record, Source};
+use super::tables::{Source, TableRow};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
@@ -30,14 +30,14 @@ pub(super) async fn plan_tables(
     import: &Import<'_>,
     source: &Source,
     tables: &[&'static str],
-    note: impl Fn(&Record, &mut Tally) -> Result<bool, Misfit> + Sync,
+    note: impl Fn(&TableRow, &mut Tally) -> Result<bool, Misfit> + Sync,
 ) -> Result<Plan, ImportError> {
     let mut report = Report { source: source.name(), ..Report::default() };
     let mut tally = Tally::default();
     let there = source
-        .read(tables, &mut |record| {
-            let noted = note(&record, &mut tally);
-            report.note(&record, noted);
+        .read(tables, &mut |table_row| {
+            let noted = note(&table_row, &mut tally);
+            report.note(&table_row, noted);
             (import.progress)(report.rows);
             Ok(())
         })

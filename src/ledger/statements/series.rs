@@ -1,6 +1,6 @@
 //! Series with their versions. Every save goes through one page: [`save`] and whoever turns one off
-//! or on write the next version under one lock, and [`settle`] checks what is active afterwards
-//! before anything is committed.
+//! or on write the next version under one lock, and [`finish_save`] checks what is active
+//! afterwards before anything is committed.
 
 use numbering::{Policy, Series, SeriesDefinition};
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn try_save(
     for change in changes {
         saved.push(save_one(&mut tx, change, partitions).await?);
     }
-    settle(store, tx, saved, saving, proved).await
+    finish_save(store, tx, saved, saving, proved).await
 }
 
 /// Lets one change of series happen at a time, so that versions count up without a race and each
@@ -90,7 +90,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
 /// dry run back. So it does where the proof is of other series than these.
-pub(super) async fn settle(
+pub(super) async fn finish_save(
     store: &Store,
     mut tx: Transaction,
     saved: Vec<Saved>,

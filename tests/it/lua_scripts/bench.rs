@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use numbering::{Range, TakenRange};
 use numerator::counter::{
-    Completion, CounterError, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Keys,
-    OpenOutcome, Opening, PayloadMark, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState,
-    Take, Trimmed,
+    Completion, CounterError, Flight, Guard, IdempotencyLimits, IssueAnswer, IssueOutcome,
+    IssueRequest, Keys, OpenOutcome, Opening, PayloadMark, Redis, RedisSettings, SeedPlace,
+    SeedState, Take, Trimmed,
 };
 use numerator::node::NodeId;
 
@@ -17,8 +17,8 @@ pub(super) const EPOCH: u64 = 5;
 pub(super) const DEPLOYMENT: &str = "deployment-a";
 pub(super) const NOW_MS: i64 = 1_800_000_000_000;
 pub(super) const WINDOW_MS: u64 = 86_400_000;
-pub(super) const LIMITS: RecordLimits =
-    RecordLimits { window_ms: WINDOW_MS, records_max: 1_000_000, keep_whole: false };
+pub(super) const LIMITS: IdempotencyLimits =
+    IdempotencyLimits { window_ms: WINDOW_MS, records_max: 1_000_000, keep_whole: false };
 pub(super) const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A node on a server of its own, in epoch 5 of partition 7.
@@ -27,7 +27,7 @@ pub(super) struct Bench {
     pub(super) redis: Redis,
     pub(super) keys: Keys,
     pub(super) guard: Guard,
-    pub(super) limits: RecordLimits,
+    pub(super) limits: IdempotencyLimits,
 }
 
 impl Bench {

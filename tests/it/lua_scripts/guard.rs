@@ -1,7 +1,7 @@
 //! Whether a flight may complete: fences, bars, ghosts, repetitions, counts.
 
 use numerator::counter::{
-    Completion, Flight, Guard, IssueOutcome, Raised, RecordLimits, SeedPlace, SeedState,
+    Completion, Flight, Guard, IdempotencyLimits, IssueOutcome, Raised, SeedPlace, SeedState,
 };
 
 use super::bench::{
@@ -146,7 +146,7 @@ async fn the_same_number_with_other_bytes_is_a_mismatch_whatever_differs() {
             &guard,
             &[plain("c")],
             Some(NOW_MS),
-            RecordLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
+            IdempotencyLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
         ),
     ];
     let confirmed = Guard { confirmed: guard.flight, ..guard.clone() };

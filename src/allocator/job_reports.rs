@@ -12,10 +12,10 @@ use crate::ledger::{CounterSpec, Found, LedgerError, SeedOutcome};
 
 impl PartitionWorker {
     /// What a job brought back, unless its epoch is over.
-    pub(super) fn settle_job(&mut self, lease: &mut EpochLease, done: Done) -> Course {
+    pub(super) fn take_report(&mut self, lease: &mut EpochLease, done: Done) -> Course {
         match done {
             Done::Asked { at, requests, result } if at == lease.at => {
-                self.settle_questions(at.epoch, requests, result);
+                self.answer_questions(at.epoch, requests, result);
                 Course::Stay
             }
             Done::Asked { requests, .. } | Done::Aside { requests } => {
@@ -23,17 +23,17 @@ impl PartitionWorker {
                 Course::Stay
             }
             Done::Seeded { at, counters, result } if at == lease.at => {
-                self.settle_seeds(lease, counters, result)
+                self.send_seeds(lease, counters, result)
             }
             Done::Raised { at, wishes, result } if at == lease.at => {
-                self.settle_raises(lease, wishes, result)
+                self.send_raises(lease, wishes, result)
             }
             Done::Seeded { .. } | Done::Raised { .. } => Course::Stay,
         }
     }
 
     /// Answers what the journal knows; the rest is sent again, marked as asked in this epoch (F1).
-    fn settle_questions(
+    fn answer_questions(
         &mut self,
         epoch: u64,
         requests: Vec<PendingRequest>,
@@ -81,7 +81,7 @@ impl PartitionWorker {
         self.wait_again(back);
     }
 
-    fn settle_seeds(
+    fn send_seeds(
         &mut self,
         lease: &mut EpochLease,
         counters: Vec<(String, CounterSpec)>,
@@ -117,7 +117,7 @@ impl PartitionWorker {
         Course::Stay
     }
 
-    fn settle_raises(
+    fn send_raises(
         &mut self,
         lease: &mut EpochLease,
         wishes: Vec<RaiseWish>,
