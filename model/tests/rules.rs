@@ -150,7 +150,7 @@ fn without_f4_a_late_raise_sets_a_newer_ceiling() {
 }
 
 #[test]
-fn without_f5_a_late_participant_flies_in_an_epoch_that_is_closed() {
+fn without_f5_a_late_participant_takes_part_in_an_epoch_that_is_closed() {
     let rules = Rules { f5: false, ..Rules::ALL };
     without(rules, Scenario { joined: 1, ..BUSY }, UNIQUE);
 }
