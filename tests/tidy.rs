@@ -10,6 +10,8 @@ mod form;
 mod guards;
 #[path = "tidy/lua.rs"]
 mod lua;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/source.rs"]
@@ -44,6 +46,11 @@ fn only_one_room_sees_each_client_library() {
 #[test]
 fn no_module_has_a_name_that_says_nothing() {
     check(".rs", rooms::empty_names);
+}
+
+#[test]
+fn no_room_calls_two_types_alike() {
+    report(&names::types_of_one_name(&sources()));
 }
 
 #[test]

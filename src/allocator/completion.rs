@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::background_jobs::RaiseWish;
 use super::counter_cache::{CachedCounter, signed};
-use super::durable::Answer;
+use super::durable::DueAnswer;
 use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
 use super::headroom::Headroom;
 use super::pending_request::PendingRequest;
@@ -26,7 +26,7 @@ struct Sorted {
     /// The records of the entries as they travelled.
     texts: Vec<Arc<str>>,
     /// Answers that tell of one of the entries.
-    told: Vec<Answer>,
+    told: Vec<DueAnswer>,
     refused: Vec<(PendingRequest, AllocError)>,
     cold: Vec<(PendingRequest, usize)>,
     full: Vec<Full>,
@@ -105,7 +105,7 @@ impl PartitionWorker {
     /// took, so that nobody may get it (F25).
     fn hand_nothing_out(
         &mut self,
-        told: Vec<Answer>,
+        told: Vec<DueAnswer>,
         refused: Vec<(PendingRequest, AllocError)>,
         others: [Vec<PendingRequest>; 4],
     ) -> Course {

@@ -8,7 +8,7 @@ use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, Issued, NumberTaken, Unavailable};
 
 /// A request and what it will be told.
-pub(super) type Answer = (PendingRequest, Result<Issued, AllocError>);
+pub(super) type DueAnswer = (PendingRequest, Result<Issued, AllocError>);
 
 impl PartitionWorker {
     /// Answers requests whose records were handed over under `flight`: at once, or, for a series
@@ -16,7 +16,7 @@ impl PartitionWorker {
     /// record may not be committed either (F2).
     ///
     /// Waiting answers are bounded by `allocator.queue_max`: each request keeps its place.
-    pub(super) fn answer_handed_out(&self, flight: u64, answers: Vec<Answer>) {
+    pub(super) fn answer_handed_out(&self, flight: u64, answers: Vec<DueAnswer>) {
         let (durable, fast): (Vec<_>, Vec<_>) =
             answers.into_iter().partition(|(pending, _)| pending.order.is_durable());
         for (pending, answer) in fast {

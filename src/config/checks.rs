@@ -182,12 +182,12 @@ fn prefix(prefix: &str) -> Checked<String> {
 }
 
 /// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
-fn tokens(written: &[layer::Token]) -> Checked<Vec<Token>> {
+fn tokens(written: &[layer::WrittenToken]) -> Checked<Vec<Token>> {
     if written.len() > TOKENS_MAX {
         return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
     }
     let mut tokens: Vec<Token> = Vec::with_capacity(written.len());
-    for layer::Token { name, sha256 } in written {
+    for layer::WrittenToken { name, sha256 } in written {
         if !is_token_name(name) {
             return wrong(
                 "auth.tokens",

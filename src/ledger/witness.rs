@@ -32,7 +32,7 @@ impl Marks {
 
 /// What one identity of this process was confirmed.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Confirmation {
     marks: Marks,
     /// What it registered in: it acts in no other.
     incarnation: Incarnation,
@@ -44,7 +44,7 @@ struct Known {
 /// took, few in its life.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
-    nodes: Mutex<HashMap<NodeId, Known>>,
+    nodes: Mutex<HashMap<NodeId, Confirmation>>,
     /// What this handle agreed on last: for whoever acts as no node of its own.
     agreed: Mutex<Option<Incarnation>>,
     /// When something was last committed that nobody tells again.
@@ -62,7 +62,7 @@ impl Witness {
 
     /// The same for a witness outside of the ledger.
     pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        let Known { marks, incarnation, .. } = *self.nodes().get(&node)?;
+        let Confirmation { marks, incarnation, .. } = *self.nodes().get(&node)?;
         let Marks { beat, batches } = marks;
         let Incarnation { number, nonce } = incarnation;
         Some(Confirmed { node, beat, batches, incarnation: number, nonce })
@@ -70,14 +70,14 @@ impl Witness {
 
     /// Notes that a node was registered, and in which incarnation.
     pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
-        let new = Known { marks: Marks::default(), incarnation, is_forgotten: false };
+        let new = Confirmation { marks: Marks::default(), incarnation, is_forgotten: false };
         self.nodes().entry(node).or_insert(new);
     }
 
     /// Notes what the ledger has confirmed to a node that registered through this handle.
     pub(super) fn confirm(&self, node: NodeId, confirmed: Marks) {
         let mut nodes = self.nodes();
-        let Some(Known { marks, .. }) = nodes.get_mut(&node) else { return };
+        let Some(Confirmation { marks, .. }) = nodes.get_mut(&node) else { return };
         marks.beat = marks.beat.max(confirmed.beat);
         marks.batches = marks.batches.max(confirmed.batches);
     }
@@ -134,7 +134,7 @@ impl Witness {
         [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
     }
 
-    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Known>> {
+    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Confirmation>> {
         self.nodes.lock().expect("no holder of this lock panics")
     }
 }

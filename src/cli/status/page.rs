@@ -11,7 +11,7 @@ use crate::ledger::Totals;
 
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct PageLine {
     text: String,
     mood: Mood,
 }
@@ -30,10 +30,10 @@ enum Mood {
     Bad,
 }
 
-impl Line {
+impl PageLine {
     /// A page of one sentence: nothing else is known.
     pub(super) fn trouble(text: &str) -> Self {
-        Line { text: text.replace('\n', " "), mood: Mood::Bad }
+        PageLine { text: text.replace('\n', " "), mood: Mood::Bad }
     }
 
     /// The line as it is printed.
@@ -70,16 +70,16 @@ impl Rows {
         self.moods.push(mood);
     }
 
-    fn lines(self) -> impl Iterator<Item = Line> {
+    fn lines(self) -> impl Iterator<Item = PageLine> {
         let text = self.table.to_string();
         let rows: Vec<String> = text.lines().map(|row| row.trim_end().to_owned()).collect();
-        rows.into_iter().zip(self.moods).map(|(text, mood)| Line { text, mood })
+        rows.into_iter().zip(self.moods).map(|(text, mood)| PageLine { text, mood })
     }
 }
 
 impl StatusAnswer {
     /// The page.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<PageLine> {
         let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, estimated } =
             self.totals;
         let mood = match (collisions, rejected) {
@@ -98,8 +98,8 @@ impl StatusAnswer {
         );
         let mut lines = vec![
             self.verdict(),
-            Line { text: format!("ledger {}", self.engine), mood: Mood::Plain },
-            Line { text, mood },
+            PageLine { text: format!("ledger {}", self.engine), mood: Mood::Plain },
+            PageLine { text, mood },
         ];
         lines.extend(self.partition_rows().lines());
         lines.extend(self.troubles());
@@ -111,7 +111,7 @@ impl StatusAnswer {
     }
 
     /// The whole in a sentence.
-    fn verdict(&self) -> Line {
+    fn verdict(&self) -> PageLine {
         let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
         let silent = self.nodes.iter().filter(|node| !node.alive).count();
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
@@ -135,7 +135,7 @@ impl StatusAnswer {
         let (moods, parts): (Vec<Mood>, Vec<String>) = found.unzip();
         let mood = moods.into_iter().max().unwrap_or(Mood::Good);
         let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
-        Line { text, mood }
+        PageLine { text, mood }
     }
 
     fn mood(&self, row: &PartitionAnswer) -> Mood {
@@ -226,28 +226,28 @@ impl StatusAnswer {
 
     /// What Redis is in trouble with, each sentence once, with its partitions; and how its servers
     /// are set up, where that is dangerous.
-    fn troubles(&self) -> Vec<Line> {
+    fn troubles(&self) -> Vec<PageLine> {
         let mut troubles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for row in &self.partitions {
             if let Some(trouble) = row.redis.as_ref().and_then(|redis| redis.trouble.as_deref()) {
                 troubles.entry(trouble).or_default().push(row.partition.to_string());
             }
         }
-        let line = |(trouble, partitions): (&str, Vec<String>)| Line {
+        let line = |(trouble, partitions): (&str, Vec<String>)| PageLine {
             text: format!("partitions {}: {trouble}", partitions.join(", ")),
             mood: Mood::Warning,
         };
-        let mut lines: Vec<Line> = troubles.into_iter().map(line).collect();
+        let mut lines: Vec<PageLine> = troubles.into_iter().map(line).collect();
         lines.extend(self.asking());
         let of_redis = self.redis_servers.iter();
         let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
         let ledger = (self.ledger_server.server.clone(), &self.ledger_server);
         for (name, server) in [ledger].into_iter().chain(of_redis) {
-            lines.extend(server.hazards.iter().map(|hazard| Line {
+            lines.extend(server.hazards.iter().map(|hazard| PageLine {
                 text: format!("{name}: {}; cure: {}", hazard.meaning, hazard.cure),
                 mood: Mood::Warning,
             }));
-            lines.extend(server.unchecked.iter().map(|why| Line {
+            lines.extend(server.unchecked.iter().map(|why| PageLine {
                 text: format!("{name}: not checked: {why}"),
                 mood: Mood::Plain,
             }));
@@ -257,7 +257,7 @@ impl StatusAnswer {
 
     /// Where new documents need the ledger, and for how long: nothing is wrong, but it had better
     /// not go away.
-    fn asking(&self) -> Option<Line> {
+    fn asking(&self) -> Option<PageLine> {
         let asking_ms = |row: &PartitionAnswer| row.redis.as_ref().map_or(0, |it| it.asking_ms);
         let asking = || self.partitions.iter().filter(|row| asking_ms(row) > 0);
         let longest_min = asking().map(asking_ms).max()?.div_ceil(60_000);
@@ -267,7 +267,7 @@ impl StatusAnswer {
              most, new ones are looked up in the journal and need the ledger",
             partitions.join(", ")
         );
-        Some(Line { text, mood: Mood::Plain })
+        Some(PageLine { text, mood: Mood::Plain })
     }
 
     /// Per node what lies in its outboxes: entries and partition, and the age of the oldest.

@@ -42,7 +42,7 @@ use crate::metrics::LedgerMeter;
 
 use check_up::check_up;
 use life::Transaction;
-use mark::Mark;
+use mark::MarkFile;
 pub(super) use open::open;
 
 type Db = sqlx::Sqlite;
@@ -65,7 +65,7 @@ struct Store {
     clock: SharedClock,
     witness: Arc<Witness>,
     meter: Arc<LedgerMeter>,
-    mark: Arc<Mark>,
+    mark: Arc<MarkFile>,
 }
 
 impl Engine {

@@ -38,17 +38,17 @@ impl<'a> Family<'a> {
     }
 
     /// What orders families for locking.
-    fn name(self) -> Name {
+    fn name(self) -> CounterName {
         (self.series_id, self.serial.to_owned(), self.key.to_owned())
     }
 }
 
-type Name = (i64, String, String);
+type CounterName = (i64, String, String);
 
 /// The last dates of the families that a transaction takes from; empty where nothing was issued.
 #[derive(Debug, Default)]
 pub(super) struct LastDates {
-    dates: BTreeMap<Name, String>,
+    dates: BTreeMap<CounterName, String>,
     /// A counter of a family whose date is still being looked for.
     unknown: Option<String>,
 }

@@ -199,7 +199,7 @@ async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, Ledg
 /// in the journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
     conn: &mut Conn,
-    row: &holding::Row,
+    row: &holding::LockedRow,
     highest: u64,
     now_us: i64,
 ) -> Result<(), LedgerError> {

@@ -5,7 +5,7 @@
 use numbering::{Policy, Series, SeriesDefinition};
 use serde_json::json;
 
-use super::proving::{Proved, Question};
+use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit_alone};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
@@ -35,7 +35,7 @@ pub(super) enum Attempt {
     /// Everything is checked, and saved unless it is a dry run.
     Done(Vec<SeriesVersion>),
     /// Nothing is saved: this has to be proved first.
-    Unproved(Question),
+    Unproved(ProofQuestion),
 }
 
 /// See [`crate::ledger::Ledger::apply_series`] and [`crate::ledger::Ledger::try_series`].
@@ -108,7 +108,7 @@ pub(super) async fn finish_save(
         note(&mut tx, version, first).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = Question::of(&mut tx, &all, &saved, frees).await? {
+    if let Some(question) = ProofQuestion::of(&mut tx, &all, &saved, frees).await? {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;
