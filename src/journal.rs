@@ -11,7 +11,7 @@
 //! makes the worker refuse new requests (`outbox-full`). Batches commit in order, so that
 //! `progress` of a partition names a flight before which everything is committed (F16).
 //!
-//! What is committed stays in memory for `journal.keep`: a ledger that went back is told again
+//! What is committed stays in memory for `journal.keep`: a ledger that went back gets it again
 //! (F9). It finds the counters by their names then, for their ids may be others' by now.
 //!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
@@ -253,7 +253,7 @@ impl Writer {
                 self.write(of_node[0].0, part, Manner::Again).await;
             }
         }
-        tracing::warn!(count, "the ledger was told its newest records again");
+        tracing::warn!(count, "the ledger got its newest records again");
         let unkept = *self.unkept.lock().expect("no holder of this lock panics");
         let (forgot, refused) = (self.kept.forgot().max(unkept), self.refused - refused);
         Told { forgot, refused, waiting: self.late.len() }

@@ -41,7 +41,7 @@ pub struct Service {
     journal: Mutex<Option<Task>>,
     loops: Mutex<Loops>,
     stop_max: Duration,
-    /// Whether it was told to stop.
+    /// Whether it was asked to stop.
     is_stopping: AtomicBool,
 }
 
@@ -95,7 +95,7 @@ pub struct Serving {
 pub struct Readiness {
     /// Whether a number of any series could be issued, and the process is not stopping.
     pub ready: bool,
-    /// Whether the process was told to stop: new requests belong to another one.
+    /// Whether the process was asked to stop: new requests belong to another one.
     pub stopping: bool,
     /// Partitions in which numbers can be issued, by the path that serves them.
     pub serving: Serving,
@@ -237,7 +237,7 @@ impl Service {
     /// all within `allocator.stop_max`, whichever store is silent.
     ///
     /// # Errors
-    /// When records could not be journaled in time, or the ledger cannot be told: then the node
+    /// When records could not be journaled in time, or the ledger cannot be reached: then the node
     /// falls silent and what remains of its outbox is adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
         self.announce_stop();

@@ -162,7 +162,7 @@ impl BackgroundJobs {
     }
 
     /// Waits for a contended counter and serves its queue. Should that fail, the queue goes back to
-    /// the worker; who was in the transaction is told that a number may have been taken.
+    /// the worker; who was in the transaction gets the answer that a number may have been taken.
     pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
         let context = Arc::clone(&self.context);
         self.start(async move {

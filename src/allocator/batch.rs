@@ -1,6 +1,6 @@
 //! Requests of the database path that share one transaction, from its first try to its last.
 //!
-//! Between two tries the requests are put back: who gives up then is told that no number
+//! Between two tries the requests are put back: who gives up then gets the answer that no number
 //! was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks for the
 //! allocation ids of an earlier try before it takes anything (F10).
 

@@ -25,7 +25,7 @@ struct Sorted {
     entries: Vec<Entry>,
     /// The records of the entries as they travelled.
     texts: Vec<Arc<str>>,
-    /// Answers that tell of one of the entries.
+    /// Answers that show one of the entries.
     told: Vec<DueAnswer>,
     refused: Vec<(PendingRequest, AllocError)>,
     cold: Vec<(PendingRequest, usize)>,
@@ -270,7 +270,7 @@ impl PartitionWorker {
             IssueOutcome::KeyReused => sorted.refused.push((pending, AllocError::KeyReused)),
             IssueOutcome::Ask => sorted.ask.push(PendingRequest { is_journaled: false, ..pending }),
             IssueOutcome::Journaled => {
-                sorted.ask.push(PendingRequest { is_journaled: true, ..pending })
+                sorted.ask.push(PendingRequest { is_journaled: true, ..pending });
             }
             IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {

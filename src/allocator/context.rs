@@ -56,7 +56,7 @@ pub struct Context {
     pub places: Places,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
-    /// What was told of incidents.
+    /// What was reported of incidents.
     pub incidents: Incidents,
 }
 

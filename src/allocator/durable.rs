@@ -1,4 +1,4 @@
-//! Answers of durable series: kept back until the journal has committed what they tell.
+//! Answers of durable series: kept back until the journal has committed what they show.
 //!
 //! Their numbers are handed out like all others, in the worker (F11); only the answer waits. It
 //! needs no check afterwards: whatever becomes of the epoch, the record is in the journal queue.
@@ -7,7 +7,7 @@ use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, unavailable};
 use super::{AllocError, Issued, NumberTaken, Unavailable};
 
-/// A request and what it will be told.
+/// A request and the answer that it will get.
 pub(super) type DueAnswer = (PendingRequest, Result<Issued, AllocError>);
 
 impl PartitionWorker {

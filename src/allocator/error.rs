@@ -164,7 +164,7 @@ impl AllocError {
         )
     }
 
-    /// What a request is told that the ledger failed for good.
+    /// The answer to a request for which the ledger failed for good.
     pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
         match error {
             // After a commit of unknown outcome the first try may have been taken for good.

@@ -152,7 +152,7 @@ impl Membership {
         let node = register(&self.ledger, &self.clock, &self.label).await?;
         tracing::warn!(%lost, %node, "node takes a new identity");
         let mut current = self.node.lock().expect("no holder of this lock panics");
-        // Two workers may be told at once that the node is barred: the first one's identity stays,
+        // Two workers may learn at once that the node is barred: the first one's identity stays,
         // the other row never sends a flight, falls silent and is retired.
         if *current == lost {
             *current = node;
@@ -193,7 +193,7 @@ impl Membership {
         self.vouching.lock().expect("no holder of this lock panics")
     }
 
-    /// What this process could tell an inquest.
+    /// What this process could report to an inquest.
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().expect("no holder of this lock panics")
     }
@@ -273,7 +273,8 @@ impl Membership {
     }
 
     fn alarm(&self, what: &str) {
-        // Before anybody is told: from here on nothing is handed out that is not told again.
+        // Before anybody learns of it: from here on nothing is handed out that is not reported
+        // again.
         let mut silenced = self.silenced.write().expect("no holder of this lock panics");
         silenced.extend(self.memory().identities());
         drop(silenced);
@@ -321,7 +322,7 @@ impl Membership {
         }
     }
 
-    /// Compares what the ledger shows with what it showed before, and tells the workers.
+    /// Compares what the ledger shows with what it showed before, and notifies the workers.
     fn publish(&self, context: &Context, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
         let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);
@@ -339,7 +340,7 @@ impl Membership {
         if changes(true) {
             context.metrics.ledger_went_back.increment(1);
         }
-        // An inquest has it told by itself, and hears what came of it.
+        // An inquest has it reported by itself, and hears what came of it.
         if changes(true) && !self.ledger.fails_over() || changes(false) {
             drop(context.journal.tell_again());
         }

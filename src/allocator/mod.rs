@@ -253,7 +253,7 @@ impl Allocator {
     }
 }
 
-/// What a request is told whose ledger does not answer before anything is taken.
+/// The answer to a request whose ledger does not answer before anything is taken.
 fn unread(error: &LedgerError) -> AllocError {
     tracing::warn!(%error, "the ledger could not be read");
     unavailable(Unavailable::Ledger, NumberTaken::No)
@@ -296,7 +296,7 @@ impl WorkerHandle {
         status.view(queue_length, context.journal.has_space(), ledger_answers)
     }
 
-    /// What a request that ran out of time is told: the trouble, where one is known.
+    /// The answer to a request that ran out of time: the trouble, where one is known.
     fn timed_out(&self, taken: NumberTaken) -> AllocError {
         match self.status.lock().expect("no holder of this lock panics").trouble {
             Some(why) => unavailable(why, taken),

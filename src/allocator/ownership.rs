@@ -68,7 +68,7 @@ impl PartitionWorker {
         }
     }
 
-    /// Gives up an epoch lease. A flight of unknown outcome is settled first, if Redis tells in
+    /// Gives up an epoch lease. A flight of unknown outcome is settled first, if Redis answers in
     /// time: what it took is handed out after all, and leaves no gap (F17).
     pub(super) async fn vacate(&mut self, mut lease: EpochLease) {
         match lease.in_flight.take() {
@@ -92,7 +92,7 @@ impl PartitionWorker {
         self.wait_again(lease.discard());
     }
 
-    /// What became of a flight; `None` where Redis does not tell in time.
+    /// What became of a flight; `None` where Redis does not answer in time.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
         if self.context.redis_is_gone(self.partition) {
             return None;

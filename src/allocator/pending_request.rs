@@ -248,7 +248,7 @@ pub(super) struct PendingRequest {
     /// Flights and transactions it was part of.
     pub attempts: u32,
     /// Whether a transaction that took a number for it may have committed. Then only another one,
-    /// which looks for its allocation id, tells what became of it (F10).
+    /// which looks for its allocation id, shows what became of it (F10).
     pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
@@ -277,7 +277,7 @@ impl PendingRequest {
     }
 
     /// Puts the request back, unless it may have taken a number: then its caller is
-    /// told so whenever it gives up.
+    /// answered that whenever it gives up.
     pub(super) fn put_back(&self) {
         if !self.maybe_taken {
             self.cancellation.put_back();

@@ -3,7 +3,7 @@
 //!
 //! An answer to a script that writes is the only sign of health (F22): a connection, a PING or a
 //! read are not. A flight that fails says so at once; that Redis is back only a probe says, for it
-//! alone tells the data set.
+//! alone shows the data set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -29,7 +29,7 @@ impl WorkerStatus {
         // A flight whose records find no space in the journal's queue does not leave.
         let is_full = self.standing == "redis" && !journal_has_space;
         // A worker on the database path hears of the ledger with requests only, and a balancer
-        // sends none to a process that is not ready: there the heartbeat tells.
+        // sends none to a process that is not ready: there the heartbeat shows it.
         let trouble = match (self.standing, self.trouble) {
             ("database", None) if !ledger_answers => Some(Unavailable::Ledger),
             ("database", Some(Unavailable::Ledger | Unavailable::Lock)) if ledger_answers => None,

@@ -2,7 +2,7 @@
 //!
 //! An outbox is never trimmed past the first record that is not committed (F16). A worker without
 //! requests asks once in a while whether its epoch still stands: what was lost meanwhile is healed
-//! before the next request, and readiness tells the truth.
+//! before the next request, and readiness shows the truth.
 
 use std::time::Duration;
 

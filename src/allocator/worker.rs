@@ -281,7 +281,7 @@ impl PartitionWorker {
         let journaled = tokio::time::timeout_at(by, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {
             Standing::Redis(mut lease) => {
-                // Whatever the answer, the worker ends here: `trimmed` tells whether it is empty.
+                // Whatever the answer, the worker ends here: `trimmed` shows whether it is empty.
                 let _ = self.trim(&mut lease).await;
                 let resolved = lease.in_flight.is_none();
                 let trimmed = lease.trimmed >= handed;

@@ -300,7 +300,7 @@ fn read_records<T>(
             bail!("line 1: unknown column {column:?}; the columns are {}", columns());
         }
         if header.iter().take(index).any(|earlier| earlier == column) {
-            bail!("line 1: column {column} stands there twice");
+            bail!("line 1: column {column} appears twice");
         }
     }
     if let Some(missing) = needed.iter().find(|name| !header.iter().any(|column| column == **name))
@@ -365,7 +365,7 @@ mod tests {
         for (text, says) in [
             ("id,name\n1,A\n", "column code is missing"),
             ("id,code,colour\n", "unknown column \"colour\""),
-            ("id,id,code\n", "column id stands there twice"),
+            ("id,id,code\n", "column id appears twice"),
             ("id,code,active\n1,A,perhaps\n", "line 2: active \"perhaps\""),
             ("id,code\n1,A\n2\n", "line: 3"),
         ] {

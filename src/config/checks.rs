@@ -197,7 +197,7 @@ fn tokens(written: &[layer::WrittenToken]) -> Checked<Vec<Token>> {
             );
         }
         if tokens.iter().any(|token| token.name == *name) {
-            return wrong("auth.tokens", format!("{name:?} stands there twice; rename one"));
+            return wrong("auth.tokens", format!("{name:?} appears twice; rename one"));
         }
         let Some(sha256) = read_sha256(sha256) else {
             return wrong(

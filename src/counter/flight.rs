@@ -1,7 +1,7 @@
 //! Guarded calls: what they ask and answer; encoded once, sent again byte for byte (F10).
 //!
 //! Whoever sends a call again must use the same `Flight`, never a rebuilt one: its digest is what
-//! tells a repetition from another process under the same identity.
+//! distinguishes a repetition from another process under the same identity.
 
 use std::sync::Arc;
 

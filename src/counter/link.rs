@@ -197,8 +197,9 @@ impl Wire {
     }
 }
 
-/// Runs the client until its task is aborted. The client ends by itself when it is told to quit, or
-/// on what it takes for a mistake in the settings: a server that is being set up causes that too.
+/// Runs the client until its task is aborted. The client ends by itself when it is asked to quit,
+/// or on what it takes for a mistake in the settings: a server that is being set up causes that
+/// too.
 async fn keep_connected(client: Client, pause: Duration) {
     loop {
         let mut connection = Connection(client.connect());

@@ -14,7 +14,7 @@ pub enum Settled {
     Executed(Vec<IssueOutcome>),
     /// It was not, and never will be.
     Spent,
-    /// Nobody can tell: its epoch has gone from this server, or its outbox is not whole.
+    /// Nobody knows: its epoch has gone from this server, or its outbox is not whole.
     Fenced {
         /// What stands in the way.
         reason: String,

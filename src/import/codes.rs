@@ -60,7 +60,7 @@ impl Codes {
                 return Err(ImportError::form(place, why));
             }
             if codes.said.insert((table, id), code).is_some() {
-                return Err(ImportError::form(place, "stands there twice"));
+                return Err(ImportError::form(place, "appears twice"));
             }
         }
         Ok(codes)

@@ -85,7 +85,7 @@ fn note_rule(
 ) -> Result<(), ImportError> {
     let id = table_row.get("id").unwrap_or_default();
     if rules.get(id).is_some_and(|before| *before != rule) {
-        let why = format!("rule {id} stands there twice, otherwise: dump one database alone");
+        let why = format!("rule {id} appears twice, otherwise: dump one database alone");
         return Err(ImportError::form(table_row.place(), why));
     }
     rules.insert(id.to_owned(), rule);
@@ -169,7 +169,7 @@ impl Mapping<'_> {
         let reading = reader(self.import, Form::RuleFormat).read(&row);
         let reading = reading.map_err(|Misfit { kind, detail, .. }| match kind {
             ProblemKind::Missing => {
-                let why = "does not tell its counter; import its numbers instead";
+                let why = "does not show its counter; import its numbers instead";
                 Misfit::new(ProblemKind::NotMapped, format!("{text:?} {why}: {detail}"))
             }
             kind => Misfit::new(kind, format!("{text:?}: {detail}")),
@@ -190,7 +190,7 @@ impl Mapping<'_> {
             ..Inputs::default()
         };
         let (mut known, mut lacking) = (Vec::new(), Vec::new());
-        // Originator and sub type may decide which series it is; only that one tells their names.
+        // Originator and sub type may decide which series it is; only that one knows their names.
         let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
             // 0 and NULL say that there is none; a column that is not there says nothing.

@@ -21,7 +21,7 @@ const GAPS_ASKED: u32 = 10_000;
 /// Holes that are listed of a counter; more are counted.
 const HOLES_LISTED_MAX: usize = 10;
 
-/// Plans the import of the counters in tables. `note` notes what a row says, and tells whether it
+/// Plans the import of the counters in tables. `note` notes what a row says, and returns whether it
 /// says anything; what it cannot map is a problem of its row.
 ///
 /// # Errors
@@ -184,7 +184,7 @@ async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, Impo
 
 impl Counted {
     /// Whether all that comes along lies above where the counter stands, or is open. Past the gaps
-    /// that are asked for the ledger itself will tell.
+    /// that are asked for the ledger itself will show.
     fn fits(&self, stands_at: u64, open: &[Gap]) -> bool {
         if open.len() >= GAPS_ASKED as usize {
             return true;

@@ -79,10 +79,10 @@ pub struct Lag {
     pub oldest: Option<Instant>,
 }
 
-/// What came of telling the ledger again.
+/// What came of reporting to the ledger again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// When the newest record was committed, at the latest, that could not be told any more.
+    /// When the newest record was committed, at the latest, that could not be reported any more.
     pub forgot: Option<Instant>,
     /// Records that it refused, and took raw.
     pub refused: u64,
@@ -90,7 +90,7 @@ pub struct Told {
     pub waiting: usize,
 }
 
-/// What the loop is told.
+/// What the loop is asked.
 #[derive(Debug)]
 pub(super) enum Message {
     HandOver(Handover),
@@ -174,7 +174,7 @@ impl JournalQueue {
     }
 
     /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone
-    /// once the ledger has forgotten it (F25). What its record does not tell counts as not kept.
+    /// once the ledger has forgotten it (F25). What its record does not show counts as not kept.
     pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
         let tells = |entry: &&Entry| {
             let told =
@@ -276,7 +276,8 @@ mod tests {
         keep(9..11);
         assert_eq!(waiting(), [9, 10], "what was taken over has given its space back");
 
-        // A number that its record does not give was told otherwise than it could be told again.
+        // A number that its record does not give was answered otherwise than it could be reported
+        // again.
         *queue.unkept.lock().unwrap() = None;
         let (found, _) = entry(11);
         queue.keep_found(NodeId::random(), [&found]);

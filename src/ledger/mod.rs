@@ -215,7 +215,7 @@ pub trait Ledger:
     /// `Auto` also ends what was lent.
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
 
-    /// Lends a partition to the database, or takes it back, where it stands as told: sets to whom
+    /// Lends a partition to the database, or takes it back, where it stands as given: sets to whom
     /// it is lent from one to the other (`None`: nobody). False where it stands otherwise.
     async fn lend(&self, partition: u32, lent: [Option<Uuid>; 2]) -> Result<bool, LedgerError>;
 

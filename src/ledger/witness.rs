@@ -36,7 +36,7 @@ struct Confirmation {
     marks: Marks,
     /// What it registered in: it acts in no other.
     incarnation: Incarnation,
-    /// Whether the ledger showed that it forgot more than these marks tell.
+    /// Whether the ledger showed that it forgot more than these marks show.
     is_forgotten: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Witness {
     nodes: Mutex<HashMap<NodeId, Confirmation>>,
     /// What this handle agreed on last: for whoever acts as no node of its own.
     agreed: Mutex<Option<Incarnation>>,
-    /// When something was last committed that nobody tells again.
+    /// When something was last committed that nobody reports again.
     changed_at: Mutex<Option<Instant>>,
     /// The highest stamps of series and of reference data that were shown.
     catalog: [AtomicI64; 2],
@@ -114,7 +114,7 @@ impl Witness {
         of_node.or_else(|| self.agreed()).ok_or_else(|| went_back("nothing was agreed on"))
     }
 
-    /// Notes that something was committed that nobody tells again.
+    /// Notes that something was committed that nobody reports again.
     pub(super) fn note_change(&self) {
         *self.changed_at.lock().expect("no holder of this lock panics") = Some(Instant::now());
     }

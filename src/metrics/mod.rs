@@ -245,7 +245,7 @@ impl Metrics {
 
     /// Says what runs here, and since when.
     pub fn say_build(&self, engine: &str, started_at_us: i64) {
-        // Prometheus's own name and unit: rules tell by it what a young process counted.
+        // Prometheus's own name and unit: rules see by it what a young process counted.
         defined::PROCESS_START.gauge(&[]).set(started_at_us as f64 / 1e6);
         defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
     }

@@ -56,7 +56,7 @@ pub(super) async fn adopt_node(
             let (label, sum) = (&adoption.node.label, &adoption.sum);
             tracing::warn!(node = %dead, label, ?sum, "adopted");
         }
-        // It beats again: where it was barred it is told so and takes a new identity.
+        // It beats again: where it was barred it learns so and takes a new identity.
         Ok(false) => tracing::info!(node = %dead, "woke up while it was adopted"),
         Err(error) => {
             tracing::warn!(node = %dead, %error, "not retired yet");

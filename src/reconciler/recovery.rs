@@ -265,7 +265,7 @@ async fn report(
     let tell = async move {
         match context.ledger.lost_at_most(closed).await {
             Ok(numbers) => detail["numbers_at_most"] = numbers.into(),
-            Err(error) => tracing::warn!(%error, "cannot tell how many numbers are affected"),
+            Err(error) => tracing::warn!(%error, "cannot count how many numbers are affected"),
         }
         context.event(kind, at, node, detail).await;
     };

@@ -19,7 +19,7 @@ use crate::ledger::{Adopted, HealthReport, LedgerError, Node};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
-/// Whoever has watched for fewer periods cannot tell who is alive.
+/// Whoever has watched for fewer periods cannot know who is alive.
 const LOOK_BEATS: u32 = 4;
 
 /// Silent nodes that are adopted at the same time, each by a task of its own; more wait.
@@ -94,7 +94,7 @@ impl Reconciler {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot read the nodes");
-                    // Whoever could not look cannot tell silence from its own blindness.
+                    // Whoever could not look cannot distinguish silence from its own blindness.
                     self.look_away();
                     self.context.cluster_health.forget();
                     let metrics = &self.context.metrics;

@@ -201,7 +201,7 @@ impl IdSource {
     }
 }
 
-/// What an order is told whose ledger leases no number.
+/// The answer to an order for which the ledger leases no number.
 fn unleased(error: &LedgerError) -> Unavailable {
     tracing::warn!(%error, "no node number could be leased or extended");
     Unavailable::of_ledger(error)

@@ -117,19 +117,25 @@ impl StatusAnswer {
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
         let of_ledger = self.ledger_server.hazards.len() as u64;
         let Totals { collisions, rejected, .. } = self.totals;
-        let counted = |count: u64, what| (count > 0).then(|| format!("{count} {what}"));
+        let counted = |count: u64, one, many| {
+            (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
+        };
+        let (bad, unusual) = (rows(Mood::Bad) as u64, rows(Mood::Warning) as u64);
         let found = [
-            (Mood::Bad, counted(collisions, "numbers that came twice")),
+            (Mood::Bad, counted(collisions, "number that came twice", "numbers that came twice")),
             (Mood::Bad, (silent == self.nodes.len()).then(|| "no process runs".to_owned())),
-            (Mood::Bad, counted(rows(Mood::Bad) as u64, "partitions that issue nothing")),
+            (
+                Mood::Bad,
+                counted(bad, "partition that issues nothing", "partitions that issue nothing"),
+            ),
             (
                 Mood::Warning,
-                counted(rows(Mood::Warning) as u64, "partitions that are not as they should be"),
+                counted(unusual, "partition in an unusual state", "partitions in an unusual state"),
             ),
-            (Mood::Warning, counted(silent as u64, "silent nodes")),
-            (Mood::Warning, counted(rejected, "rejected records")),
-            (Mood::Warning, counted(of_ledger, "hazards of the ledger")),
-            (Mood::Warning, counted(hazards as u64, "hazards of redis")),
+            (Mood::Warning, counted(silent as u64, "silent node", "silent nodes")),
+            (Mood::Warning, counted(rejected, "rejected record", "rejected records")),
+            (Mood::Warning, counted(of_ledger, "hazard of the ledger", "hazards of the ledger")),
+            (Mood::Warning, counted(hazards as u64, "hazard of redis", "hazards of redis")),
         ];
         let found = found.into_iter().filter_map(|(mood, text)| Some((mood, text?)));
         let (moods, parts): (Vec<Mood>, Vec<String>) = found.unzip();
@@ -285,7 +291,7 @@ impl StatusAnswer {
     }
 }
 
-/// What the page tells of a partition besides its number.
+/// What the page shows of a partition besides its number.
 fn cells(row: &PartitionAnswer) -> [String; 7] {
     [
         row.epoch.to_string(),
@@ -382,7 +388,7 @@ mod tests {
             partition(2, "open", "database"),
         ];
         let lines = status(rows).lines();
-        let text = "1 partitions that issue nothing, 1 partitions that are not as they should be";
+        let text = "1 partition that issues nothing, 1 partition in an unusual state";
         assert_eq!((&*lines[0].text, lines[0].mood), (text, Mood::Bad));
         let moods: Vec<Mood> = lines[4..7].iter().map(|line| line.mood).collect();
         assert_eq!(moods, [Mood::Warning, Mood::Bad, Mood::Plain]);
@@ -407,7 +413,7 @@ mod tests {
     #[test]
     fn rejected_records_are_told_in_the_first_line_and_their_own() {
         let found = verdict(|status| status.totals.rejected = 1);
-        assert_eq!(found, ("1 rejected records".into(), Mood::Warning));
+        assert_eq!(found, ("1 rejected record".into(), Mood::Warning));
         let mut status = status(Vec::new());
         status.totals.rejected = 1;
         assert_eq!(status.lines()[2].mood, Mood::Warning);
@@ -418,6 +424,6 @@ mod tests {
         let found = verdict(|status| status.nodes.clear());
         assert_eq!(found, ("no process runs".into(), Mood::Bad));
         let found = verdict(|status| status.nodes = vec![node(false)]);
-        assert_eq!(found, ("no process runs, 1 silent nodes".into(), Mood::Bad));
+        assert_eq!(found, ("no process runs, 1 silent node".into(), Mood::Bad));
     }
 }

@@ -321,7 +321,7 @@ pub(super) async fn reserve_counters(
 }
 
 /// Locks the counters of marks, in the order of their names, and moves them on, in one statement;
-/// tells how they stood before. Unknown ones are left out.
+/// returns how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
     // Values are set from the row itself: it is its newest version by then, whoever held it.

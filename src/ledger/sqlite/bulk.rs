@@ -304,7 +304,7 @@ pub(super) async fn reserve_counters(
     Ok((highest + 1..).take(count).collect())
 }
 
-/// Moves counters on by their marks; tells how they stood before. Unknown ones are left out.
+/// Moves counters on by their marks; returns how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
         "select counter_id, partition_id, epoch, start_value, taken, ceiling, step from counter \

@@ -150,7 +150,7 @@ pub(super) async fn hold_all(
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
     let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut tx).await?;
     let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
-    // Every other process must stop, and tell what it remembers, before it writes here again.
+    // Every other process must stop, and report what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;
     if asking == Asking::All && !is_operators {
         inquest::begin(&mut tx, next, now_us).await?;

@@ -210,7 +210,7 @@ async fn open_exact(
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
          last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null, \
-         cause = 'all processes have told what was confirmed to them', changed_at_us = $3 \
+         cause = 'all processes have reported what was confirmed to them', changed_at_us = $3 \
          where partition_id = $1",
     )
     .bind(id)

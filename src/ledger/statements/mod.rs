@@ -59,7 +59,7 @@ async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Commits what no process tells again to a ledger that forgets it (F25).
+/// Commits what no process reports again to a ledger that forgets it (F25).
 async fn commit_alone(store: &Store, transaction: Transaction) -> Result<(), LedgerError> {
     commit(transaction).await?;
     store.witness.note_change();
