@@ -1,18 +1,19 @@
 //! How long a flight takes to be encoded, keys and digest included: `cargo bench --bench flight`.
-//! Lanes do this between two calls to Redis, so it is to stay far below what the call takes.
+//! Partition workers do this between two calls to Redis, so it is to stay far below what the call
+//! takes.
 #![allow(missing_docs, reason = "a benchmark says what it measures in its name")]
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use numerator::counter::{Flight, Guard, IssueRequest, Keys, PayloadMark, RecordLimits, Take};
+use numerator::counter::{Flight, Guard, IdempotencyLimits, IssueRequest, Keys, PayloadMark, Take};
 use numerator::ledger::Record;
 use numerator::node::NodeId;
 use uuid::Uuid;
 
 const NOW_MS: i64 = 1_764_600_000_000;
-const LIMITS: RecordLimits =
-    RecordLimits { window_ms: 86_400_000, records_max: 10_000_000, keep_whole: false };
+const LIMITS: IdempotencyLimits =
+    IdempotencyLimits { window_ms: 86_400_000, records_max: 10_000_000, keep_whole: false };
 
 /// The record of an ordinary request for a document.
 fn record(document: usize) -> Record {

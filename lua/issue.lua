@@ -23,14 +23,14 @@ local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
 local now_ms, window_ms, records_max = clock(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 
 local function key(place) return KEYS[place] end
-local requests, wrong = boarded(cjson.decode(ARGV[12]), ARGV[13], key)
+local requests, wrong = admitted(cjson.decode(ARGV[12]), ARGV[13], key)
 if wrong then return redis.error_reply('ERR issue: ' .. wrong) end
 
-local refusal, flown, held = guard(
+local refusal, executed, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
-if flown then return {'issued', echo, landed(outbox_key, flight, #requests), '0'} end
+if executed then return {'issued', echo, completed(outbox_key, flight, #requests), '0'} end
 
 local view = viewed(owner_key, list_key, epoch, now_ms, window_ms)
 view.outboxes, view.texts = string.sub(outbox_key, 1, #outbox_key - #node), ARGV[14]

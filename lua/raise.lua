@@ -15,7 +15,7 @@ for _, wish in ipairs(wishes) do
   if not integer(wish) then return redis.error_reply('ERR raise: a ceiling must be whole') end
 end
 
-local refusal, flown, held = guard(
+local refusal, executed, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
@@ -25,8 +25,8 @@ for i, wish in ipairs(wishes) do
   local key = KEYS[2 + i]
   local state, _, ceiling = counter(key, epoch)
   if state == 'warm' then
-    -- Flown again, only the state is told: what was raised then may have been raised further.
-    if not flown then
+    -- Sent again, it only answers the state: what was raised then may have been raised further.
+    if not executed then
       ceiling = math.max(ceiling, planned[key] or ceiling, integer(wish))
       planned[key] = ceiling
     end
@@ -35,7 +35,7 @@ for i, wish in ipairs(wishes) do
     answers[i] = {state}
   end
 end
-if flown then return {'raised', echo, answers} end
+if executed then return {'raised', echo, answers} end
 
 redis.call(
   'HSET', owner_key, 'f:' .. node, flight, 'd:' .. node, digest, 'n:' .. node, decimal(held)

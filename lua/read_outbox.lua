@@ -16,7 +16,7 @@ if not fields[1] then return {'fenced', echo, epoch, 'node is not barred'} end
 
 local held = redis.pcall('XLEN', outbox_key)
 if type(held) ~= 'number' then return {'entries', echo, 'partial', {}} end
--- Count and flight number are written together. Without both the node has not flown in this epoch:
+-- Count and flight number are written together. Without both the node has sent nothing in this epoch:
 -- its outbox can hold earlier epochs' entries only, and this epoch has nothing to account for.
 local whole = integer(fields[3]) == held
 if not fields[3] then whole = not fields[2] end

@@ -5,7 +5,7 @@
 -- ARGV[7] digest of the flight  ARGV[8] a JSON list of {id, value, ceiling}, one per counter
 -- Returns {"seeded", echo, states} | {"fenced", echo, epoch, reason} | {"barred", echo}
 --   | {"late", echo} | {"mismatch", echo} | {"miscounted", echo}; a state is "seeded" | "warm";
---   flown again, a counter that is there is "warm" and one that is gone was "seeded"
+--   sent again, a counter that is there is "warm" and one that is gone was "seeded"
 local owner_key, outbox_key = KEYS[1], KEYS[2]
 local echo, epoch, incarnation, node = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local flight, confirmed, digest = ARGV[5], ARGV[6], ARGV[7]
@@ -18,7 +18,7 @@ for _, place in ipairs(places) do
   end
 end
 
-local refusal, flown, held = guard(
+local refusal, executed, held = guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
 if refusal then return refusal end
@@ -32,7 +32,7 @@ for i, place in ipairs(places) do
     states[i], planned[key] = 'seeded', place
   end
 end
-if flown then return {'seeded', echo, states} end
+if executed then return {'seeded', echo, states} end
 
 -- First, because a full memory refuses it and would let a DEL and all after it through.
 redis.call(

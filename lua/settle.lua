@@ -4,7 +4,7 @@
 -- ARGV[4] flight number         ARGV[5] digest of the flight
 -- ARGV[6] requests in the flight
 -- Returns {"executed", echo, outcomes} | {"spent", echo} (not executed, and never will be)
---   | {"fenced", echo, epoch, reason}; outcomes are those of lib/landed
+--   | {"fenced", echo, epoch, reason}; outcomes are those of lib/completed
 local owner_key, outbox_key = KEYS[1], KEYS[2]
 local echo, epoch, node, flight, digest = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -30,7 +30,7 @@ if last < tonumber(flight) then
   return {'spent', echo}
 end
 
--- Flown, or settled before. No entry and a right count: it took nothing (F15).
+-- Executed, or settled before. No entry and a right count: it took nothing (F15).
 if owner[3] == 'spent' then return {'spent', echo} end
 if owner[3] ~= digest then return {'fenced', echo, epoch, 'flight has another digest'} end
-return {'executed', echo, landed(outbox_key, flight, tonumber(ARGV[6]))}
+return {'executed', echo, completed(outbox_key, flight, tonumber(ARGV[6]))}

@@ -1,17 +1,17 @@
 //! The journal loop: writes what was handed out to the ledger, in batches, behind the answers.
 //!
 //! ```text
-//!  lane ──reserve──▶ permits ──fly──▶ hand over ──▶ queue ──▶ batch ──commit──▶ progress ──▶ trim
-//!                                        │                      │
-//!                              now it is handed out      ├─ refused: halve, then journal_rejected
+//!  worker ──reserve─▶ permits ──send─▶ hand over ──▶ queue ──▶ batch ──commit─▶ progress ──▶ trim
+//!                                       │                       │
+//!                             now it is handed out       ├─ refused: halve, then journal_rejected
 //!                                                        └─ counter held: beside, until it is free
 //! ```
 //!
-//! Room is reserved *before* a flight, so the queue never refuses what was taken; a full queue
-//! makes the lane refuse new requests (`outbox-full`). Batches commit in order, so that `progress`
-//! of a partition names a flight before which everything is committed (F16).
+//! Space is reserved *before* a flight, so the queue never refuses what was taken; a full queue
+//! makes the worker refuse new requests (`outbox-full`). Batches commit in order, so that
+//! `progress` of a partition names a flight before which everything is committed (F16).
 //!
-//! What is committed stays in memory for `journal.keep`: a ledger that went back is told again
+//! What is committed stays in memory for `journal.keep`: a ledger that went back gets it again
 //! (F9). It finds the counters by their names then, for their ids may be others' by now.
 //!
 //! Failure handling: an unreachable ledger is tried again for ever, the records waiting in memory
@@ -52,7 +52,8 @@ use writing::Manner;
 /// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
-/// Starts the loop. Asked to end, it first commits what waits; ask only after the lanes have ended.
+/// Starts the loop. Asked to end, it first commits what waits; ask only after the workers have
+/// ended.
 #[must_use]
 pub fn start(
     ledger: &SharedLedger,
@@ -66,7 +67,7 @@ pub fn start(
     let queue = JournalQueue {
         sender,
         permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
-        room_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        space_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
         lag: Arc::default(),
         progress: Arc::clone(&progress),
         in_use: InUse::default(),
@@ -110,7 +111,7 @@ struct Writer {
     rows_max: usize,
     backoff: Backoff,
     metrics: Metrics,
-    /// When records of the database path last found no room to be kept.
+    /// When records of the database path last found no space to be kept.
     unkept: Arc<Mutex<Option<Instant>>>,
     /// Records that the ledger refused and took raw, in the life of the process.
     refused: u64,
@@ -181,13 +182,13 @@ impl Writer {
         let late = self.late.len() - late_before;
         self.metrics.journal_batch_seconds.record(started.elapsed());
         self.metrics.journal_batch_records.record(records as f64);
-        let mut roomless = late;
-        for Handover { partition, flight, room, .. } in &mut batch {
-            let kept = roomless.min(room.num_permits());
-            if let Some(room) = room.split(kept).filter(|_| kept > 0) {
-                self.late.keep_room(room);
+        let mut spaceless = late;
+        for Handover { partition, flight, space, .. } in &mut batch {
+            let kept = spaceless.min(space.num_permits());
+            if let Some(space) = space.split(kept).filter(|_| kept > 0) {
+                self.late.keep_space(space);
             }
-            roomless -= kept;
+            spaceless -= kept;
             self.late.seen_to(*partition, *flight);
         }
         // What waits now arrived while this batch was written, at the earliest.
@@ -252,7 +253,7 @@ impl Writer {
                 self.write(of_node[0].0, part, Manner::Again).await;
             }
         }
-        tracing::warn!(count, "the ledger was told its newest records again");
+        tracing::warn!(count, "the ledger got its newest records again");
         let unkept = *self.unkept.lock().expect("no holder of this lock panics");
         let (forgot, refused) = (self.kept.forgot().max(unkept), self.refused - refused);
         Told { forgot, refused, waiting: self.late.len() }

@@ -3,7 +3,7 @@
 //! The rooms, from the bottom up (dependencies point only upwards in this list):
 //!
 //! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`]: the time, the identity of a process,
-//!   the shape of its loops and waits, and what it counts.
+//!   the form of its loops and waits, and what it counts.
 //! - [`numbering`], a crate of its own, is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
 //! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]

@@ -2,7 +2,7 @@
 //!
 //! Finds the number in the journal, has the numbering language render it with the version of its
 //! series that issued it, and has the ledger write that. Ledger work alone, whoever owns the
-//! partition: nothing is taken, no lane and no Redis is asked.
+//! partition: nothing is taken, no partition worker and no Redis is asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const LOOK_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// Most numbers of a document among which one is looked for by its series.
 const NUMBERS_MAX: u32 = 100;
 
-/// How much of an unknown code is told back, in characters: no code is longer.
+/// How much of an unknown code is shown back, in characters: no code is longer.
 const CODE_SHOWN_MAX: usize = 64;
 
 /// Numbers named where a document has several.
@@ -81,7 +81,7 @@ pub enum ReviseError {
         /// The document.
         document_id: String,
     },
-    /// The series that should tell is none.
+    /// The series that should show it is none.
     #[error("no active series has the code {code:?}")]
     NoSeries {
         /// The code.

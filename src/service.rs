@@ -1,5 +1,5 @@
-//! Builds the whole from its settings: ledger, Redis, node, journal, lanes, reconciler; and takes
-//! it down again in the opposite order. Decides nothing about numbers.
+//! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
+//! and takes it down again in the opposite order. Decides nothing about numbers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, CatalogError, Context, Doubts, FlightNumbers, Incidents,
-    Inquest, LaneView, Membership, Peers, Places, Sights, Testimony, hear_redis,
+    Allocator, AllocatorSettings, Catalog, CatalogError, ClusterHealth, Context, FlightNumbers,
+    Incidents, Inquest, Membership, Places, RedisHealth, Testimony, UnjournaledPartitions,
+    WorkerView, hear_redis,
 };
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -36,18 +37,18 @@ pub struct Service {
     /// What its parts share.
     pub context: Arc<Context>,
     gauges: Arc<Gauges>,
-    /// Not stopped before the lanes: they hand over to it.
+    /// Not stopped before the workers: they hand over to it.
     journal: Mutex<Option<Task>>,
     loops: Mutex<Loops>,
     stop_max: Duration,
-    /// Whether it was told to stop.
+    /// Whether it was asked to stop.
     is_stopping: AtomicBool,
 }
 
-/// The background loops beside lanes and journal. None of them waits for another.
+/// The background loops beside partition workers and journal. None of them waits for another.
 #[derive(Debug, Default)]
 struct Loops {
-    /// The lanes need them as long as they serve.
+    /// The workers need them as long as they serve.
     aides: Vec<Task>,
     /// Nothing needs them.
     onlookers: Vec<Task>,
@@ -94,7 +95,7 @@ pub struct Serving {
 pub struct Readiness {
     /// Whether a number of any series could be issued, and the process is not stopping.
     pub ready: bool,
-    /// Whether the process was told to stop: new requests belong to another one.
+    /// Whether the process was asked to stop: new requests belong to another one.
     pub stopping: bool,
     /// Partitions in which numbers can be issued, by the path that serves them.
     pub serving: Serving,
@@ -138,8 +139,8 @@ impl Service {
         }
         let context = Arc::new(Context {
             keys: Keys::new(&deployment.prefix),
-            sights: Sights::new(deployment.partitions),
-            peers: Peers::default(),
+            redis_health: RedisHealth::new(deployment.partitions),
+            cluster_health: ClusterHealth::default(),
             ledger: Arc::clone(&ledger),
             redis: redis.clone(),
             clock: Arc::clone(&clock),
@@ -149,7 +150,7 @@ impl Service {
             membership,
             metrics: metrics.clone(),
             eager: mode == Mode::Serve,
-            doubts: Doubts::new(mode == Mode::Serve),
+            unjournaled: UnjournaledPartitions::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
             places: Places::new(&settings.database),
             lock_timeout: settings.database.lock_timeout,
@@ -160,7 +161,7 @@ impl Service {
         loops.aides.push(Inquest::start(Arc::clone(&context)));
         loops.aides.push(Reconciler::start(Arc::clone(&context)));
         if let Some(redis) = &redis {
-            loops.aides.push(Sights::start(Arc::clone(&context), redis.clone()));
+            loops.aides.push(RedisHealth::start(Arc::clone(&context), redis.clone()));
             if mode == Mode::Serve {
                 loops.onlookers.push(watch_hazards(Arc::clone(&context), redis.clone()));
             }
@@ -189,17 +190,20 @@ impl Service {
     /// Whether numbers can be issued.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
-        let lanes = self.allocator.lanes();
-        let by = |path| lanes.iter().filter(|lane| lane.serves() && lane.standing == path).count();
+        let workers = self.allocator.workers();
+        let by = |path| {
+            workers.iter().filter(|worker| worker.serves() && worker.standing == path).count()
+        };
         let serving = Serving { redis: by("redis"), database: by("database") };
-        let (gapless, hashed) = lanes.split_last().expect("there is always one of gapless series");
+        let (gapless, hashed) =
+            workers.split_last().expect("there is always one of gapless series");
         // The partition of gapless series says nothing where there are none.
-        let serves = hashed.iter().any(LaneView::serves)
+        let serves = hashed.iter().any(WorkerView::serves)
             || gapless.serves() && self.allocator.catalog().has_gapless();
         let stopping = self.is_stopping.load(Ordering::Acquire);
-        let say = |lane: LaneView| match lane.trouble {
-            None => lane.standing.to_owned(),
-            Some(why) => format!("{}: {why}", lane.standing),
+        let say = |worker: WorkerView| match worker.trouble {
+            None => worker.standing.to_owned(),
+            Some(why) => format!("{}: {why}", worker.standing),
         };
         let lag = self.context.journal.lag();
         let waited = lag.oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed());
@@ -213,7 +217,7 @@ impl Service {
             serving,
             journal_lag_records: lag.records,
             journal_lag_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-            partitions: lanes.into_iter().map(say).collect(),
+            partitions: workers.into_iter().map(say).collect(),
         }
     }
 
@@ -233,20 +237,21 @@ impl Service {
     /// all within `allocator.stop_max`, whichever store is silent.
     ///
     /// # Errors
-    /// When records could not be journaled in time, or the ledger cannot be told: then the node
+    /// When records could not be journaled in time, or the ledger cannot be reached: then the node
     /// falls silent and what remains of its outbox is adopted.
     pub async fn stop(&self) -> anyhow::Result<()> {
         self.announce_stop();
         let now = Instant::now();
         // The last tenth is for leaving.
-        let (lanes_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);
+        let (workers_by, by) = (now + self.stop_max / 10 * 9, now + self.stop_max);
         let Loops { aides, onlookers } =
             std::mem::take(&mut *self.loops.lock().expect("not poisoned"));
         onlookers.iter().for_each(|task| task.request_stop(by));
-        // Lanes first: they are the only ones who hand over to the journal, which ends after them.
-        let lanes = self.allocator.stop(lanes_by).await;
+        // Workers first: they are the only ones who hand over to the journal, which ends after
+        // them.
+        let workers = self.allocator.stop(workers_by).await;
         aides.iter().for_each(|task| task.request_stop(by));
-        let journal = if lanes.are_ended { self.take_journal() } else { None };
+        let journal = if workers.are_ended { self.take_journal() } else { None };
         for task in aides.into_iter().chain(onlookers).chain(journal) {
             if !task.stop(by).await {
                 tracing::warn!("a background loop does not end in time");
@@ -258,7 +263,7 @@ impl Service {
         }
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
         let remain = "records may remain in the outbox; another node will adopt them";
-        anyhow::ensure!(lanes.are_drained, remain);
+        anyhow::ensure!(workers.are_drained, remain);
         let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
         let left = tokio::spawn(async move { ledger.leave(node).await });
         let left = timeout_at(by, left).await.context("leaving the ledger takes too long")?;

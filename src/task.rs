@@ -1,8 +1,8 @@
-//! The one shape of a background loop: started with a stop signal, ended by asking, never aborted.
+//! The one form of a background loop: started with a stop signal, ended by asking, never aborted.
 //! Whoever asks says by when, and waits no longer than that.
 //!
 //! A loop is never cancelled from outside: dropping a future in the middle of ledger or Redis work
-//! leaves transactions and flights in the air. It sees the signal between two units of work.
+//! leaves transactions and flights in flight. It sees the signal between two units of work.
 
 use std::future::Future;
 use std::time::Duration;

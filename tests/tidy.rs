@@ -4,14 +4,16 @@
 //! to findings, with a small test beside it that proves that it can find something.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+#[path = "tidy/form.rs"]
+mod form;
 #[path = "tidy/guards.rs"]
 mod guards;
 #[path = "tidy/lua.rs"]
 mod lua;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/rooms.rs"]
 mod rooms;
-#[path = "tidy/shape.rs"]
-mod shape;
 #[path = "tidy/source.rs"]
 mod source;
 #[path = "tidy/tree.rs"]
@@ -47,23 +49,28 @@ fn no_module_has_a_name_that_says_nothing() {
 }
 
 #[test]
+fn no_room_calls_two_types_alike() {
+    report(&names::types_of_one_name(&sources()));
+}
+
+#[test]
 fn every_file_opens_with_what_it_owns() {
-    check(".rs", shape::without_opening);
+    check(".rs", form::without_opening);
 }
 
 #[test]
 fn no_line_is_wider_than_the_page() {
-    check(".rs", shape::wide_lines);
+    check(".rs", form::wide_lines);
 }
 
 #[test]
 fn no_file_is_longer_than_one_sitting() {
-    check(".rs", shape::long_files);
+    check(".rs", form::long_files);
 }
 
 #[test]
 fn no_function_is_longer_than_a_screen() {
-    check(".rs", shape::long_functions);
+    check(".rs", form::long_functions);
 }
 
 #[test]

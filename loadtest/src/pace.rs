@@ -66,11 +66,11 @@ fn starts(phases: Vec<Phase>) -> impl Iterator<Item = Duration> {
 /// Waits by a timer of the kernel: the runtime's own waits to the millisecond, which is longer than
 /// what is measured, and a thread that waits would have to wake this one.
 pub(crate) struct Pacer {
-    course: Mutex<Course>,
+    schedule: Mutex<Schedule>,
 }
 
 /// The requests that are not due yet.
-struct Course {
+struct Schedule {
     begun: Instant,
     starts: Box<dyn Iterator<Item = Duration>>,
     timer: AsyncFd<OwnedFd>,
@@ -87,12 +87,12 @@ impl Pacer {
         #[expect(deprecated, reason = "its successor is unsafe; this one owns the descriptor")]
         let timer = AsyncFd::new(timer).expect("a timer that can be waited for");
         let starts = Box::new(starts(phases));
-        Pacer { course: Mutex::new(Course { begun, starts, timer }) }
+        Pacer { schedule: Mutex::new(Schedule { begun, starts, timer }) }
     }
 
     /// The time at which the next request was meant to start, once that has come; none at the end.
     pub(crate) async fn next(&self) -> Option<Instant> {
-        let mut course = self.course.lock().await;
+        let mut course = self.schedule.lock().await;
         let at = course.begun + course.starts.next()?;
         while let Some(left) = at.checked_duration_since(Instant::now()).filter(|l| !l.is_zero()) {
             course.wait(left).await;
@@ -101,7 +101,7 @@ impl Pacer {
     }
 }
 
-impl Course {
+impl Schedule {
     async fn wait(&self, left: Duration) {
         let once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let left = Timespec::try_from(left).expect("a load does not last for years");

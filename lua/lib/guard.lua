@@ -1,17 +1,17 @@
--- guard: whether a flight may land; reads only.
+-- guard: whether a flight may complete; reads only.
 -- Takes the echo, owner record and outbox keys, and the caller's epoch, incarnation, node, flight
 -- number, last confirmed flight number and digest of its bytes.
--- Returns refusal | nil, whether it landed before, entries in the outbox
+-- Returns refusal | nil, whether it completed before, entries in the outbox
 local function guard(
   echo, owner_key, outbox_key, epoch, incarnation, node, flight, confirmed, digest
 )
-  local refusal, flown, flown_digest, count = owned(echo, owner_key, epoch, incarnation, node)
+  local refusal, sent, sent_digest, count = owned(echo, owner_key, epoch, incarnation, node)
   if refusal then return refusal end
 
-  local last = integer(flown or '0')
+  local last = integer(sent or '0')
   if not last then return {'fenced', echo, epoch, 'last flight is unreadable'} end
   if last > tonumber(flight) then return {'late', echo} end
-  if last == tonumber(flight) and flown_digest ~= digest then return {'mismatch', echo} end
+  if last == tonumber(flight) and sent_digest ~= digest then return {'mismatch', echo} end
   -- The memory of a running server was put back: same incarnation, older data.
   if last < tonumber(confirmed) then
     return {'fenced', echo, epoch, 'flight ' .. confirmed .. ' is forgotten'}
@@ -20,6 +20,6 @@ local function guard(
   -- A count is written with the first flight of an epoch; until then what is there is right (F7).
   local held = redis.pcall('XLEN', outbox_key)
   if type(held) ~= 'number' then return {'miscounted', echo} end
-  if flown and integer(count) ~= held then return {'miscounted', echo} end
+  if sent and integer(count) ~= held then return {'miscounted', echo} end
   return nil, last == tonumber(flight), held
 end

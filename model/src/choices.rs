@@ -25,7 +25,7 @@ impl Protocol {
         }
         for key in 0..self.scenario.requests {
             for (node, member) in (0..).zip(&state.nodes) {
-                let waits = member.tickets.iter().any(|ticket| ticket.key == key);
+                let waits = member.requests.iter().any(|request| request.key == key);
                 if member.alive && !member.barred && !waits {
                     events.push(Event::Send { key, node });
                 }
@@ -35,18 +35,18 @@ impl Protocol {
 
     /// Whether a transaction is under way that takes under the name of a key.
     pub(crate) fn is_taking(state: &State, key: Key) -> bool {
-        let takes = |node: &Node| node.alive && node.taking && node.tickets[0].key == key;
+        let takes = |node: &Node| node.alive && node.taking && node.requests[0].key == key;
         state.nodes.iter().any(takes)
     }
 
     /// What one node may do.
-    pub(crate) fn lane_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
+    pub(crate) fn worker_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         let member = &state.nodes[usize::from(node)];
         if !member.alive {
             return;
         }
-        if self.may_fly(state, node).is_some() {
-            self.fly_choices(state, node, events);
+        if self.may_send(state, node).is_some() {
+            self.send_choices(state, node, events);
         }
         if member.flight.is_some() {
             self.flight_choices(state, node, member, events);
@@ -63,15 +63,15 @@ impl Protocol {
     }
 
     /// A flight leaves when it arrives, or it goes astray: it may arrive at any time, and whoever
-    /// flew it can only fly it again, settle it or give it up.
-    fn fly_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
+    /// sent it can only send it again, settle it or give it up.
+    fn send_choices(&self, state: &State, node: NodeId, events: &mut Vec<Event>) {
         if state.faults.repeats > 0 {
-            events.push(Event::FlyAstray { node });
+            events.push(Event::SendAstray { node });
         }
         for server in self.reachable(state) {
-            events.push(Event::Fly { node, server, broken: false });
+            events.push(Event::SendFlight { node, server, broken: false });
             if state.faults.write_errors > 0 {
-                events.push(Event::Fly { node, server, broken: true });
+                events.push(Event::SendFlight { node, server, broken: true });
             }
         }
     }
@@ -79,14 +79,14 @@ impl Protocol {
     fn flight_choices(&self, state: &State, node: NodeId, member: &Node, events: &mut Vec<Event>) {
         let Some(flight) = &member.flight else { return };
         let faults = &state.faults;
-        let is_over = member.seat.is_some_and(|seat| seat.epoch < state.ledger.epoch)
+        let is_over = member.lease.is_some_and(|lease| lease.epoch < state.ledger.epoch)
             && self.reaches_ledger(state);
         let requests = match &flight.message.body {
-            Body::Issue(tickets) => tickets.len(),
-            Body::Chore(_) => 0,
+            Body::Issue(requests) => requests.len(),
+            Body::Job(_) => 0,
         };
         if flight.reply.is_some() {
-            events.push(Event::Land { node });
+            events.push(Event::Complete { node });
             if faults.lost_replies > 0 {
                 events.push(Event::LoseReply { node });
             }
@@ -119,8 +119,8 @@ impl Protocol {
             events.push(Event::Raise { node, counter: counter_of(ceiling) });
         }
         let open = ledger.stage == Stage::Open;
-        let Some(seat) = member.seat else {
-            let wanted = !member.tickets.is_empty() && !member.barred;
+        let Some(lease) = member.lease else {
+            let wanted = !member.requests.is_empty() && !member.barred;
             if !self.rules().f5 && open && member.view.is_none() && !member.barred {
                 events.push(Event::Look { node });
             }
@@ -130,18 +130,18 @@ impl Protocol {
             return;
         };
         let fenced = self.rules().f4;
-        let takes = seat.owner == Owner::Database && !member.tickets.is_empty();
+        let takes = lease.owner == Owner::Database && !member.requests.is_empty();
         let begins = self.scenario.splits && !member.taking;
         if takes && !member.is_lost() && (fenced || member.taking) && !begins {
             events.push(Event::Take { node });
         }
         // Two transactions under one name wait for each other.
         let may_begin = begins && takes && !member.is_lost();
-        if may_begin && !Self::is_taking(state, member.tickets[0].key) {
+        if may_begin && !Self::is_taking(state, member.requests[0].key) {
             events.push(Event::Begin { node });
         }
         for (counter, parked) in (0..).zip(member.parked) {
-            let waits = member.chore.is_none() && seat.owner != Owner::Database;
+            let waits = member.job.is_none() && lease.owner != Owner::Database;
             match parked {
                 Parked::Cold if waits => events.push(Event::Seed { node, counter }),
                 Parked::Ceiling(_) if waits && fenced => {
@@ -150,19 +150,19 @@ impl Protocol {
                 _ => {}
             }
         }
-        if !fenced && ledger.is_open(seat.epoch) {
+        if !fenced && ledger.is_open(lease.epoch) {
             let at_ceiling = |parked: &Parked| matches!(parked, Parked::Ceiling(_));
             let raises = member.parked.iter().any(at_ceiling) && member.raising.is_none();
             if raises || (takes && !member.taking) {
                 events.push(Event::Begin { node });
             }
         }
-        let due = member.tickets.iter().find(|ticket| ticket.asked == Asked::Due);
+        let due = member.requests.iter().find(|request| request.asked == Asked::Due);
         if due.is_some_and(|due| !(self.rules().names && Self::is_taking(state, due.key))) {
             events.push(Event::Ask { node });
         }
-        let is_over = seat.epoch < ledger.epoch;
-        let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1;
+        let is_over = lease.epoch < ledger.epoch;
+        let must_commit = ledger.stage == Stage::Recovering && ledger.epoch == lease.epoch + 1;
         let committed = !must_commit || member.queue.is_empty();
         let taking = self.scenario.splits && member.taking;
         if is_over && committed && member.flight.is_none() && !taking {
@@ -171,15 +171,15 @@ impl Protocol {
     }
 
     fn trimming(&self, state: &State, node: NodeId, member: &Node) -> Option<ServerId> {
-        let seat = member.seat?;
-        let Owner::Redis(incarnation) = seat.owner else { return None };
+        let lease = member.lease?;
+        let Owner::Redis(incarnation) = lease.owner else { return None };
         let upto = member.trimmable(self.rules().f16);
         let place = usize::from(node);
         let trims = |server: &ServerId| {
             let server = &state.servers[usize::from(*server)];
             let barred = server.data.owner.as_ref().is_some_and(|owner| owner.barred[place]);
             let oldest = server.data.outboxes[place].first();
-            server.admits(self.rules(), seat.epoch, incarnation)
+            server.admits(self.rules(), lease.epoch, incarnation)
                 && !barred
                 && oldest.is_some_and(|(flight, _)| *flight <= upto)
         };
@@ -188,7 +188,7 @@ impl Protocol {
 
     /// Flights that nobody waits for any more.
     pub(crate) fn late_choices(&self, state: &State, events: &mut Vec<Event>) {
-        for place in 0..state.air.len() {
+        for place in 0..state.in_flight.len() {
             for server in self.reachable(state) {
                 events.push(Event::ExecuteLate { place, server });
             }

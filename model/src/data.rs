@@ -7,7 +7,7 @@ use crate::state::{COUNTERS, Epoch, Incarnation, Record, Value};
 pub struct Guard {
     /// The flight's number.
     pub flight: u8,
-    /// What was flown.
+    /// What was sent.
     pub digest: u8,
     /// Entries of its outbox.
     pub count: u8,

@@ -25,8 +25,8 @@ impl Protocol {
             if !self.scenario.trims {
                 node.committed = 0;
             }
-            if node.seat.is_none() && node.queue.is_empty() {
-                node.flown = 0;
+            if node.lease.is_none() && node.queue.is_empty() {
+                node.flights_sent = 0;
                 node.silent = false;
             }
         }
@@ -48,8 +48,8 @@ fn forget_counter(data: &mut Data) {
 
 /// A flight whose epoch no server can come to again is fenced wherever it arrives.
 fn forget_flights(state: &mut State) {
-    let State { servers, openings, air, .. } = state;
-    air.retain(|message| {
+    let State { servers, openings, in_flight, .. } = state;
+    in_flight.retain(|message| {
         let shows = |data: &Data| epoch(data.owner.as_ref()) == message.epoch;
         servers.iter().any(|at| shows(&at.data) || at.saved.as_deref().is_some_and(shows))
             || openings.iter().any(|opening| opening.epoch == message.epoch)

@@ -23,11 +23,11 @@ impl Protocol {
         member.leave();
         member.alive = false;
         member.silent = false;
-        member.tickets.clear();
+        member.requests.clear();
         member.queue.clear();
         member.unanswered.clear();
         member.view = None;
-        member.flown = 0;
+        member.flights_sent = 0;
         member.committed = 0;
     }
 

@@ -22,7 +22,7 @@ pub enum Stage {
 /// What is known of a participant of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// It may have flown in it.
+    /// It may have sent flights in it.
     Joined,
     /// It is done with it.
     Acknowledged,
@@ -108,12 +108,12 @@ impl Ledger {
     /// Epoch 1 is open.
     #[must_use]
     pub fn first(scenario: &Scenario) -> Self {
-        let room = if scenario.warm && !scenario.on_database { scenario.room } else { 0 };
+        let headroom = if scenario.warm && !scenario.on_database { scenario.headroom } else { 0 };
         let row = |start| CounterRow {
             epoch: u8::from(scenario.warm),
             start,
             taken: start,
-            ceiling: start + room,
+            ceiling: start + headroom,
             seeder: 0,
             reported: scenario.warm,
         };
@@ -224,7 +224,7 @@ impl Ledger {
         node: NodeId,
         epoch: Epoch,
         counter: CounterId,
-        room: u8,
+        headroom: u8,
     ) -> Seeding {
         let row = self.counters[usize::from(counter)];
         if !self.is_open(epoch) || row.epoch > epoch {
@@ -257,23 +257,29 @@ impl Ledger {
             epoch,
             start: base,
             taken: base,
-            ceiling: base + room,
+            ceiling: base + headroom,
             seeder: node,
             reported: false,
         };
         insert(&mut history.starts, (epoch, base));
-        Seeding::Seeded(base, base + room)
+        Seeding::Seeded(base, base + headroom)
     }
 
     /// Raises the ceiling, once for one `seen`; `None`: the counter has left the epoch.
-    pub fn raise(&mut self, fenced: bool, epoch: Epoch, seen: Value, room: u8) -> Option<Value> {
+    pub fn raise(
+        &mut self,
+        fenced: bool,
+        epoch: Epoch,
+        seen: Value,
+        headroom: u8,
+    ) -> Option<Value> {
         let row = &mut self.counters[usize::from(counter_of(seen))];
         if fenced && row.epoch != epoch {
             return None;
         }
         if row.ceiling <= seen || !fenced {
             // Without the fence the value is the one that was meant for the epoch's own row.
-            row.ceiling = seen + room;
+            row.ceiling = seen + headroom;
         }
         Some(row.ceiling)
     }

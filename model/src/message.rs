@@ -1,14 +1,16 @@
 //! What travels between nodes and servers: flights, replies, `open`. Decides nothing.
 
-use crate::state::{COUNTERS, Chore, Epoch, Incarnation, NodeId, Record, ServerId, Ticket, Value};
+use crate::state::{
+    COUNTERS, Epoch, Incarnation, Job, NodeId, PendingRequest, Record, ServerId, Value,
+};
 
 /// What a flight does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// Take numbers for requests.
-    Issue(Vec<Ticket>),
+    Issue(Vec<PendingRequest>),
     /// Seed or raise the counter.
-    Chore(Chore),
+    Job(Job),
 }
 
 /// A flight's bytes.
@@ -22,7 +24,7 @@ pub struct Message {
     pub confirmed: u8,
     /// The highest value of each counter that the node has seen in this epoch.
     pub seen: [Value; COUNTERS],
-    /// The epoch that it flies in.
+    /// The epoch that it is sent in.
     pub epoch: Epoch,
     /// The incarnation that owns that epoch.
     pub incarnation: Incarnation,
@@ -97,7 +99,7 @@ impl Outcome {
 }
 
 impl Reply {
-    /// Whether a number is handed out when it lands.
+    /// Whether a number is handed out when it completes.
     #[must_use]
     pub fn carries_numbers(&self) -> bool {
         let carries = |o: &Outcome| o.record().is_some();
@@ -110,9 +112,9 @@ impl Message {
     #[must_use]
     pub fn digest(&self) -> u8 {
         match &self.body {
-            Body::Issue(tickets) => tickets.iter().fold(0, |sum, t| sum | 1 << t.key),
-            Body::Chore(Chore::Seed { value, .. }) => 0x80 | value,
-            Body::Chore(Chore::Raise { ceiling }) => 0xC0 | ceiling,
+            Body::Issue(requests) => requests.iter().fold(0, |sum, t| sum | 1 << t.key),
+            Body::Job(Job::Seed { value, .. }) => 0x80 | value,
+            Body::Job(Job::Raise { ceiling }) => 0xC0 | ceiling,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::message::Body;
 use crate::properties;
 use crate::rules::Rules;
 use crate::scenario::Scenario;
-use crate::state::{CounterId, Key, NodeId, Seat, ServerId, State};
+use crate::state::{CounterId, EpochLease, Key, NodeId, ServerId, State};
 
 /// The protocol within the bounds of a scenario.
 #[derive(Clone, Debug)]
@@ -23,13 +23,13 @@ pub enum Event {
     Send { key: Key, node: NodeId },
     Look { node: NodeId },
     Join { node: NodeId },
-    FlyAstray { node: NodeId },
-    Fly { node: NodeId, server: ServerId, broken: bool },
+    SendAstray { node: NodeId },
+    SendFlight { node: NodeId, server: ServerId, broken: bool },
     Execute { node: NodeId, server: ServerId, broken: bool },
     ExecuteLate { place: usize, server: ServerId },
     LoseReply { node: NodeId },
     TimeOut { node: NodeId },
-    Land { node: NodeId },
+    Complete { node: NodeId },
     Answer { node: NodeId },
     Ask { node: NodeId },
     Seed { node: NodeId, counter: CounterId },
@@ -69,28 +69,28 @@ impl Protocol {
         &self.scenario.rules
     }
 
-    /// What a lane's event does.
-    fn lane_event(&self, state: &mut State, event: Event) {
+    /// What a worker's event does.
+    fn worker_event(&self, state: &mut State, event: Event) {
         match event {
             Event::Send { key, node } => self.send(state, key, node),
             Event::Look { node } => {
-                let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
-                state.node(node).view = Some(seat);
+                let lease = EpochLease { epoch: state.ledger.epoch, owner: state.ledger.owner };
+                state.node(node).view = Some(lease);
             }
             Event::Join { node } => self.join(state, node),
-            Event::FlyAstray { node } => {
-                self.fly(state, node);
+            Event::SendAstray { node } => {
+                self.send_flight(state, node);
                 state.faults.repeats -= 1;
                 let flight = state.node(node).flight.clone();
-                state.air.extend(flight.map(|flight| flight.message));
+                state.in_flight.extend(flight.map(|flight| flight.message));
             }
-            Event::Fly { node, server, broken } => {
-                self.fly(state, node);
+            Event::SendFlight { node, server, broken } => {
+                self.send_flight(state, node);
                 self.deliver(state, node, server, broken);
             }
             Event::Execute { node, server, broken } => self.deliver(state, node, server, broken),
             Event::ExecuteLate { place, server } => {
-                let message = state.air.remove(place);
+                let message = state.in_flight.remove(place);
                 self.execute(state, &message, server, false);
             }
             Event::LoseReply { node } => {
@@ -102,12 +102,12 @@ impl Protocol {
             Event::TimeOut { node } => {
                 state.faults.time_outs -= 1;
                 if let Some(flight) = &mut state.node(node).flight
-                    && let Body::Issue(tickets) = &mut flight.message.body
+                    && let Body::Issue(requests) = &mut flight.message.body
                 {
-                    tickets.remove(0);
+                    requests.remove(0);
                 }
             }
-            Event::Land { node } => self.land(state, node),
+            Event::Complete { node } => self.complete(state, node),
             Event::Answer { node } => Self::answer(state, node),
             Event::Ask { node } => Self::ask(state, node),
             Event::Seed { node, counter } => self.seed(state, node, counter),
@@ -122,7 +122,7 @@ impl Protocol {
             Event::Settle { node, server } => self.settle(state, node, server),
             Event::Discard { node } => Self::discard(state, node),
             Event::Leave { node } => Self::leave(state, node),
-            other => unreachable!("{other:?} is no event of a lane"),
+            other => unreachable!("{other:?} is no event of a worker"),
         }
     }
 
@@ -136,7 +136,7 @@ impl Protocol {
         }
         // When a reply without a number arrives makes no difference, unless it is lost.
         if !carries && state.faults.lost_replies == 0 {
-            self.land(state, node);
+            self.complete(state, node);
         }
     }
 
@@ -172,7 +172,7 @@ impl Protocol {
             Event::DeleteOutbox { server, of } => Self::delete_outbox(state, server, of),
             Event::BackUp => Self::back_up(state),
             Event::PutBack => Self::put_back(state),
-            lane => self.lane_event(state, lane),
+            worker => self.worker_event(state, worker),
         }
     }
 }
@@ -187,7 +187,7 @@ impl Model for Protocol {
 
     fn actions(&self, state: &State, events: &mut Vec<Event>) {
         for node in 0..self.scenario.nodes {
-            self.lane_choices(state, node, events);
+            self.worker_choices(state, node, events);
         }
         self.client_choices(state, events);
         self.late_choices(state, events);

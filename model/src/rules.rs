@@ -42,7 +42,7 @@ pub struct Rules {
     pub f7: bool,
     /// A ledger that went back is noticed, and nothing goes on.
     pub f9: bool,
-    /// A flight is flown again byte for byte.
+    /// A flight is sent again byte for byte.
     pub f10: bool,
     /// Handing out is one moment: the record is queued before the answer is sent.
     pub f11: bool,

@@ -11,9 +11,9 @@ pub struct Faults {
     pub crashes: u8,
     /// A living node is declared silent; it may wake at any time.
     pub silences: u8,
-    /// A reply is lost and the flight flown again.
+    /// A reply is lost and the flight sent again.
     pub lost_replies: u8,
-    /// A flight goes astray: it is delivered late, and twice if it is flown again.
+    /// A flight goes astray: it is delivered late, and twice if it is sent again.
     pub repeats: u8,
     /// The other server becomes a replica: `master_replid` changes, nothing is lost.
     pub attaches: u8,
@@ -39,7 +39,7 @@ pub struct Faults {
     pub deleted_outboxes: u8,
     /// A write inside a script is refused.
     pub write_errors: u8,
-    /// A request is given up by its node while its flight is in the air.
+    /// A request is given up by its node while its flight is in flight.
     pub time_outs: u8,
     /// The ledger is copied, and put back later.
     pub ledger_returns: u8,
@@ -89,10 +89,10 @@ pub struct Scenario {
     pub epochs: u8,
     /// Flights of one node in one epoch.
     pub flights: u8,
-    /// Whether a flight takes every request that waits; else each flies alone.
+    /// Whether a flight takes every request that waits; else each is sent alone.
     pub coalesces: bool,
     /// Values that a seed or a raise makes room for.
-    pub room: u8,
+    pub headroom: u8,
     /// Whether an epoch may be owned by the database.
     pub database: bool,
     /// Whether outboxes are trimmed.
@@ -126,7 +126,7 @@ impl Scenario {
         epochs: 2,
         flights: 4,
         coalesces: false,
-        room: 2,
+        headroom: 2,
         database: false,
         trims: false,
         faults: Faults {

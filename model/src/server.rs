@@ -6,7 +6,8 @@ use crate::message::{Body, Message, Opening, Outcome, Reply};
 use crate::rules::Rules;
 use crate::scenario::{Scenario, Second};
 use crate::state::{
-    Asked, Chore, CounterId, Epoch, Incarnation, NodeId, Record, SPAN, Ticket, counter_of, insert,
+    Asked, CounterId, Epoch, Incarnation, Job, NodeId, PendingRequest, Record, SPAN, counter_of,
+    insert,
 };
 
 /// The digest of a flight that will never be executed.
@@ -32,8 +33,8 @@ impl Server {
     #[must_use]
     pub fn first(scenario: &Scenario) -> Self {
         let nodes = usize::from(scenario.nodes);
-        let room = scenario.room;
-        let warm = |base| Counter { epoch: 1, value: base, check: base, ceiling: base + room };
+        let headroom = scenario.headroom;
+        let warm = |base| Counter { epoch: 1, value: base, check: base, ceiling: base + headroom };
         let owned = Data {
             owner: Some(OwnerRecord::new(1, 1, true, 0, nodes)),
             counters: [0, SPAN].map(|base| scenario.warm.then(|| warm(base))),
@@ -84,7 +85,7 @@ impl Server {
             && self.data.owner.as_ref().is_some_and(is_owner)
     }
 
-    /// Whether a flight may land; `Ok(true)` when it did before.
+    /// Whether a flight may complete; `Ok(true)` when it did before.
     fn guard(&self, rules: &Rules, message: &Message) -> Result<bool, Reply> {
         if let Some(refusal) = self.owned(rules, message) {
             return Err(refusal);
@@ -125,16 +126,18 @@ impl Server {
 
     /// Runs a flight's script; `broken`: a write inside it is refused.
     pub fn execute(&mut self, rules: &Rules, message: &Message, broken: bool) -> Reply {
-        let flown = match self.guard(rules, message) {
-            Ok(flown) => flown,
+        let executed = match self.guard(rules, message) {
+            Ok(executed) => executed,
             Err(refusal) => return refusal,
         };
         match &message.body {
-            Body::Issue(tickets) if flown => Reply::Issued(self.landed(message, tickets.len())),
-            Body::Issue(tickets) => self.issue(rules, message, tickets, broken),
-            Body::Chore(chore) => {
-                if !flown {
-                    self.chore(rules, message, *chore);
+            Body::Issue(requests) if executed => {
+                Reply::Issued(self.completed(message, requests.len()))
+            }
+            Body::Issue(requests) => self.issue(rules, message, requests, broken),
+            Body::Job(job) => {
+                if !executed {
+                    self.job(rules, message, *job);
                     self.note(message);
                 }
                 Reply::Done
@@ -142,7 +145,7 @@ impl Server {
         }
     }
 
-    fn landed(&self, message: &Message, count: usize) -> Vec<Outcome> {
+    fn completed(&self, message: &Message, count: usize) -> Vec<Outcome> {
         let mut outcomes = vec![Outcome::Nothing; count];
         let outbox = &self.data.outboxes[usize::from(message.node)];
         let entry = outbox.iter().find(|(flight, _)| *flight == message.flight);
@@ -159,7 +162,7 @@ impl Server {
         &mut self,
         rules: &Rules,
         message: &Message,
-        tickets: &[Ticket],
+        requests: &[PendingRequest],
         broken: bool,
     ) -> Reply {
         let node = usize::from(message.node);
@@ -168,16 +171,16 @@ impl Server {
         }
         let before = self.data.clone();
         let (mut outcomes, mut lines) = (Vec::new(), Vec::new());
-        for (place, ticket) in (0..).zip(tickets) {
-            let outcome = match self.recall(rules, message.epoch, ticket) {
+        for (place, request) in (0..).zip(requests) {
+            let outcome = match self.recall(rules, message.epoch, request) {
                 // The epoch before may still take from this counter in the ledger.
                 Some(Outcome::Ask)
-                    if rules.f27 && self.is_cold(rules, message.epoch, ticket.counter) =>
+                    if rules.f27 && self.is_cold(rules, message.epoch, request.counter) =>
                 {
                     Outcome::Cold
                 }
                 Some(outcome) => outcome,
-                None => self.take(rules, message, ticket),
+                None => self.take(rules, message, request),
             };
             match outcome {
                 Outcome::Taken(record) => {
@@ -199,8 +202,8 @@ impl Server {
             if outbox.last().is_some_and(|(flight, _)| *flight >= message.flight) {
                 self.take_back(before);
                 // Without F15 the entry that is there tells what the flight took.
-                let landed = || Reply::Issued(self.landed(message, tickets.len()));
-                return if rules.f15 { Reply::Error } else { landed() };
+                let completed = || Reply::Issued(self.completed(message, requests.len()));
+                return if rules.f15 { Reply::Error } else { completed() };
             }
             outbox.push((message.flight, lines));
         }
@@ -235,20 +238,20 @@ impl Server {
     }
 
     /// What the idempotency record says; `None`: the key is new.
-    fn recall(&self, rules: &Rules, epoch: Epoch, ticket: &Ticket) -> Option<Outcome> {
-        let record = self.data.records.iter().find(|record| record.key == ticket.key);
+    fn recall(&self, rules: &Rules, epoch: Epoch, request: &PendingRequest) -> Option<Outcome> {
+        let record = self.data.records.iter().find(|record| record.key == request.key);
         let lacks = rules.f28 && self.lacks_records();
         let complete = !lacks && self.data.owner.as_ref().is_some_and(|owner| owner.complete);
         match record {
             None if lacks && rules.f28_ends => Some(Outcome::Regressed),
             Some(record) if !rules.f1 => Some(Outcome::Replayed(*record)),
             Some(record) if record.epoch == epoch && self.stands(*record) => {
-                let of = if ticket.differs { Outcome::Numbered } else { Outcome::Replayed };
+                let of = if request.differs { Outcome::Numbered } else { Outcome::Replayed };
                 Some(of(*record))
             }
             // Trimmed: the journal has it, also if it did not when it was asked.
             Some(record) if record.epoch == epoch && rules.trimmed => Some(Outcome::Ask),
-            _ if !rules.f1 || ticket.asked == Asked::In(epoch) => None,
+            _ if !rules.f1 || request.asked == Asked::In(epoch) => None,
             None if complete => None,
             _ => Some(Outcome::Ask),
         }
@@ -265,9 +268,9 @@ impl Server {
         counter.is_none_or(|counter| rules.counter_epoch && counter.epoch != epoch)
     }
 
-    fn take(&mut self, rules: &Rules, message: &Message, ticket: &Ticket) -> Outcome {
-        let at = usize::from(ticket.counter);
-        if self.is_cold(rules, message.epoch, ticket.counter) {
+    fn take(&mut self, rules: &Rules, message: &Message, request: &PendingRequest) -> Outcome {
+        let at = usize::from(request.counter);
+        if self.is_cold(rules, message.epoch, request.counter) {
             return Outcome::Cold;
         }
         let Some(counter) = &mut self.data.counters[at] else { return Outcome::Cold };
@@ -282,25 +285,25 @@ impl Server {
         counter.check = counter.value;
         Outcome::Taken(Record {
             value: counter.value,
-            key: ticket.key,
-            allocation: ticket.allocation,
+            key: request.key,
+            allocation: request.allocation,
             epoch: message.epoch,
         })
     }
 
-    fn chore(&mut self, rules: &Rules, message: &Message, chore: Chore) {
+    fn job(&mut self, rules: &Rules, message: &Message, job: Job) {
         let warm = |counter: &&mut Counter| !rules.counter_epoch || counter.epoch == message.epoch;
-        let at = usize::from(counter_of(chore.value()));
+        let at = usize::from(counter_of(job.value()));
         let counter = self.data.counters[at].as_mut().filter(warm);
-        match (chore, counter) {
-            (Chore::Seed { value, ceiling }, None) => {
+        match (job, counter) {
+            (Job::Seed { value, ceiling }, None) => {
                 let epoch = message.epoch;
                 self.data.counters[at] = Some(Counter { epoch, value, check: value, ceiling });
             }
-            (Chore::Raise { ceiling }, Some(counter)) => {
+            (Job::Raise { ceiling }, Some(counter)) => {
                 counter.ceiling = counter.ceiling.max(ceiling);
             }
-            (Chore::Seed { .. }, Some(_)) | (Chore::Raise { .. }, None) => {}
+            (Job::Seed { .. }, Some(_)) | (Job::Raise { .. }, None) => {}
         }
     }
 
@@ -325,8 +328,8 @@ impl Server {
         }
         Some(match &message.body {
             _ if guard.is_some_and(|guard| guard.digest == SPENT) => Reply::NotExecuted,
-            Body::Issue(tickets) => Reply::Issued(self.landed(message, tickets.len())),
-            Body::Chore(_) => Reply::Done,
+            Body::Issue(requests) => Reply::Issued(self.completed(message, requests.len())),
+            Body::Job(_) => Reply::Done,
         })
     }
 

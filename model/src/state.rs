@@ -1,5 +1,5 @@
-//! Everything that can differ between two moments: nodes, servers, the ledger, messages in the
-//! air, and what is remembered only to judge it. Decides nothing.
+//! Everything that can differ between two moments: nodes, servers, the ledger, messages in
+//! flight, and what is remembered only to judge it. Decides nothing.
 
 use crate::ledger::Ledger;
 use crate::message::{Message, Opening, Reply};
@@ -38,14 +38,14 @@ pub enum Owner {
 
 /// A node's participation in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Seat {
+pub struct EpochLease {
     /// The epoch.
     pub epoch: Epoch,
     /// Its owner.
     pub owner: Owner,
 }
 
-/// What a ticket knows about earlier numbers of its key.
+/// What a request knows about earlier numbers of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Asked {
     /// Nothing yet.
@@ -58,7 +58,7 @@ pub enum Asked {
 
 /// A request on its way through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket {
+pub struct PendingRequest {
     /// Its idempotency key.
     pub key: Key,
     /// Its allocation.
@@ -71,7 +71,7 @@ pub struct Ticket {
     pub differs: bool,
 }
 
-impl Ticket {
+impl PendingRequest {
     /// The `nth` sending of a request.
     #[must_use]
     pub fn new(key: Key, nth: u8, counter: CounterId) -> Self {
@@ -95,15 +95,15 @@ pub struct Record {
 /// A script call that is not resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flight {
-    /// What flies.
+    /// What is sent.
     pub message: Message,
     /// The reply on its way back.
     pub reply: Option<Reply>,
 }
 
-/// A seed or a raise that the ledger has recorded and that must be flown.
+/// A seed or a raise that the ledger has recorded and that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Chore {
+pub enum Job {
     /// Seed the counter.
     Seed {
         /// Where it goes on.
@@ -118,7 +118,7 @@ pub enum Chore {
     },
 }
 
-impl Chore {
+impl Job {
     /// A value or ceiling of the counter that it is for.
     #[must_use]
     pub fn value(&self) -> Value {
@@ -129,7 +129,7 @@ impl Chore {
     }
 }
 
-/// What a node waits for before it flies requests again.
+/// What a node waits for before it sends requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parked {
     /// Nothing.
@@ -154,21 +154,21 @@ pub struct Node {
     /// It was barred: it commits what it handed out and does nothing else.
     pub barred: bool,
     /// Its participation.
-    pub seat: Option<Seat>,
+    pub lease: Option<EpochLease>,
     /// Requests that wait.
-    pub tickets: Vec<Ticket>,
+    pub requests: Vec<PendingRequest>,
     /// The number of its last flight. Each epoch has a range of its own.
-    pub flown: u8,
+    pub flights_sent: u8,
     /// Its last confirmed flight in this epoch.
     pub confirmed: u8,
     /// The highest value of each counter seen in this epoch.
     pub seen: [Value; COUNTERS],
-    /// The flight in the air.
+    /// The flight in flight.
     pub flight: Option<Flight>,
     /// What it waits for, by counter.
     pub parked: [Parked; COUNTERS],
-    /// What it flies before any request.
-    pub chore: Option<Chore>,
+    /// What it sends before any request.
+    pub job: Option<Job>,
     /// Handed out, not committed: flight and record, in order.
     pub queue: Vec<(u8, Record)>,
     /// Up to this flight, everything is committed.
@@ -176,7 +176,7 @@ pub struct Node {
     /// Only without F11: taken off the wire, neither answered nor queued.
     pub unanswered: Vec<(u8, Record)>,
     /// Only without F5: the epoch as it was read.
-    pub view: Option<Seat>,
+    pub view: Option<EpochLease>,
     /// Inside a transaction that takes a number: it has looked for an earlier one. Without F4 it
     /// has read its fence.
     pub taking: bool,
@@ -252,7 +252,7 @@ pub struct State {
     /// An old copy of it.
     pub backup: Option<Box<Ledger>>,
     /// Flights that may still be delivered although nobody waits for them.
-    pub air: Vec<Message>,
+    pub in_flight: Vec<Message>,
     /// `open` calls that were sent.
     pub openings: Vec<Opening>,
     /// An outbox that was read.
@@ -271,7 +271,7 @@ pub struct State {
 
 impl State {
     /// Epoch 1 is open on the first server, and each request waits at some node. Later arrivals
-    /// need no event: a request that waits does nothing until it flies.
+    /// need no event: a request that waits does nothing until it is sent.
     #[must_use]
     pub fn first(scenario: &Scenario) -> Vec<Self> {
         let mut states = vec![Self::idle(scenario)];
@@ -282,8 +282,8 @@ impl State {
                 let nodes = (0..scenario.nodes).filter(move |node| !equal(node));
                 nodes.map(move |node| {
                     let mut state = state.clone();
-                    let ticket = Ticket::new(key, 0, key % scenario.counters);
-                    state.node(node).tickets.push(ticket);
+                    let request = PendingRequest::new(key, 0, key % scenario.counters);
+                    state.node(node).requests.push(request);
                     state
                 })
             };
@@ -302,7 +302,7 @@ impl State {
             incarnations: 2,
             ledger,
             backup: None,
-            air: Vec::new(),
+            in_flight: Vec::new(),
             openings: Vec::new(),
             adoption: None,
             sent: vec![1; scenario.requests.into()],
@@ -312,7 +312,7 @@ impl State {
             history: History { starts, ..History::default() },
         };
         for node in 0..scenario.joined {
-            state.node(node).seat = Some(Seat { epoch: 1, owner: scenario.owner() });
+            state.node(node).lease = Some(EpochLease { epoch: 1, owner: scenario.owner() });
             if !scenario.on_database {
                 state.ledger.join(1, node);
             }
@@ -332,14 +332,14 @@ impl Node {
             alive: true,
             silent: false,
             barred: false,
-            seat: None,
-            tickets: Vec::new(),
-            flown: 0,
+            lease: None,
+            requests: Vec::new(),
+            flights_sent: 0,
             confirmed: 0,
             seen: [0; COUNTERS],
             flight: None,
             parked: [Parked::No; COUNTERS],
-            chore: None,
+            job: None,
             queue: Vec::new(),
             committed: 0,
             unanswered: Vec::new(),
@@ -357,15 +357,15 @@ impl Node {
 
     /// Forgets what belongs to the epoch that it leaves.
     pub fn leave(&mut self) {
-        self.seat = None;
+        self.lease = None;
         self.confirmed = 0;
         self.seen = [0; COUNTERS];
         self.flight = None;
         self.parked = [Parked::No; COUNTERS];
-        self.chore = None;
+        self.job = None;
         self.taking = false;
-        for ticket in &mut self.tickets {
-            ticket.asked = Asked::No;
+        for request in &mut self.requests {
+            request.asked = Asked::No;
         }
     }
 

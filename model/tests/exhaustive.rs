@@ -27,16 +27,16 @@
 //! In the searches of imports and of another period a transaction looks for an earlier number in
 //! one step and takes in another.
 //!
-//! A flight astray arrives at any time or never; flown again, it arrives twice. A promoted replica
+//! A flight astray arrives at any time or never; sent again, it arrives twice. A promoted replica
 //! lacks what was written since the last copy: a roll-back under a new incarnation, with the old
 //! master still there.
 //!
 //! Recoveries need no cause: one may begin at any time, up to the number of epochs. A node's
 //! flights are bounded for each epoch.
 //!
-//! `NUMERATOR_MODEL=long` gives each search more room: minutes to hours instead of seconds. Run it
-//! one at a time, without the runner's limit of time:
-//! `NUMERATOR_MODEL=long cargo test -p model --test exhaustive -- --nocapture --test-threads=1`
+//! `NUMERATOR_MODEL=long` gives each search more headroom: minutes to hours instead of seconds. Run
+//! it one at a time, without the runner's limit of time: `NUMERATOR_MODEL=long cargo test -p model
+//! --test exhaustive -- --nocapture --test-threads=1`
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 use model::properties::{
@@ -176,7 +176,7 @@ fn a_late_node_and_a_crash_break_nothing() {
 fn a_cold_counter_and_a_lost_reply_break_nothing() {
     let faults = Faults { lost_replies: 1, ..NO_FAULTS };
     let scenario = Scenario { faults, warm: false, joined: 0, trims: true, ..TWO };
-    let scenario = Scenario { room: 1, coalesces: true, flights: room(5, 6), ..scenario };
+    let scenario = Scenario { headroom: 1, coalesces: true, flights: room(5, 6), ..scenario };
     holds(scenario, 450_000, &[AFTER_EXACT, A_DISCARDED_GAP]);
 }
 

@@ -53,7 +53,7 @@ fn without_the_incarnation_check_a_server_with_older_data_issues_a_number_again(
 fn without_the_ceiling_a_silent_node_issues_what_the_next_epoch_issues() {
     let faults = Faults { silences: 1, ..NO_FAULTS };
     let rules = Rules { ceiling: false, ..Rules::ALL };
-    without(rules, Scenario { faults, room: 1, ..BUSY }, UNIQUE);
+    without(rules, Scenario { faults, headroom: 1, ..BUSY }, UNIQUE);
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn without_f4_a_node_takes_from_the_database_after_the_return_to_redis() {
 #[test]
 fn without_f4_a_late_raise_sets_a_newer_ceiling() {
     let rules = Rules { f4: false, ..Rules::ALL };
-    without(rules, Scenario { requests: 3, room: 1, ..BUSY }, BOUNDED);
+    without(rules, Scenario { requests: 3, headroom: 1, ..BUSY }, BOUNDED);
 }
 
 #[test]
-fn without_f5_a_late_participant_flies_in_an_epoch_that_is_closed() {
+fn without_f5_a_late_participant_takes_part_in_an_epoch_that_is_closed() {
     let rules = Rules { f5: false, ..Rules::ALL };
     without(rules, Scenario { joined: 1, ..BUSY }, UNIQUE);
 }

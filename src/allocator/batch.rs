@@ -1,6 +1,6 @@
 //! Requests of the database path that share one transaction, from its first try to its last.
 //!
-//! Between two tries the requests are back on the ground: who gives up then is told that no number
+//! Between two tries the requests are put back: who gives up then gets the answer that no number
 //! was taken. Only after a COMMIT of unknown outcome that stays open; the ledger looks for the
 //! allocation ids of an earlier try before it takes anything (F10).
 
@@ -10,21 +10,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::pending_request::PendingRequest;
 use super::retries::Retries;
-use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, replay};
 use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
 
-/// How long a lane itself waits for a counter that somebody else holds; longer waits happen beside
-/// it.
+/// How long a worker itself waits for a counter that somebody else holds; longer waits happen
+/// beside it.
 const LOCK_PROBE: Duration = Duration::from_millis(100);
 
 /// Who runs the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// The lane, for which others wait: it does not wait for a counter that somebody else holds.
-    Lane,
+    /// The worker, for which others wait: it does not wait for a counter that somebody else holds.
+    Worker,
     /// A task beside it, for a contended counter.
     Aside,
 }
@@ -42,21 +42,21 @@ pub(super) enum Failed {
 
 /// The requests.
 pub(super) struct Batch {
-    pub(super) tickets: Vec<Ticket>,
+    pub(super) requests: Vec<PendingRequest>,
 }
 
 impl Batch {
     /// Requests that wait.
     #[must_use]
-    pub(super) fn new(tickets: Vec<Ticket>) -> Self {
-        Batch { tickets }
+    pub(super) fn new(requests: Vec<PendingRequest>) -> Self {
+        Batch { requests }
     }
 
     /// Runs the transaction for a node; again after a failure, as often as its kind allows
     /// (R6.2-R6.4), saying each time what is wrong.
     ///
     /// # Errors
-    /// The last failure. In a lane also the first `LockTimeout` that names its counter.
+    /// The last failure. In a worker also the first `LockTimeout` that names its counter.
     pub(super) async fn take(
         &mut self,
         context: &Arc<Context>,
@@ -71,16 +71,16 @@ impl Batch {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(error) => error,
             };
-            self.tickets.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
+            self.requests.iter_mut().for_each(|t| t.maybe_taken |= error.maybe_written());
             let is_named = matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
-            if is_named && runner == Runner::Lane {
+            if is_named && runner == Runner::Worker {
                 return Err(error);
             }
-            context.note_failure(at, &error, self.tickets.len());
+            context.note_failure(at, &error, self.requests.len());
             let Some(backoff) = retries.after(&error) else { return Err(error) };
             count_retry(context, &error);
             troubled(&error);
-            self.disembark();
+            self.put_back();
             backoff.wait().await;
         }
     }
@@ -94,11 +94,11 @@ impl Batch {
         runner: Runner,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
         let result = match runner {
-            Runner::Lane => self.transact(context, at, node, LOCK_PROBE).await,
+            Runner::Worker => self.transact(context, at, node, LOCK_PROBE).await,
             Runner::Aside => self.wait(context, at, node).await,
         };
         let outcome = lock_outcome(result.as_ref().err(), runner);
-        if let Some(outcome) = outcome.filter(|_| !self.tickets.is_empty()) {
+        if let Some(outcome) = outcome.filter(|_| !self.requests.is_empty()) {
             context.metrics.lock_acquisitions.of(outcome).increment(1);
         }
         result
@@ -122,8 +122,8 @@ impl Batch {
                 return result;
             }
             // A look counts as no try.
-            self.disembark();
-            self.tickets.iter_mut().for_each(|ticket| ticket.attempts -= 1);
+            self.put_back();
+            self.requests.iter_mut().for_each(|pending| pending.attempts -= 1);
         }
     }
 
@@ -135,13 +135,13 @@ impl Batch {
         node: NodeId,
         lock_wait: Duration,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        self.tickets.retain_mut(|ticket| ticket.board(&context.metrics));
-        if self.tickets.is_empty() {
+        self.requests.retain_mut(|pending| pending.admit(&context.metrics));
+        if self.requests.is_empty() {
             return Ok(Vec::new());
         }
         let since_us = context.windows_ago_us(1);
         let orders: Vec<TakeOrder> =
-            self.tickets.iter().map(|ticket| order(ticket, since_us)).collect();
+            self.requests.iter().map(|pending| order(pending, since_us)).collect();
         let started = Instant::now();
         let result = context.ledger.take(at, node, &orders, lock_wait).await;
         context.metrics.flight_seconds.of("database").record(started.elapsed());
@@ -164,26 +164,26 @@ impl Batch {
 
     /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
     fn lock_wait(&self, context: &Context) -> Duration {
-        let first = self.tickets.first().map(|ticket| &ticket.order.counters);
-        let is_one = self.tickets.iter().all(|ticket| {
-            ticket.order.counters.len() == 1 && Some(&ticket.order.counters) == first
+        let first = self.requests.first().map(|pending| &pending.order.counters);
+        let is_one = self.requests.iter().all(|pending| {
+            pending.order.counters.len() == 1 && Some(&pending.order.counters) == first
         });
         let lock_timeout = context.lock_timeout;
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
 
-    fn disembark(&self) {
-        self.tickets.iter().for_each(Ticket::disembark);
+    fn put_back(&self) {
+        self.requests.iter().for_each(PendingRequest::put_back);
     }
 
     /// Sorts the batch by the last failure of its transaction.
     #[must_use]
     pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
         match error {
-            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.tickets.len() > 1 => {
-                // Nothing was committed: each half boards again.
-                self.disembark();
-                let right = self.tickets.split_off(self.tickets.len() / 2);
+            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.requests.len() > 1 => {
+                // Nothing was committed: each half is admitted again.
+                self.put_back();
+                let right = self.requests.split_off(self.requests.len() / 2);
                 Failed::Halved([self, Batch::new(right)])
             }
             LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
@@ -198,19 +198,20 @@ impl Batch {
 
     /// Takes those requests out that need a counter.
     #[must_use]
-    pub(super) fn split_off(&mut self, counter: &str) -> Vec<Ticket> {
-        self.disembark();
-        let tickets = std::mem::take(&mut self.tickets);
-        let needs = |ticket: &Ticket| ticket.order.counters.iter().any(|name| name == counter);
-        let (needing, rest) = tickets.into_iter().partition(needs);
-        self.tickets = rest;
+    pub(super) fn split_off(&mut self, counter: &str) -> Vec<PendingRequest> {
+        self.put_back();
+        let requests = std::mem::take(&mut self.requests);
+        let needs =
+            |pending: &PendingRequest| pending.order.counters.iter().any(|name| name == counter);
+        let (needing, rest) = requests.into_iter().partition(needs);
+        self.requests = rest;
         needing
     }
 
     /// Answers every request with its outcome.
     pub(super) fn answer(self, context: &Arc<Context>, at: At, outcomes: Vec<TakeOutcome>) {
-        for (ticket, outcome) in self.tickets.into_iter().zip(outcomes) {
-            answer(context, at, ticket, outcome);
+        for (pending, outcome) in self.requests.into_iter().zip(outcomes) {
+            answer(context, at, pending, outcome);
         }
     }
 
@@ -218,26 +219,26 @@ impl Batch {
     /// were taken; their records are journaled then, and a retry finds them.
     fn refuse(self, at: At, error: &LedgerError) {
         tracing::error!(partition = at.partition, %error, "giving up on the ledger");
-        for ticket in self.tickets {
-            refuse(ticket, error);
+        for pending in self.requests {
+            refuse(pending, error);
         }
     }
 
     /// The requests, for another epoch. One that may have its number is refused instead: Redis does
     /// not look for allocation ids and would take another one for it (F10).
-    pub(super) fn give_back(self, error: &LedgerError) -> Vec<Ticket> {
+    pub(super) fn give_back(self, error: &LedgerError) -> Vec<PendingRequest> {
         let (unclear, back): (Vec<_>, Vec<_>) =
-            self.tickets.into_iter().partition(|ticket| ticket.maybe_taken);
-        for ticket in unclear {
-            refuse(ticket, error);
+            self.requests.into_iter().partition(|pending| pending.maybe_taken);
+        for pending in unclear {
+            refuse(pending, error);
         }
         back
     }
 }
 
-fn refuse(ticket: Ticket, error: &LedgerError) {
-    let taken = if ticket.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
-    ticket.answer(Err(AllocError::of_ledger(error, taken)));
+fn refuse(pending: PendingRequest, error: &LedgerError) {
+    let taken = if pending.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
+    pending.answer(Err(AllocError::of_ledger(error, taken)));
 }
 
 fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
@@ -258,7 +259,7 @@ fn found(outcome: &TakeOutcome) -> Option<&Found> {
 fn lock_outcome(failure: Option<&LedgerError>, runner: Runner) -> Option<&'static str> {
     match failure {
         None => Some("granted"),
-        Some(LedgerError::LockTimeout { counter: Some(_), .. }) if runner == Runner::Lane => {
+        Some(LedgerError::LockTimeout { counter: Some(_), .. }) if runner == Runner::Worker => {
             Some("contended")
         }
         Some(LedgerError::LockTimeout { .. }) => Some("timeout"),
@@ -275,44 +276,46 @@ fn count_retry(context: &Context, error: &LedgerError) {
     context.metrics.retries_database.of(reason).increment(1);
 }
 
-fn answer(context: &Arc<Context>, at: At, ticket: Ticket, outcome: TakeOutcome) {
+fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: TakeOutcome) {
     let answer = match outcome {
         TakeOutcome::Taken(entry) => {
             let metrics = &context.metrics;
-            ticket.order.served.meter(metrics).issued_database.increment(ticket.order.count);
-            metrics.request_retries.record(f64::from(ticket.retry_count()));
-            ticket.order.issued(entry, false)
+            pending.order.served.meter(metrics).issued_database.increment(pending.order.count);
+            metrics.request_retries.record(f64::from(pending.retry_count()));
+            pending.order.issued(entry, false)
         }
         TakeOutcome::Found(found) => {
-            let answer = replay::judge(&ticket.order, found)
+            let answer = replay::judge(&pending.order, found)
                 .expect("the ledger answers `found` only with a finding");
             if answer.is_ok() {
-                ticket.order.served.meter(&context.metrics).replayed.increment(1);
+                pending.order.served.meter(&context.metrics).replayed.increment(1);
             }
             answer
         }
         TakeOutcome::Exhausted { serial } => {
-            Err(replay::exhausted(&ticket.order, usize::from(serial)))
+            Err(replay::exhausted(&pending.order, usize::from(serial)))
         }
-        TakeOutcome::BeforeLast { last_date } => Err(replay::before_last(&ticket.order, last_date)),
+        TakeOutcome::BeforeLast { last_date } => {
+            Err(replay::before_last(&pending.order, last_date))
+        }
         TakeOutcome::Collided { number } => {
-            let code = &ticket.order.served.version.definition.code;
+            let code = &pending.order.served.version.definition.code;
             tracing::error!(number, series = code, "another counter rendered the same number");
             let detail = serde_json::json!({ "number": number, "series": code });
             context.incident("collision", at, detail);
             Err(AllocError::Collided { number })
         }
     };
-    ticket.answer(answer);
+    pending.answer(answer);
 }
 
-fn order(ticket: &Ticket, since_us: i64) -> TakeOrder {
+fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
     TakeOrder {
-        record: Arc::clone(&ticket.order.record),
-        count: ticket.order.count,
-        family: ticket.order.family.clone(),
-        serials: ticket.order.serials.clone(),
-        question: ticket.order.question(since_us),
-        retry_count: ticket.retry_count(),
+        record: Arc::clone(&pending.order.record),
+        count: pending.order.count,
+        family: pending.order.family.clone(),
+        specs: pending.order.specs.clone(),
+        question: pending.order.question(since_us),
+        retry_count: pending.retry_count(),
     }
 }

@@ -1,8 +1,8 @@
 //! Counters of the database path that somebody else holds, and the requests that wait for them.
 //!
-//! Each contended counter has a queue and a task of its own beside the lane, so that its wait for
+//! Each contended counter has a queue and a task of its own beside the worker, so that its wait for
 //! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
-//! goes; what it cannot serve in its epoch it gives back to the lane. Queues are bounded by
+//! goes; what it cannot serve in its epoch it gives back to the worker. Queues are bounded by
 //! `allocator.queue_max`, the transactions that wait by [`super::Places`].
 
 use std::collections::{HashMap, VecDeque};
@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::batch::{Batch, Failed, Runner};
 use super::context::Context;
-use super::lane::Lane;
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
+use super::worker::PartitionWorker;
 use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
 
-/// The queues of a lane, by the name of their counter. A queue that is here has a task.
+/// The queues of a worker, by the name of their counter. A queue that is here has a task.
 #[derive(Clone, Default)]
 pub(super) struct Contended(Arc<Mutex<Queues>>);
 
-type Queues = HashMap<String, VecDeque<Ticket>>;
+type Queues = HashMap<String, VecDeque<PendingRequest>>;
 
 impl Contended {
     fn queues(&self) -> MutexGuard<'_, Queues> {
@@ -27,39 +27,39 @@ impl Contended {
     }
 
     /// Puts a request into the queue of a counter that it needs; gives it back if there is none.
-    pub(super) fn join(&self, ticket: Ticket) -> Option<Ticket> {
+    pub(super) fn join(&self, pending: PendingRequest) -> Option<PendingRequest> {
         let mut queues = self.queues();
-        let counter = ticket.order.counters.iter().find(|counter| queues.contains_key(*counter));
+        let counter = pending.order.counters.iter().find(|counter| queues.contains_key(*counter));
         match counter.and_then(|counter| queues.get_mut(counter)) {
             Some(queue) => {
-                queue.push_back(ticket);
+                queue.push_back(pending);
                 None
             }
-            None => Some(ticket),
+            None => Some(pending),
         }
     }
 
     /// Adds requests to a counter's queue; true where that is new and needs a task.
-    fn add(&self, counter: &str, tickets: Vec<Ticket>) -> bool {
+    fn add(&self, counter: &str, requests: Vec<PendingRequest>) -> bool {
         let mut queues = self.queues();
         let is_new = !queues.contains_key(counter);
-        queues.entry(counter.to_owned()).or_default().extend(tickets);
+        queues.entry(counter.to_owned()).or_default().extend(requests);
         is_new
     }
 
     /// The next requests of a queue; an empty queue ends.
-    fn next(&self, counter: &str, max: usize) -> Vec<Ticket> {
+    fn next(&self, counter: &str, max: usize) -> Vec<PendingRequest> {
         let mut queues = self.queues();
         let queue = queues.get_mut(counter).expect("only its task ends a queue");
-        let tickets: Vec<Ticket> = queue.drain(..queue.len().min(max)).collect();
-        if tickets.is_empty() {
+        let requests: Vec<PendingRequest> = queue.drain(..queue.len().min(max)).collect();
+        if requests.is_empty() {
             queues.remove(counter);
         }
-        tickets
+        requests
     }
 
     /// Ends a queue; what was in it.
-    pub(super) fn end(&self, counter: &str) -> impl Iterator<Item = Ticket> + use<> {
+    pub(super) fn end(&self, counter: &str) -> impl Iterator<Item = PendingRequest> + use<> {
         self.queues().remove(counter).unwrap_or_default().into_iter()
     }
 
@@ -70,13 +70,13 @@ impl Contended {
         at: At,
         node: NodeId,
         counter: &str,
-    ) -> Vec<Ticket> {
+    ) -> Vec<PendingRequest> {
         loop {
-            let tickets = self.next(counter, context.settings.flight_max);
-            if tickets.is_empty() {
-                return tickets;
+            let requests = self.next(counter, context.settings.flight_max);
+            if requests.is_empty() {
+                return requests;
             }
-            let mut parts = vec![Batch::new(tickets)];
+            let mut parts = vec![Batch::new(requests)];
             while let Some(mut part) = parts.pop() {
                 let partition = at.partition;
                 let say = |error: &LedgerError| {
@@ -105,18 +105,18 @@ impl Contended {
     }
 }
 
-impl Lane {
+impl PartitionWorker {
     /// Sets requests aside whose counter somebody else holds.
     pub(super) fn set_aside(
         &mut self,
         at: At,
         node: NodeId,
         counter: String,
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
     ) {
-        if self.contended.add(&counter, tickets) {
+        if self.contended.add(&counter, requests) {
             tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
-            self.chores.wait_aside(at, node, counter, self.contended.clone());
+            self.jobs.wait_aside(at, node, counter, self.contended.clone());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What lanes, journal and reconciler share: the stores, the clock, the bounds, the identity.
+//! What workers, journal and reconciler share: the stores, the clock, the bounds, the identity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::membership::Membership;
-use super::{AllocatorSettings, Doubts, Incidents, Peers, Places, Sights};
+use super::{
+    AllocatorSettings, ClusterHealth, Incidents, Places, RedisHealth, UnjournaledPartitions,
+};
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
 use crate::journal::JournalQueue;
@@ -39,22 +41,22 @@ pub struct Context {
     pub membership: Arc<Membership>,
     /// The gauges and counters.
     pub metrics: Metrics,
-    /// Whether lanes open their partition before the first request (a service does, a command
+    /// Whether workers open their partition before the first request (a service does, a command
     /// not).
     pub eager: bool,
     /// Where the journal may not have all that was handed out.
-    pub doubts: Doubts,
+    pub unjournaled: UnjournaledPartitions,
     /// What this process sees of Redis.
-    pub sights: Sights,
+    pub redis_health: RedisHealth,
     /// What the other nodes see of it.
-    pub peers: Peers,
+    pub cluster_health: ClusterHealth,
     /// Numbers the flights.
     pub flights: FlightNumbers,
     /// Places for work that holds a connection of the ledger while it waits.
     pub places: Places,
     /// `database.lock_timeout`: longest wait for one lock (R6.2).
     pub lock_timeout: Duration,
-    /// What was told of incidents.
+    /// What was reported of incidents.
     pub incidents: Incidents,
 }
 
@@ -75,19 +77,19 @@ impl Context {
     /// `redis.fallback_after`, and no other live node says that one does there (F22).
     #[must_use]
     pub fn redis_is_gone(&self, partition: u32) -> bool {
-        self.redis_is_away(partition, 1) && !self.peers.may_see(partition)
+        self.redis_is_away(partition, 1) && !self.cluster_health.may_see(partition)
     }
 
     /// Whether only this node has lost a partition's Redis. What the others see is heard with their
     /// heartbeats: it counts once they had time to notice themselves.
     #[must_use]
     pub fn is_cut_off(&self, partition: u32) -> bool {
-        self.redis_is_away(partition, 2) && self.peers.may_see(partition)
+        self.redis_is_away(partition, 2) && self.cluster_health.may_see(partition)
     }
 
     /// Whether no script has succeeded here for so many times `redis.fallback_after`.
     fn redis_is_away(&self, partition: u32, times: u32) -> bool {
-        let away = self.sights.away_for(partition);
+        let away = self.redis_health.away_for(partition);
         away.is_some_and(|away| away >= self.settings.fallback_after * times)
     }
 

@@ -1,4 +1,4 @@
-//! The database path of a lane: waiting requests share one transaction of the ledger.
+//! The database path of a worker: waiting requests share one transaction of the ledger.
 //!
 //! What a transaction took is journaled with it, so a number is handed out only after its row is
 //! committed. Requests whose counter somebody else holds go aside: one counter's contention never
@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::Unavailable;
 use super::batch::{Batch, Failed, Runner};
-use super::lane::{Lane, Standing};
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
+use super::worker::{PartitionWorker, Standing};
 use crate::ledger::{At, LedgerError, TakeOutcome};
 use crate::node::NodeId;
 
-impl Lane {
+impl PartitionWorker {
     /// Whether nothing may be taken in an epoch of the database any more, or not under this
     /// identity.
     pub(super) fn is_no_place(&self, at: At, node: NodeId) -> bool {
@@ -31,7 +31,7 @@ impl Lane {
         if self.return_is_due(at) {
             return self.offer_to_redis().await;
         }
-        let mut parts = vec![Batch::new(self.next_tickets())];
+        let mut parts = vec![Batch::new(self.next_requests())];
         while let Some(mut part) = parts.pop() {
             let error = match self.transact(at, node, &mut part).await {
                 Ok(outcomes) => {
@@ -66,13 +66,13 @@ impl Lane {
     }
 
     /// The next requests, but for those whose counter is contended: they join its queue.
-    fn next_tickets(&mut self) -> Vec<Ticket> {
-        let mut tickets = Vec::new();
-        while tickets.len() < self.context.settings.flight_max {
-            let Some(ticket) = self.waiting.pop_front() else { break };
-            tickets.extend(self.contended.join(ticket));
+    fn next_requests(&mut self) -> Vec<PendingRequest> {
+        let mut requests = Vec::new();
+        while requests.len() < self.context.settings.flight_max {
+            let Some(pending) = self.waiting.pop_front() else { break };
+            requests.extend(self.contended.join(pending));
         }
-        tickets
+        requests
     }
 
     async fn transact(
@@ -81,12 +81,12 @@ impl Lane {
         node: NodeId,
         part: &mut Batch,
     ) -> Result<Vec<TakeOutcome>, LedgerError> {
-        if part.tickets.is_empty() {
+        if part.requests.is_empty() {
             return Ok(Vec::new());
         }
         let context = Arc::clone(&self.context);
         let say = |error: &LedgerError| self.say_trouble(Unavailable::of_ledger(error), error);
-        let outcomes = part.take(&context, at, node, Runner::Lane, say).await?;
+        let outcomes = part.take(&context, at, node, Runner::Worker, say).await?;
         self.well();
         Ok(outcomes)
     }

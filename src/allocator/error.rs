@@ -5,7 +5,7 @@ use std::fmt;
 use numbering::{InputError, RuleError};
 use thiserror::Error;
 
-use super::lane::unavailable;
+use super::worker::unavailable;
 use crate::ledger::LedgerError;
 
 /// Whether a number may have been taken although none was handed out.
@@ -164,7 +164,7 @@ impl AllocError {
         )
     }
 
-    /// What a request is told that the ledger failed for good.
+    /// The answer to a request for which the ledger failed for good.
     pub(super) fn of_ledger(error: &LedgerError, taken: NumberTaken) -> Self {
         match error {
             // After a commit of unknown outcome the first try may have been taken for good.

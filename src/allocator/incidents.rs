@@ -1,4 +1,4 @@
-//! How often the same incident is told: once a second, with the number of those untold.
+//! How often the same incident is reported: once a second, with the number of those that were not.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// Time between two events of one kind in one partition.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// When each kind of incident was last told, by partition: as many as there are kinds and
+/// When each kind of incident was last reported, by partition: as many as there are kinds and
 /// partitions.
 #[derive(Debug, Default)]
 pub struct Incidents(Mutex<HashMap<(&'static str, u32), Told>>);
@@ -21,7 +21,8 @@ struct Told {
 }
 
 impl Incidents {
-    /// Whether an incident is to be told now: then how many were not since the last one that was.
+    /// Whether an incident is to be reported now: then how many were not since the last one that
+    /// was.
     pub(super) fn admit(&self, kind: &'static str, partition: u32) -> Option<u64> {
         let mut all = self.0.lock().expect("no holder of this lock panics");
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! This process in an inquest over a ledger that went back: it hands nothing out any more, tells
+//! This process in an inquest over a ledger that went back: it hands nothing out any more, reports
 //! again what it remembers, says whether that is all, and opens the partitions with the others once
 //! everybody has (F25).
 //!
@@ -24,7 +24,7 @@ enum Stage {
     Rests,
     /// What it remembers is being written again.
     Tells(oneshot::Receiver<Told>),
-    /// It has told everything that it knows.
+    /// It has reported everything that it knows.
     Told(Told),
     /// The others are waited for; who they were when it was last said.
     Waits(Option<Agreement>),
@@ -77,7 +77,7 @@ impl Inquest {
             Stage::Rests => Stage::Tells(context.journal.tell_again()),
             Stage::Tells(mut telling) => match telling.try_recv() {
                 Ok(told) if told.waiting == 0 => Stage::Told(told),
-                // Somebody holds counters: what waits for them is told the next time.
+                // Somebody holds counters: what waits for them is reported the next time.
                 Ok(_) => Stage::Rests,
                 Err(oneshot::error::TryRecvError::Empty) => Stage::Tells(telling),
                 Err(oneshot::error::TryRecvError::Closed) => Stage::Done,
@@ -122,7 +122,7 @@ async fn report(context: &Context, nonce: Uuid, told: Told) -> Result<bool, Ledg
         let is_older = |lost: Option<_>| lost.is_none_or(|lost| reach.is_some_and(|at| lost < at));
         let remembers = [told.forgot, memory.forgot(), ledger.changed_at()].map(is_older);
         let is_complete = has_catalog && told.refused == 0 && remembers == [true; 3];
-        tracing::warn!(?told, has_catalog, ?remembers, "what this process remembers is told");
+        tracing::warn!(?told, has_catalog, ?remembers, "what this process remembers is reported");
         Report {
             node: membership.node(),
             is_complete: memory.judge(is_complete),
@@ -139,7 +139,7 @@ async fn agree(context: &Context, rows: &[Partition]) -> Result<Option<Agreement
     context.ledger.agree(context.membership.node(), &known).await.map(Some)
 }
 
-/// The epochs and nodes of which the owner records tell.
+/// The epochs and nodes that the owner records show.
 async fn known_to_redis(context: &Context, rows: &[Partition]) -> Option<Known> {
     let mut known = Known::default();
     let deployment = context.deployment.deployment_id.to_string();
@@ -161,7 +161,7 @@ async fn known_to_redis(context: &Context, rows: &[Partition]) -> Option<Known> 
             continue;
         };
         known.epochs.push(At { partition: *partition, epoch: owner.epoch });
-        known.nodes.extend(survey.flown);
+        known.nodes.extend(survey.senders);
     }
     Some(known)
 }
@@ -178,7 +178,7 @@ async fn conclude(
         Agreement::Agreed => {
             let epoch = rows.first().map_or(0, |row| row.epoch);
             let detail = serde_json::json!({
-                "cause": "all processes have told what was confirmed to them",
+                "cause": "all processes have reported what was confirmed to them",
             });
             let at = At { partition: 0, epoch };
             context.event("ledger-agreed", at, context.membership.node(), detail).await;

@@ -1,4 +1,4 @@
-//! How a lane comes into an epoch: joins one that is open, or brings the next one about.
+//! How a worker comes into an epoch: joins one that is open, or brings the next one about.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{Lane, Standing, Suspicion};
-use super::seat::Seat;
+use super::epoch_lease::EpochLease;
+use super::worker::{PartitionWorker, Standing, Suspicion};
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
@@ -21,7 +21,7 @@ const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
                                partitions with `numerator reconcile --ledger-restored`";
 
-impl Lane {
+impl PartitionWorker {
     /// Finds the epoch to serve in, or brings it about.
     pub(super) async fn join(&mut self, suspicion: Option<Suspicion>) -> Standing {
         self.take_back_questions();
@@ -60,11 +60,11 @@ impl Lane {
         self.highest = row.epoch;
         // A closed epoch asks for no acknowledgement any more.
         let closing = u64::from(row.state == PartitionState::Recovering);
-        self.owed.forget_before(row.epoch - closing);
+        self.acknowledgements.forget_before(row.epoch - closing);
         let at = At { partition: self.partition, epoch: row.epoch };
         let has_redis = self.context.redis_of(self.partition).is_some();
         if has_redis {
-            self.context.sights.watch(self.partition);
+            self.context.redis_health.watch(self.partition);
         }
         match (row.state, &row.owner) {
             (PartitionState::Held, _) => Standing::Held,
@@ -103,16 +103,16 @@ impl Lane {
         Standing::Database(at, node)
     }
 
-    /// Becomes a participant of an open epoch: only then may it fly there (F5).
+    /// Becomes a participant of an open epoch: only then may it send a flight there (F5).
     async fn participate(&mut self, at: At, incarnation: String) -> Standing {
         let node = self.context.membership.node();
         match self.context.ledger.participate(at, node).await {
             Ok(true) => {
                 self.well();
-                self.owed.join(at.epoch, node);
+                self.acknowledgements.join(at.epoch, node);
                 self.context.membership.vouching().join(at);
                 let counters_max = self.context.settings.counters_max;
-                Standing::Redis(Box::new(Seat::new(at, incarnation, node, counters_max)))
+                Standing::Redis(Box::new(EpochLease::new(at, incarnation, node, counters_max)))
             }
             Ok(false) => {
                 self.backoff.wait().await;
@@ -120,7 +120,7 @@ impl Lane {
             }
             Err(error) => {
                 // It may be entered all the same, and the next recovery would wait for it.
-                self.owed.may_join(at.epoch, node);
+                self.acknowledgements.may_join(at.epoch, node);
                 self.trouble(Unavailable::Ledger, &error).await;
                 Standing::Nowhere
             }
@@ -160,15 +160,15 @@ impl Lane {
     /// handed out there is committed.
     async fn acknowledge(&mut self, epoch: u64) -> Option<Standing> {
         let at = At { partition: self.partition, epoch };
-        if let Some(unsure) = self.owed.unsure_in(epoch - 1) {
-            // It never flew, so there is nothing to wait for, and nothing to find amiss.
+        if let Some(unsure) = self.acknowledgements.unsure_in(epoch - 1) {
+            // It never sent a flight, so there is nothing to wait for, and nothing to find amiss.
             if let Err(error) = self.context.ledger.acknowledge(at, &[unsure]).await {
                 self.trouble(Unavailable::Ledger, &error).await;
                 return None;
             }
-            self.owed.settle_unsure();
+            self.acknowledgements.clear_unsure();
         }
-        let nodes = self.owed.joined_in(epoch - 1);
+        let nodes = self.acknowledgements.joined_in(epoch - 1);
         if nodes.is_empty() {
             return None;
         }
@@ -180,7 +180,7 @@ impl Lane {
         self.context.membership.vouching().leave(self.partition);
         match self.context.ledger.acknowledge(at, &nodes).await {
             Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
-                self.owed.forget_before(epoch);
+                self.acknowledgements.forget_before(epoch);
                 None
             }
             Ok(Acknowledged::Forgotten) => {
@@ -221,12 +221,13 @@ impl Lane {
             PartitionState::Recovering => row.epoch - 1,
             _ => row.epoch,
         };
-        let (participations, unsure) = (self.owed.joined_in(closing), self.owed.unsure_in(closing));
+        let (participations, unsure) =
+            (self.acknowledgements.joined_in(closing), self.acknowledgements.unsure_in(closing));
         let plan = Plan { cause, lost_data, participations, unsure };
-        let settled = self.settled();
+        let committed = self.all_committed();
         // It acknowledges for this process.
         self.context.membership.vouching().leave(self.partition);
-        match reconciler::recover(&self.context, row, plan, settled).await {
+        match reconciler::recover(&self.context, row, plan, committed).await {
             Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
             Ok(Recovered::Held) => Standing::Held,
             Err(Trouble::Ledger(error)) => {
@@ -244,8 +245,8 @@ impl Lane {
         }
     }
 
-    /// Ends when everything that this lane handed out is committed. Safe to drop.
-    fn settled(&self) -> impl Future<Output = ()> + use<> {
+    /// Ends when everything that this worker handed out is committed. Safe to drop.
+    fn all_committed(&self) -> impl Future<Output = ()> + use<> {
         let (handed, mut progress) = (self.handed, self.progress.clone());
         self.context.journal.hurry();
         async move {

@@ -1,7 +1,8 @@
 //! This process as a node: registered, beating, and aware of what the ledger says.
 //!
-//! A node registers, commits, and only then reads the epochs that it may fly in. A node that was
-//! barred, or whose row is gone, takes a new identity; the old one is never used again (F10, F14).
+//! A node registers, commits, and only then reads the epochs that it may send flights in. A node
+//! that was barred, or whose row is gone, takes a new identity; the old one is never used again
+//! (F10, F14).
 //!
 //! Here it is noticed that the ledger went back (F9): it has forgotten a heartbeat, a journal batch
 //! or an epoch that it showed before. Until the ledger itself says `held`, this process refuses.
@@ -19,7 +20,9 @@ use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
 use super::{AllocatorSettings, Context};
 use crate::clock::SharedClock;
-use crate::ledger::{At, LedgerError, NewNode, Partition, PartitionState, SharedLedger, Sight};
+use crate::ledger::{
+    At, HealthReport, LedgerError, NewNode, Partition, PartitionState, SharedLedger,
+};
 use crate::node::{NodeId, host};
 use crate::task::{Task, Ticks};
 
@@ -149,8 +152,8 @@ impl Membership {
         let node = register(&self.ledger, &self.clock, &self.label).await?;
         tracing::warn!(%lost, %node, "node takes a new identity");
         let mut current = self.node.lock().expect("no holder of this lock panics");
-        // Two lanes may be told at once that the node is barred: the first one's identity stays,
-        // the other row never flies, falls silent and is retired.
+        // Two workers may learn at once that the node is barred: the first one's identity stays,
+        // the other row never sends a flight, falls silent and is retired.
         if *current == lost {
             *current = node;
             self.memory().take(node);
@@ -172,8 +175,8 @@ impl Membership {
         Task::start("heartbeat", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
-                let sight = context.eager.then(|| context.sights.sight());
-                context.membership.beat(&context, sight.as_ref()).await;
+                let report = context.eager.then(|| context.redis_health.report());
+                context.membership.beat(&context, report.as_ref()).await;
             }
         })
     }
@@ -190,7 +193,7 @@ impl Membership {
         self.vouching.lock().expect("no holder of this lock panics")
     }
 
-    /// What this process could tell an inquest.
+    /// What this process could report to an inquest.
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().expect("no holder of this lock panics")
     }
@@ -231,12 +234,12 @@ impl Membership {
         self.went_back.lock().expect("no holder of this lock panics").is_some()
     }
 
-    async fn beat(&self, context: &Context, sight: Option<&Sight>) {
+    async fn beat(&self, context: &Context, report: Option<&HealthReport>) {
         if self.ledger_went_back() {
             return self.hold_all(context).await;
         }
         let (node, sent_at) = (self.node(), Instant::now());
-        let beat = self.ledger.heartbeat(node, sight).await;
+        let beat = self.ledger.heartbeat(node, report).await;
         self.note_answer(context, beat.as_ref().err());
         match beat {
             Ok(partitions) => {
@@ -270,7 +273,8 @@ impl Membership {
     }
 
     fn alarm(&self, what: &str) {
-        // Before anybody is told: from here on nothing is handed out that is not told again.
+        // Before anybody learns of it: from here on nothing is handed out that is not reported
+        // again.
         let mut silenced = self.silenced.write().expect("no holder of this lock panics");
         silenced.extend(self.memory().identities());
         drop(silenced);
@@ -318,7 +322,7 @@ impl Membership {
         }
     }
 
-    /// Compares what the ledger shows with what it showed before, and tells the lanes.
+    /// Compares what the ledger shows with what it showed before, and notifies the workers.
     fn publish(&self, context: &Context, partitions: Vec<Partition>) {
         let before = Arc::clone(&self.news.borrow());
         let was = |row: &Partition| before.iter().find(|old| old.partition == row.partition);
@@ -336,7 +340,7 @@ impl Membership {
         if changes(true) {
             context.metrics.ledger_went_back.increment(1);
         }
-        // An inquest has it told by itself, and hears what came of it.
+        // An inquest has it reported by itself, and hears what came of it.
         if changes(true) && !self.ledger.fails_over() || changes(false) {
             drop(context.journal.tell_again());
         }

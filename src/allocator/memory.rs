@@ -2,7 +2,7 @@
 //! heartbeats, and whom it has met (F25).
 //!
 //! Knows no store; times are given to it. What it has forgotten it says so: a gap in it never looks
-//! like nothing to tell.
+//! like nothing to report.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -115,7 +115,7 @@ impl Memory {
     }
 
     /// Takes in which nodes the ledger shows now. Called in turn with the heartbeats, so that two
-    /// of these tell others that it has read them.
+    /// of these let others know that it has read them.
     pub(super) fn look(&mut self, nodes: &[Node], now: Instant, ttl: Duration) {
         let others = nodes.iter().filter(|node| !self.identities.contains(&node.node_id));
         let others: BTreeMap<NodeId, i64> = others.map(|node| (node.node_id, node.beat)).collect();

@@ -1,66 +1,67 @@
 //! Takes numbers: coalesces waiting requests into flights to Redis or transactions of the ledger.
 //!
-//! One lane per partition is the only place where a number becomes *handed out*: its records enter
-//! the journal queue before any waiting caller sees them (F11). The allocator itself only checks a
-//! request, finds its lane, and waits for the answer.
+//! One partition worker per partition is the only place where a number becomes *handed out*: its
+//! records enter the journal queue before any waiting caller sees them (F11). The allocator itself
+//! only checks a request, finds its worker, and waits for the answer.
 
+mod acknowledgements;
 mod answers;
+mod background_jobs;
 mod batch;
 mod catalog;
-mod chores;
+mod ceilings;
+mod cluster_health;
+mod completion;
 mod contended;
 mod context;
+mod counter_cache;
 mod database_path;
-mod doubts;
 mod durable;
+mod epoch_lease;
 mod error;
+mod headroom;
 mod incidents;
 mod inquest;
+mod job_reports;
 mod joining;
-mod landing;
-mod lane;
 mod membership;
 mod memory;
-mod notes;
 mod order;
-mod owed;
 mod ownership;
-mod peers;
+mod pending_request;
 mod places;
 mod preview;
 mod readings;
+mod redis_health;
 mod redis_path;
 mod replay;
 mod retries;
-mod rooms;
-mod seat;
 mod settings;
-mod settling;
-mod sights;
 mod snowflakes;
 mod status;
 mod testimony;
-mod ticket;
 mod trimming;
+mod unjournaled;
 mod vouching;
+mod worker;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
+pub use cluster_health::ClusterHealth;
 pub use context::{Context, FlightNumbers};
-pub use doubts::Doubts;
 pub use error::{AllocError, NumberTaken, Unavailable};
+pub use headroom::Headroom;
 pub use incidents::Incidents;
 pub use inquest::Inquest;
 pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
-pub use peers::Peers;
 pub use places::Places;
 pub use readings::{Reading, ReadingError, Unread};
-pub use rooms::Room;
+pub use redis_health::RedisHealth;
 pub use settings::{AllocatorSettings, DatabaseRetries};
-pub use sights::Sights;
 pub use snowflakes::SnowflakeSettings;
-pub use status::LaneView;
+pub use status::WorkerView;
 pub use testimony::{Testimony, hear_redis};
+pub use unjournaled::UnjournaledPartitions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -70,10 +71,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ledger::LedgerError;
 use crate::task::Task;
-use lane::{Lane, unavailable};
+use pending_request::{CancellationState, Order, PendingRequest};
 use snowflakes::Snowflakes;
-use status::{LaneStatus, SharedStatus};
-use ticket::{Order, Stage, Ticket};
+use status::{SharedStatus, WorkerStatus};
+use worker::{PartitionWorker, unavailable};
 
 /// Hands out numbers. Cheap to clone.
 #[derive(Clone)]
@@ -86,12 +87,12 @@ struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     /// Held while series are read again.
     refreshing: tokio::sync::Mutex<()>,
-    lanes: Vec<LaneHandle>,
+    workers: Vec<WorkerHandle>,
     snowflakes: Snowflakes,
     stopping: AtomicBool,
 }
 
-/// How far lanes came that were asked to stop.
+/// How far workers came that were asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// None of them hands over to the journal any more.
@@ -100,19 +101,19 @@ pub struct Stopped {
     pub are_drained: bool,
 }
 
-struct LaneHandle {
-    inbox: mpsc::UnboundedSender<Ticket>,
+struct WorkerHandle {
+    inbox: mpsc::UnboundedSender<PendingRequest>,
     places: Arc<Semaphore>,
     status: SharedStatus,
     task: Mutex<Option<Task>>,
 }
 
 impl Allocator {
-    /// Starts one lane per partition.
+    /// Starts one worker per partition.
     #[must_use]
     pub fn start(context: Arc<Context>, catalog: Catalog) -> Self {
-        let lanes = (0..context.deployment.partitions_total())
-            .map(|partition| LaneHandle::start(&context, partition))
+        let workers = (0..context.deployment.partitions_total())
+            .map(|partition| WorkerHandle::start(&context, partition))
             .collect();
         catalog.start_counting(&context.metrics);
         let catalog = RwLock::new(Arc::new(catalog));
@@ -125,13 +126,13 @@ impl Allocator {
             context.settings.snowflake,
             context.settings.retry_delay_max,
         );
-        let shared = Shared { context, catalog, refreshing, lanes, snowflakes, stopping };
+        let shared = Shared { context, catalog, refreshing, workers, snowflakes, stopping };
         Allocator { shared: Arc::new(shared) }
     }
 
     /// Issues a number (or a range of `count`) for a request.
     ///
-    /// Dropping the future gives the request up if it has not been flown yet; a number taken for it
+    /// Dropping the future gives the request up if it has not been sent yet; a number taken for it
     /// is journaled all the same.
     ///
     /// # Errors
@@ -153,8 +154,8 @@ impl Allocator {
             return self.earlier(&order).await?.unwrap_or(Err(closed.into()));
         }
         let partition = order.served.version.partition;
-        let lane = &self.shared.lanes[partition as usize];
-        let Ok(place) = Arc::clone(&lane.places).try_acquire_owned() else {
+        let worker = &self.shared.workers[partition as usize];
+        let Ok(place) = Arc::clone(&worker.places).try_acquire_owned() else {
             return Err(unavailable(Unavailable::QueueFull, NumberTaken::No));
         };
         if order.snowflake.is_some() {
@@ -162,12 +163,12 @@ impl Allocator {
             order.put_snowflake(id.map_err(|why| unavailable(why, NumberTaken::No))?);
         }
         let (reply, answer) = oneshot::channel();
-        let stage = Arc::new(Stage::default());
-        let waiter = Waiter(Arc::clone(&stage));
-        let ticket = Ticket {
+        let cancellation = Arc::new(CancellationState::default());
+        let waiter = Waiter(Arc::clone(&cancellation));
+        let pending = PendingRequest {
             order: Box::new(order),
             reply,
-            stage,
+            cancellation,
             attempts: 0,
             maybe_taken: false,
             asked_in: None,
@@ -175,14 +176,14 @@ impl Allocator {
             queued_at: Instant::now(),
             _place: place,
         };
-        if lane.inbox.send(ticket).is_err() {
+        if worker.inbox.send(pending).is_err() {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
         // Only the wait is bounded: the flight itself goes on and its records are journaled.
         match tokio::time::timeout(self.shared.context.settings.time_limit, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(unavailable(Unavailable::Stopping, waiter.taken())),
-            Err(_) => Err(lane.timed_out(waiter.taken())),
+            Err(_) => Err(worker.timed_out(waiter.taken())),
         }
     }
 
@@ -225,18 +226,18 @@ impl Allocator {
         Ok(())
     }
 
-    /// The lane of each partition; that of gapless series comes last.
+    /// The worker of each partition; that of gapless series comes last.
     #[must_use]
-    pub fn lanes(&self) -> Vec<LaneView> {
-        self.shared.lanes.iter().map(|lane| lane.view(&self.shared.context)).collect()
+    pub fn workers(&self) -> Vec<WorkerView> {
+        self.shared.workers.iter().map(|worker| worker.view(&self.shared.context)).collect()
     }
 
     /// Refuses new requests, lets waiting ones finish and their records be committed; waits no
     /// longer than until `by`.
     pub async fn stop(&self, by: Instant) -> Stopped {
         self.shared.stopping.store(true, Ordering::Release);
-        let take = |lane: &LaneHandle| lane.task.lock().expect("not poisoned").take();
-        let tasks: Vec<Task> = self.shared.lanes.iter().filter_map(take).collect();
+        let take = |worker: &WorkerHandle| worker.task.lock().expect("not poisoned").take();
+        let tasks: Vec<Task> = self.shared.workers.iter().filter_map(take).collect();
         tasks.iter().for_each(|task| task.request_stop(by));
         let mut are_ended = true;
         for task in tasks {
@@ -246,19 +247,20 @@ impl Allocator {
         let returned = tokio::spawn(async move { shared.snowflakes.stop().await });
         // Only the wait is bounded: a lease that is not returned ends by itself.
         let _ = timeout_at(by, returned).await;
-        let is_drained = |lane: &LaneHandle| lane.status.lock().expect("not poisoned").drained;
-        Stopped { are_ended, are_drained: are_ended && self.shared.lanes.iter().all(is_drained) }
+        let is_drained =
+            |worker: &WorkerHandle| worker.status.lock().expect("not poisoned").drained;
+        Stopped { are_ended, are_drained: are_ended && self.shared.workers.iter().all(is_drained) }
     }
 }
 
-/// What a request is told whose ledger does not answer before anything is taken.
+/// The answer to a request whose ledger does not answer before anything is taken.
 fn unread(error: &LedgerError) -> AllocError {
     tracing::warn!(%error, "the ledger could not be read");
     unavailable(Unavailable::Ledger, NumberTaken::No)
 }
 
 /// Gives a request up when its caller goes away.
-struct Waiter(Arc<Stage>);
+struct Waiter(Arc<CancellationState>);
 
 impl Waiter {
     /// Gives up, and says whether a number may have been taken.
@@ -273,27 +275,28 @@ impl Drop for Waiter {
     }
 }
 
-impl LaneHandle {
+impl WorkerHandle {
     fn start(context: &Arc<Context>, partition: u32) -> Self {
-        let (inbox, tickets) = mpsc::unbounded_channel();
-        let status = Arc::new(Mutex::new(LaneStatus::default()));
-        let lane = Lane::new(Arc::clone(context), partition, tickets, Arc::clone(&status));
-        LaneHandle {
+        let (inbox, requests) = mpsc::unbounded_channel();
+        let status = Arc::new(Mutex::new(WorkerStatus::default()));
+        let worker =
+            PartitionWorker::new(Arc::clone(context), partition, requests, Arc::clone(&status));
+        WorkerHandle {
             inbox,
             places: Arc::new(Semaphore::new(context.settings.queue_max)),
             status,
-            task: Mutex::new(Some(Task::start("lane", |stop| lane.run(stop)))),
+            task: Mutex::new(Some(Task::start("partition worker", |stop| worker.run(stop)))),
         }
     }
 
-    fn view(&self, context: &Context) -> LaneView {
+    fn view(&self, context: &Context) -> WorkerView {
         let queue_length = context.settings.queue_max - self.places.available_permits();
         let status = self.status.lock().expect("no holder of this lock panics");
         let ledger_answers = context.membership.ledger_answers();
-        status.view(queue_length, context.journal.has_room(), ledger_answers)
+        status.view(queue_length, context.journal.has_space(), ledger_answers)
     }
 
-    /// What a request that ran out of time is told: the trouble, where one is known.
+    /// The answer to a request that ran out of time: the trouble, where one is known.
     fn timed_out(&self, taken: NumberTaken) -> AllocError {
         match self.status.lock().expect("no holder of this lock panics").trouble {
             Some(why) => unavailable(why, taken),

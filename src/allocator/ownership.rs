@@ -1,21 +1,21 @@
-//! When a lane's partition should change its owner: Redis has gone, is back, or an operator says
-//! so; and leaving a seat so that nothing that was taken is given up without need.
+//! When a worker's partition should change its owner: Redis has gone, is back, or an operator says
+//! so; and giving up an epoch lease so that nothing that was taken is given up without need.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::lane::{Lane, Suspicion};
+use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
 use super::redis_path::Course;
-use super::seat::{Cargo, InAir, Seat};
+use super::worker::{PartitionWorker, Suspicion};
 use crate::counter::{CounterError, Flight, Settled};
 use crate::ledger::At;
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
-const PEERS_LOOK: Duration = Duration::from_millis(20);
+const CLUSTER_LOOK: Duration = Duration::from_millis(20);
 
-impl Lane {
+impl PartitionWorker {
     /// Whether the partition should be on the database, by an operator's word or lent to it.
     pub(super) fn is_unwanted(&self) -> bool {
         self.row().is_some_and(|row| row.is_for_database())
@@ -29,9 +29,9 @@ impl Lane {
         if self.context.redis_of(self.partition).is_none() || is_fresh || self.is_unwanted() {
             return false;
         }
-        match self.context.sights.healthy_for(at.partition) {
+        match self.context.redis_health.healthy_for(at.partition) {
             Some((incarnation, period)) if period >= after => {
-                self.context.peers.agree_on(at.partition, &incarnation, after)
+                self.context.cluster_health.agree_on(at.partition, &incarnation, after)
             }
             _ => false,
         }
@@ -41,58 +41,58 @@ impl Lane {
     /// is cut off: then it refuses what waits, for other nodes serve (F22).
     pub(super) async fn without_redis(
         &mut self,
-        seat: &Seat,
+        lease: &EpochLease,
         asked_at: Instant,
         error: &CounterError,
     ) -> Course {
-        self.context.sights.fail(self.partition, asked_at);
+        self.context.redis_health.fail(self.partition, asked_at);
         let after = self.context.settings.fallback_after;
         loop {
             if self.context.redis_is_gone(self.partition) {
                 let cause = format!("redis is unavailable: {error}");
-                return Course::Leave(Suspicion::of_epoch(seat.at, cause));
+                return Course::Leave(Suspicion::of_epoch(lease.at, cause));
             }
             if self.context.is_cut_off(self.partition) {
                 self.refuse(Unavailable::Redis, &error.to_string()).await;
                 return Course::Stay;
             }
-            let away = self.context.sights.away_for(self.partition);
-            if away.is_none_or(|away| away < after) || self.epoch_is_over(seat.at) {
+            let away = self.context.redis_health.away_for(self.partition);
+            if away.is_none_or(|away| away < after) || self.epoch_is_over(lease.at) {
                 self.trouble(Unavailable::Redis, error).await;
                 return Course::Stay;
             }
             // A flight would find nobody for another `redis.command_timeout`; the others' word
             // comes with a heartbeat. They have as long again to speak, then this node is cut off.
             self.say_trouble(Unavailable::Redis, error);
-            tokio::time::sleep(PEERS_LOOK).await;
+            tokio::time::sleep(CLUSTER_LOOK).await;
         }
     }
 
-    /// Gives up a seat. A flight of unknown outcome is settled first, if Redis tells in time: what
-    /// it took is handed out after all, and leaves no gap (F17).
-    pub(super) async fn vacate(&mut self, mut seat: Seat) {
-        match seat.air.take() {
-            Some(InAir {
+    /// Gives up an epoch lease. A flight of unknown outcome is settled first, if Redis answers in
+    /// time: what it took is handed out after all, and leaves no gap (F17).
+    pub(super) async fn vacate(&mut self, mut lease: EpochLease) {
+        match lease.in_flight.take() {
+            Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Tickets(tickets, room),
+                batch: FlightBatch::Requests(requests, space),
                 is_unresolved: true,
             }) => match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
-                    // Whatever it leads to, the seat is given up.
-                    let _ = self.land_tickets(&mut seat, number, tickets, room, outcomes);
+                    // Whatever it leads to, the lease is given up.
+                    let _ = self.complete_requests(&mut lease, number, requests, space, outcomes);
                 }
                 settled => {
                     tracing::info!(partition = self.partition, number, ?settled, "flight given up");
-                    self.wait_again(tickets);
+                    self.wait_again(requests);
                 }
             },
-            air => seat.air = air,
+            in_flight => lease.in_flight = in_flight,
         }
-        self.wait_again(seat.discard());
+        self.wait_again(lease.discard());
     }
 
-    /// What became of a flight; `None` where Redis does not tell in time.
+    /// What became of a flight; `None` where Redis does not answer in time.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
         if self.context.redis_is_gone(self.partition) {
             return None;

@@ -2,8 +2,8 @@
 
 use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
-use super::ticket::Order;
-use super::{AllocError, Allocator, Preview, Request, notes, replay, unread};
+use super::pending_request::Order;
+use super::{AllocError, Allocator, Preview, Request, counter_cache, replay, unread};
 use crate::ledger::{At, Closing, Counter, Partition};
 
 impl Allocator {
@@ -80,7 +80,7 @@ impl Allocator {
 
     /// Refuses a preview that is dated before the last number of its counters.
     async fn check_chronology(&self, order: &Order) -> Result<(), AllocError> {
-        let (Some(family), Some(first)) = (&order.family, order.serials.first()) else {
+        let (Some(family), Some(first)) = (&order.family, order.specs.first()) else {
             return Ok(());
         };
         let ledger = &self.shared.context.ledger;
@@ -104,7 +104,7 @@ impl Allocator {
         let row = row.map_err(|error| unread(&error))?;
         let Some(counter) = row else { return Ok(serial.start) };
         let value = self.spoken_for(&counter).await?;
-        Ok(u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start))
+        Ok(u64::try_from(value + counter_cache::signed(serial.step)).unwrap_or(serial.start))
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.

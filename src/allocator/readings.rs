@@ -88,7 +88,7 @@ impl Catalog {
         Err(Unread { nearest: nearest.map(|(series, error)| (series.code.clone(), error)) })
     }
 
-    /// The readings of a text as a number of one type, and of one project where it is told. What
+    /// The readings of a text as a number of one type, and of one project where it is given. What
     /// else chooses a series for a request, such as its originator, is read from the text.
     ///
     /// # Errors

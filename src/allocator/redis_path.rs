@@ -1,28 +1,29 @@
-//! The Redis path of a lane: one call in the air at a time, flown again until its outcome is known.
+//! The Redis path of a worker: one call in flight at a time, sent again until its outcome is
+//! known.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::lane::{Lane, Standing, Suspicion, unavailable};
-use super::notes::Note;
-use super::seat::{Cargo, InAir, Seat};
-use super::ticket::Ticket;
+use super::counter_cache::CachedCounter;
+use super::epoch_lease::{EpochLease, FlightBatch, InFlight};
+use super::pending_request::PendingRequest;
+use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    CounterError, Flight, IssueAnswer, IssueRequest, Landing, PayloadMark, Raised, RecordLimits,
-    Redis, SeedPlace, SeedState, Take,
+    Completion, CounterError, Flight, IdempotencyLimits, IssueAnswer, IssueRequest, PayloadMark,
+    Raised, Redis, SeedPlace, SeedState, Take,
 };
 use crate::ledger::At;
 
 /// A flight with fewer requests gives those a chance that arrive at this moment.
 const GATHERED_MIN: usize = 16;
 
-/// A lane that has not flown for so long is not busy: nobody else arrives at this moment.
+/// A worker that has sent no flight for so long is not busy: nobody else arrives at this moment.
 const LULL: Duration = Duration::from_millis(1);
 
-/// What a call's answer means for the seat.
+/// What a call's answer means for the epoch lease.
 pub(super) enum Course {
     /// Go on.
     Stay,
@@ -30,50 +31,50 @@ pub(super) enum Course {
     Leave(Suspicion),
 }
 
-impl Lane {
-    /// One call to Redis: the one in the air again, or the next.
-    pub(super) async fn serve_redis(&mut self, mut seat: Box<Seat>) -> Standing {
-        // Under an identity that was given up nothing more is flown: nobody would adopt it.
-        let spent = seat.node != self.context.membership.node() && seat.air.is_none();
-        if spent || self.epoch_is_over(seat.at) || self.is_unwanted() {
-            self.vacate(*seat).await;
+impl PartitionWorker {
+    /// One call to Redis: the one in flight again, or the next.
+    pub(super) async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> Standing {
+        // Under an identity that was given up nothing more is sent: nobody would adopt it.
+        let spent = lease.node != self.context.membership.node() && lease.in_flight.is_none();
+        if spent || self.epoch_is_over(lease.at) || self.is_unwanted() {
+            self.vacate(*lease).await;
             return Standing::Nowhere;
         }
         let mut reports = std::mem::take(&mut self.done).into_iter();
         while let Some(done) = reports.next() {
-            if let Course::Leave(suspicion) = self.settle_chore(&mut seat, done) {
+            if let Course::Leave(suspicion) = self.take_report(&mut lease, done) {
                 // Requests may wait in the others: they are taken back before the next epoch.
                 self.done.extend(reports);
-                return self.leave(*seat, suspicion).await;
+                return self.leave(*lease, suspicion).await;
             }
         }
         let Some(redis) = self.context.redis.clone() else {
-            unreachable!("a seat is only taken where Redis is configured");
+            unreachable!("an epoch lease is only taken where Redis is configured");
         };
-        if self.trim_is_due(&seat)
-            && seat.air.is_none()
-            && let Course::Leave(suspicion) = self.trim(&mut seat).await
+        if self.trim_is_due(&lease)
+            && lease.in_flight.is_none()
+            && let Course::Leave(suspicion) = self.trim(&mut lease).await
         {
-            return self.leave(*seat, suspicion).await;
+            return self.leave(*lease, suspicion).await;
         }
-        if seat.air.is_none() {
-            self.gather(&seat).await;
-            seat.air = self.load(&mut seat);
+        if lease.in_flight.is_none() {
+            self.gather(&lease).await;
+            lease.in_flight = self.next_call(&mut lease);
         }
-        let Some(in_air) = seat.air.take() else { return Standing::Redis(seat) };
-        match self.fly(&redis, &mut seat, in_air).await {
-            Course::Stay => Standing::Redis(seat),
-            Course::Leave(suspicion) => self.leave(*seat, suspicion).await,
+        let Some(in_flight) = lease.in_flight.take() else { return Standing::Redis(lease) };
+        match self.send(&redis, &mut lease, in_flight).await {
+            Course::Stay => Standing::Redis(lease),
+            Course::Leave(suspicion) => self.leave(*lease, suspicion).await,
         }
     }
 
     /// Gives everything back and takes the suspicion along.
-    async fn leave(&mut self, seat: Seat, suspicion: Suspicion) -> Standing {
+    async fn leave(&mut self, lease: EpochLease, suspicion: Suspicion) -> Standing {
         let Suspicion { at, cause, .. } = &suspicion;
         tracing::warn!(partition = at.partition, epoch = at.epoch, cause, "leaving the epoch");
         self.context.metrics.fenced.increment(1);
-        let (at, node) = (seat.at, seat.node);
-        self.vacate(seat).await;
+        let (at, node) = (lease.at, lease.node);
+        self.vacate(lease).await;
         if suspicion.identity_spent {
             self.spent = Some(node);
         }
@@ -88,148 +89,157 @@ impl Lane {
     /// Lets those go first whose requests have arrived and are not read yet: a flight costs as much
     /// as some ten requests, and one that is nearly empty takes its time from the next. A flight
     /// that is well filled leaves at once, so that Redis works while its answers are written.
-    async fn gather(&mut self, seat: &Seat) {
-        if self.waiting.len() < GATHERED_MIN && seat.flown_at.elapsed() < LULL {
+    async fn gather(&mut self, lease: &EpochLease) {
+        if self.waiting.len() < GATHERED_MIN && lease.sent_at.elapsed() < LULL {
             tokio::task::yield_now().await;
             self.pull();
         }
     }
 
     /// The next call: seeds and raises first, for requests are parked behind them.
-    fn load(&mut self, seat: &mut Seat) -> Option<InAir> {
+    fn next_call(&mut self, lease: &mut EpochLease) -> Option<InFlight> {
         let context = Arc::clone(&self.context);
         let number = context.flights.next();
-        let (keys, guard) = (&context.keys, seat.guard(number));
-        if !seat.seeds.is_empty() {
-            let places = std::mem::take(&mut seat.seeds);
+        let (keys, guard) = (&context.keys, lease.guard(number));
+        if !lease.seeds.is_empty() {
+            let places = std::mem::take(&mut lease.seeds);
             let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
             let flight = Flight::seed(keys, &guard, &flat);
-            return Some(InAir {
+            return Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Seeds(places),
+                batch: FlightBatch::Seeds(places),
                 is_unresolved: false,
             });
         }
-        if !seat.raises.is_empty() {
-            let raises = std::mem::take(&mut seat.raises);
+        if !lease.raises.is_empty() {
+            let raises = std::mem::take(&mut lease.raises);
             let flat: Vec<(String, i64)> =
                 raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
             let flight = Flight::raise(keys, &guard, &flat);
-            return Some(InAir {
+            return Some(InFlight {
                 flight,
                 number,
-                cargo: Cargo::Raises(raises),
+                batch: FlightBatch::Raises(raises),
                 is_unresolved: false,
             });
         }
-        let mut tickets = self.board(seat);
-        if tickets.is_empty() {
+        let mut requests = self.admit(lease);
+        if requests.is_empty() {
             return None;
         }
-        let Some(room) = self.context.journal.reserve(tickets.len()) else {
-            for ticket in tickets {
-                ticket.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
+        let Some(space) = self.context.journal.reserve(requests.len()) else {
+            for pending in requests {
+                pending.answer(Err(unavailable(Unavailable::OutboxFull, NumberTaken::No)));
             }
             return None;
         };
-        let rest = tickets.split_off(room.num_permits().min(tickets.len()));
+        let rest = requests.split_off(space.num_permits().min(requests.len()));
         self.wait_again(rest);
-        let requests: Vec<IssueRequest> =
-            tickets.iter().map(|ticket| request(ticket, seat)).collect();
+        let issues: Vec<IssueRequest> =
+            requests.iter().map(|pending| issue_request(pending, lease)).collect();
         let settings = &self.context.settings;
-        let limits = RecordLimits {
+        let limits = IdempotencyLimits {
             window_ms: settings.idempotency_window_ms(),
             records_max: settings.idempotency_records_max,
             keep_whole: settings.idempotency_keep_whole,
         };
-        let flight = Flight::issue(keys, &guard, &requests, None, limits);
-        self.context.metrics.flight_requests.of("redis").record(tickets.len() as f64);
-        Some(InAir { flight, number, cargo: Cargo::Tickets(tickets, room), is_unresolved: false })
+        let flight = Flight::issue(keys, &guard, &issues, None, limits);
+        self.context.metrics.flight_requests.of("redis").record(requests.len() as f64);
+        Some(InFlight {
+            flight,
+            number,
+            batch: FlightBatch::Requests(requests, space),
+            is_unresolved: false,
+        })
     }
 
-    /// Takes waiting requests aboard; those whose counter is being seeded or raised park behind it.
-    fn board(&mut self, seat: &mut Seat) -> Vec<Ticket> {
-        let mut tickets = Vec::new();
-        while tickets.len() < self.context.settings.flight_max {
-            let Some(mut ticket) = self.waiting.pop_front() else { break };
+    /// Admits waiting requests to a flight; those whose counter is being seeded or raised park
+    /// behind it.
+    fn admit(&mut self, lease: &mut EpochLease) -> Vec<PendingRequest> {
+        let mut requests = Vec::new();
+        while requests.len() < self.context.settings.flight_max {
+            let Some(mut pending) = self.waiting.pop_front() else { break };
             let parked =
-                ticket.order.counters.iter().find(|counter| seat.parked.contains_key(*counter));
+                pending.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
-                seat.parked.entry(counter).or_default().push(ticket);
-            } else if ticket.board(&self.context.metrics) {
-                tickets.push(ticket);
+                lease.parked.entry(counter).or_default().push(pending);
+            } else if pending.admit(&self.context.metrics) {
+                requests.push(pending);
             }
         }
-        tickets
+        requests
     }
 
-    /// Flies once. An unknown outcome leaves the flight in the air, to be flown again as it is.
-    async fn fly(&mut self, redis: &Redis, seat: &mut Seat, in_air: InAir) -> Course {
+    /// Sends it once. An unknown outcome leaves the flight in flight, to be sent again as it is.
+    async fn send(&mut self, redis: &Redis, lease: &mut EpochLease, in_flight: InFlight) -> Course {
         let started = Instant::now();
-        seat.flown_at = started;
-        let landed = match &in_air.cargo {
-            Cargo::Tickets(..) => redis.issue(&in_air.flight).await.map(Answer::Issue),
-            Cargo::Seeds(_) => redis.seed(&in_air.flight).await.map(Answer::Seed),
-            Cargo::Raises(_) => redis.raise(&in_air.flight).await.map(Answer::Raise),
+        lease.sent_at = started;
+        let completed = match &in_flight.batch {
+            FlightBatch::Requests(..) => redis.issue(&in_flight.flight).await.map(Answer::Issue),
+            FlightBatch::Seeds(_) => redis.seed(&in_flight.flight).await.map(Answer::Seed),
+            FlightBatch::Raises(_) => redis.raise(&in_flight.flight).await.map(Answer::Raise),
         };
         self.context.metrics.flight_seconds.of("redis").record(started.elapsed());
-        match landed {
-            Ok(answer) => self.land(seat, in_air, answer),
+        match completed {
+            Ok(answer) => self.complete(lease, in_flight, answer),
             Err(error @ (CounterError::Unknown(_) | CounterError::NotExecuted(_))) => {
                 let is_unresolved =
-                    in_air.is_unresolved || matches!(error, CounterError::Unknown(_));
-                seat.air = Some(InAir { is_unresolved, ..in_air });
+                    in_flight.is_unresolved || matches!(error, CounterError::Unknown(_));
+                lease.in_flight = Some(InFlight { is_unresolved, ..in_flight });
                 self.context.metrics.retries_redis.of(error.reason()).increment(1);
-                self.without_redis(seat, started, &error).await
+                self.without_redis(lease, started, &error).await
             }
             Err(error @ (CounterError::Broken(_) | CounterError::Garbled(_))) => {
-                seat.air = Some(in_air);
+                lease.in_flight = Some(in_flight);
                 // An outbox that refuses entries would break the next epoch too: with a new
                 // identity comes a new one.
-                let suspicion = Suspicion::of_epoch(seat.at, error.to_string());
+                let suspicion = Suspicion::of_epoch(lease.at, error.to_string());
                 Course::Leave(Suspicion { identity_spent: true, ..suspicion })
             }
         }
     }
 
-    /// Sorts a landing by what was flown and what Redis said of the ownership.
-    fn land(&mut self, seat: &mut Seat, in_air: InAir, answer: Answer) -> Course {
-        let number = in_air.number;
-        let at = seat.at;
-        let (cargo, suspicion) = match (in_air.cargo, answer) {
-            (Cargo::Tickets(tickets, room), Answer::Issue(Landing::Landed(answer))) => {
-                self.confirm(seat, number);
+    /// Sorts a completion by what was sent and what Redis said of the ownership.
+    fn complete(&mut self, lease: &mut EpochLease, in_flight: InFlight, answer: Answer) -> Course {
+        let number = in_flight.number;
+        let at = lease.at;
+        let (batch, suspicion) = match (in_flight.batch, answer) {
+            (
+                FlightBatch::Requests(requests, space),
+                Answer::Issue(Completion::Completed(answer)),
+            ) => {
+                self.confirm(lease, number);
                 let IssueAnswer { outcomes, records_shed } = answer;
-                self.note_shed(seat, records_shed);
-                return self.land_tickets(seat, number, tickets, room, outcomes);
+                self.note_shed(lease, records_shed);
+                return self.complete_requests(lease, number, requests, space, outcomes);
             }
-            (Cargo::Seeds(places), Answer::Seed(Landing::Landed(states))) => {
-                self.confirm(seat, number);
-                self.land_seeds(seat, &places, &states);
+            (FlightBatch::Seeds(places), Answer::Seed(Completion::Completed(states))) => {
+                self.confirm(lease, number);
+                self.complete_seeds(lease, &places, &states);
                 return Course::Stay;
             }
-            (Cargo::Raises(raises), Answer::Raise(Landing::Landed(raised))) => {
-                self.confirm(seat, number);
-                return self.land_raises(seat, &raises, &raised);
+            (FlightBatch::Raises(raises), Answer::Raise(Completion::Completed(raised))) => {
+                self.confirm(lease, number);
+                return self.complete_raises(lease, &raises, &raised);
             }
-            (cargo, Answer::Issue(landing)) => (cargo, refusal(at, landing)),
-            (cargo, Answer::Seed(landing)) => (cargo, refusal(at, landing)),
-            (cargo, Answer::Raise(landing)) => (cargo, refusal(at, landing)),
+            (batch, Answer::Issue(completion)) => (batch, refusal(at, completion)),
+            (batch, Answer::Seed(completion)) => (batch, refusal(at, completion)),
+            (batch, Answer::Raise(completion)) => (batch, refusal(at, completion)),
         };
-        let InAir { flight, is_unresolved, .. } = in_air;
-        seat.air = Some(InAir { flight, number, cargo, is_unresolved });
+        let InFlight { flight, is_unresolved, .. } = in_flight;
+        lease.in_flight = Some(InFlight { flight, number, batch, is_unresolved });
         Course::Leave(suspicion)
     }
 
     /// Idempotency records that went early: from then on new keys are looked up in the journal.
-    fn note_shed(&self, seat: &mut Seat, records: u64) {
+    fn note_shed(&self, lease: &mut EpochLease, records: u64) {
         if records == 0 {
             return;
         }
         self.context.metrics.records_shed.increment(records);
         // Said once in an epoch, not with each flight.
-        if !std::mem::replace(&mut seat.sheds, true) {
+        if !std::mem::replace(&mut lease.sheds, true) {
             let records_max = self.context.settings.idempotency_records_max;
             tracing::warn!(
                 partition = self.partition,
@@ -240,53 +250,54 @@ impl Lane {
         }
     }
 
-    fn confirm(&mut self, seat: &mut Seat, number: u64) {
-        assert!(number > seat.confirmed, "flight {number} landed after {}", seat.confirmed);
-        seat.confirmed = number;
+    fn confirm(&mut self, lease: &mut EpochLease, number: u64) {
+        assert!(number > lease.confirmed, "flight {number} completed after {}", lease.confirmed);
+        lease.confirmed = number;
         self.well();
     }
 }
 
-/// A call's answer, by what was flown.
+/// A call's answer, by what was sent.
 enum Answer {
-    Issue(Landing<IssueAnswer>),
-    Seed(Landing<Vec<SeedState>>),
-    Raise(Landing<Vec<Raised>>),
+    Issue(Completion<IssueAnswer>),
+    Seed(Completion<Vec<SeedState>>),
+    Raise(Completion<Vec<Raised>>),
 }
 
-/// What a landing that did nothing says.
-fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
+/// What a completion that did nothing says.
+fn refusal<T>(at: At, completion: Completion<T>) -> Suspicion {
     let of_epoch = |cause: &str| Suspicion::of_epoch(at, cause.to_owned());
-    match landing {
-        Landing::Landed(_) => unreachable!("landings are sorted before"),
-        Landing::Fenced { epoch, reason } => {
+    match completion {
+        Completion::Completed(_) => unreachable!("completions are sorted before"),
+        Completion::Fenced { epoch, reason } => {
             Suspicion { redis_epoch: epoch, ..of_epoch(&format!("fenced: {reason}")) }
         }
-        Landing::Barred => Suspicion::barred(at),
-        Landing::Late => of_epoch("a later flight was executed before this one"),
+        Completion::Barred => Suspicion::barred(at),
+        Completion::Late => of_epoch("a later flight was executed before this one"),
         // A new identity brings a new outbox: the key may be of another type for good.
-        Landing::Miscounted => Suspicion {
+        Completion::Miscounted => Suspicion {
             identity_spent: true,
             ..of_epoch("the outbox does not hold what it should")
         },
-        Landing::Mismatch => {
-            // Two processes fly under one identity: nothing that this one does is safe (F10).
-            tracing::error!("another process flies under this node's identity; aborting");
+        Completion::Mismatch => {
+            // Two processes send flights under one identity: nothing that this one does is safe
+            // (F10).
+            tracing::error!("another process sends flights under this node's identity; aborting");
             std::process::abort();
         }
     }
 }
 
-/// The request as it flies.
-fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
-    let order = &ticket.order;
+/// The request as it is sent.
+fn issue_request(pending: &PendingRequest, lease: &EpochLease) -> IssueRequest {
+    let order = &pending.order;
     let record = &order.record;
-    let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
+    let takes = order.specs.iter().zip(&order.counters).map(|(spec, counter)| Take {
         counter: counter.clone(),
         count: order.count,
-        step: serial.step,
-        max: serial.max,
-        seen: seat.notes.get(counter).and_then(Note::value),
+        step: spec.step,
+        max: spec.max,
+        seen: lease.counters.get(counter).and_then(CachedCounter::value),
     });
     let series_id = record.series_id;
     // The user's length comes first, so that no user and key together read like another pair.
@@ -299,12 +310,12 @@ fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
         payload: PayloadMark::of(&record.payload_digest),
         again: order.again,
         once_per_document: order.is_once_per_document(),
-        asked: ticket.asked_in == Some(seat.at.epoch),
+        asked: pending.asked_in == Some(lease.at.epoch),
         record: Arc::clone(&order.record_json),
     }
 }
 
-/// The course of a seat whose epoch must end.
-pub(super) fn leave(seat: &Seat, cause: String) -> Course {
-    Course::Leave(Suspicion::of_epoch(seat.at, cause))
+/// The course of an epoch lease whose epoch must end.
+pub(super) fn leave(lease: &EpochLease, cause: String) -> Course {
+    Course::Leave(Suspicion::of_epoch(lease.at, cause))
 }

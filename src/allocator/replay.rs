@@ -2,7 +2,7 @@
 
 use numbering::InputError;
 
-use super::ticket::Order;
+use super::pending_request::Order;
 use super::{AllocError, Issued};
 use crate::ledger::Found;
 
@@ -30,5 +30,5 @@ pub(super) fn before_last(order: &Order, last_date: String) -> AllocError {
 /// The refusal of an order one of whose serials has no value left (R2.5).
 pub(super) fn exhausted(order: &Order, serial: usize) -> AllocError {
     let name = order.served.series.serials()[serial].name.clone();
-    AllocError::Exhausted { serial: name, max: order.serials[serial].max }
+    AllocError::Exhausted { serial: name, max: order.specs[serial].max }
 }

@@ -13,7 +13,7 @@ pub struct AllocatorSettings {
     pub flight_max: usize,
     /// `allocator.counters_max`: counters of one partition that a node remembers.
     pub counters_max: usize,
-    /// `ceiling.step_min`: smallest room that a raise leaves, in numbers.
+    /// `ceiling.step_min`: smallest headroom that a raise leaves, in numbers.
     pub ceiling_step_min: u64,
     /// `ceiling.horizon`: how much traffic a raise should last for.
     pub ceiling_horizon: Duration,

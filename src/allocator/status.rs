@@ -1,72 +1,72 @@
-//! What a lane shows of itself to the rest of the process.
+//! What a worker shows of itself to the rest of the process.
 
 use std::sync::{Arc, Mutex};
 
 use super::Unavailable;
-use super::rooms::{LeastRoom, Room};
+use super::headroom::{Headroom, LeastHeadroom};
 
-/// What others may see of a lane.
+/// What others may see of a worker.
 #[derive(Debug)]
-pub(super) struct LaneStatus {
+pub(super) struct WorkerStatus {
     /// Its standing in a word: `idle`, `recovering`, `redis`, `database`, `held`.
     pub standing: &'static str,
     /// What keeps it from issuing right now.
     pub trouble: Option<Unavailable>,
-    /// The least room that a counter in use had of late.
-    pub least_room: Option<LeastRoom>,
-    /// Whether the lane has ended with everything journaled and its outbox empty.
+    /// The least headroom that a counter in use had of late.
+    pub least_headroom: Option<LeastHeadroom>,
+    /// Whether the worker has ended with everything journaled and its outbox empty.
     pub drained: bool,
 }
 
-impl LaneStatus {
+impl WorkerStatus {
     /// What others may know.
     pub(super) fn view(
         &self,
         queue_length: usize,
-        journal_has_room: bool,
+        journal_has_space: bool,
         ledger_answers: bool,
-    ) -> LaneView {
-        // A flight whose records find no room in the journal's queue does not leave.
-        let is_full = self.standing == "redis" && !journal_has_room;
-        // A lane on the database path hears of the ledger with requests only, and a balancer sends
-        // none to a process that is not ready: there the heartbeat tells.
+    ) -> WorkerView {
+        // A flight whose records find no space in the journal's queue does not leave.
+        let is_full = self.standing == "redis" && !journal_has_space;
+        // A worker on the database path hears of the ledger with requests only, and a balancer
+        // sends none to a process that is not ready: there the heartbeat shows it.
         let trouble = match (self.standing, self.trouble) {
             ("database", None) if !ledger_answers => Some(Unavailable::Ledger),
             ("database", Some(Unavailable::Ledger | Unavailable::Lock)) if ledger_answers => None,
             (_, trouble) => trouble,
         };
-        LaneView {
+        WorkerView {
             standing: self.standing,
             trouble: trouble.or(is_full.then_some(Unavailable::OutboxFull)),
             queue_length,
-            least_room: self.least_room.and_then(LeastRoom::current),
+            least_headroom: self.least_headroom.and_then(LeastHeadroom::current),
         }
     }
 }
 
-impl Default for LaneStatus {
+impl Default for WorkerStatus {
     fn default() -> Self {
-        LaneStatus { standing: "idle", trouble: None, least_room: None, drained: false }
+        WorkerStatus { standing: "idle", trouble: None, least_headroom: None, drained: false }
     }
 }
 
-/// Shared view of a lane's status.
-pub(super) type SharedStatus = Arc<Mutex<LaneStatus>>;
+/// Shared view of a worker's status.
+pub(super) type SharedStatus = Arc<Mutex<WorkerStatus>>;
 
-/// What others may know of a partition's lane.
+/// What others may know of a partition's worker.
 #[derive(Clone, Copy, Debug)]
-pub struct LaneView {
+pub struct WorkerView {
     /// Its standing in a word: `idle`, `redis`, `database`, `recovering` or `held`.
     pub standing: &'static str,
     /// What keeps it from issuing, if anything does.
     pub trouble: Option<Unavailable>,
     /// Requests that wait or are under way.
     pub queue_length: usize,
-    /// The least room below a ceiling that a counter in use had of late.
-    pub least_room: Option<Room>,
+    /// The least headroom below a ceiling that a counter in use had of late.
+    pub least_headroom: Option<Headroom>,
 }
 
-impl LaneView {
+impl WorkerView {
     /// Whether it issues numbers.
     #[must_use]
     pub fn serves(&self) -> bool {

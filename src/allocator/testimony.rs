@@ -76,7 +76,7 @@ pub async fn hear_redis(
 #[derive(Debug)]
 pub struct Testimony {
     path: PathBuf,
-    /// Whether the last write failed: told once, not at each heartbeat.
+    /// Whether the last write failed: reported once, not at each heartbeat.
     is_failing: Mutex<bool>,
 }
 
@@ -103,7 +103,7 @@ impl Testimony {
     }
 
     /// Says what is known now. A folder that takes no file leaves the ledger without this witness:
-    /// that is told, and nothing else suffers.
+    /// that is reported, and nothing else suffers.
     pub(super) fn write(&self, said: &Said) {
         let failed = self.replace(said).err();
         let mut is_failing = self.is_failing.lock().expect("no holder of this lock panics");

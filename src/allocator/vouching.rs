@@ -58,7 +58,7 @@ impl Vouching {
         self.given.clone().unwrap_or_default()
     }
 
-    /// The ledger has been told.
+    /// The ledger knows it.
     pub(super) fn forget(&mut self) {
         self.given = None;
         self.joined.clear();

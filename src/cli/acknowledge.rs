@@ -1,5 +1,5 @@
 //! `numerator acknowledge`: says that a collision or a rejected record is explained. It stays where
-//! it is, with who said so and why; `verify` and the metrics then tell of the next one.
+//! it is, with who said so and why; `verify` and the metrics then report the next one.
 
 use anyhow::bail;
 use clap::Args;

@@ -60,14 +60,14 @@ struct FallbackAnswer {
     changed: Vec<u32>,
     /// Whether a service runs to act on it.
     service_runs: bool,
-    partitions: Vec<PartitionAnswer>,
+    partitions: Vec<FallbackPartition>,
     /// What happens next, in a sentence.
     note: String,
 }
 
 /// Where a partition stands now.
 #[derive(Debug, Serialize)]
-struct PartitionAnswer {
+struct FallbackPartition {
     partition: u32,
     epoch: u64,
     state: &'static str,
@@ -108,7 +108,7 @@ pub async fn run(settings: &Settings, args: &FallbackArgs) -> anyhow::Result<()>
         dry_run: args.dry_run,
         changed: changed.iter().map(|row| row.partition).collect(),
         service_runs,
-        partitions: asked.rows().await?.iter().map(PartitionAnswer::of).collect(),
+        partitions: asked.rows().await?.iter().map(FallbackPartition::of).collect(),
         note: sentence(settings, args, service_runs),
     };
     if args.json {
@@ -184,9 +184,9 @@ fn sentence(settings: &Settings, args: &FallbackArgs, service_runs: bool) -> Str
     }
 }
 
-impl PartitionAnswer {
+impl FallbackPartition {
     fn of(row: &Partition) -> Self {
-        PartitionAnswer {
+        FallbackPartition {
             partition: row.partition,
             epoch: row.epoch,
             state: words::state(row.state),

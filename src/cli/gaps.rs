@@ -1,5 +1,5 @@
 //! `numerator gaps`: lists the numbers that will not be issued any more, and explains them to an
-//! auditor. Reads only, unless it is told to settle what closed epochs left.
+//! auditor. Reads only, unless it is asked to settle what closed epochs left.
 
 use std::collections::BTreeMap;
 
@@ -158,7 +158,7 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     } else {
         print(lines(&answers))?;
     }
-    // Beside the list, whose shape is one for all who read it.
+    // Beside the list, whose form is one for all who read it.
     for Unsettled { counter_id, epoch, left, .. } in ledger.unsettled(args.limit).await? {
         if left > 0 && args.counter.is_none_or(|one| one == counter_id) {
             say(format_args!(
@@ -300,7 +300,7 @@ impl Ending {
     }
 }
 
-/// What an auditor is told.
+/// What an auditor is shown.
 fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) -> String {
     let (first, last) = answer.ends();
     let (what, was, it) = match answer.count {

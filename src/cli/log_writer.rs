@@ -80,7 +80,7 @@ impl LogWriter {
             let room = Vec::with_capacity(gathered.bytes.len());
             std::mem::replace(&mut gathered.bytes, room)
         };
-        // Nobody is left to be told that the log cannot be written.
+        // Nobody is left to learn that the log cannot be written.
         let _ = sink.write_all(&bytes);
     }
 

@@ -86,7 +86,7 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
-    /// Say that a collision or a rejected record is explained: `verify` then tells of the next one
+    /// Say that a collision or a rejected record is explained: `verify` then reports the next one
     Acknowledge(acknowledge::AcknowledgeArgs),
     /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled; or
     /// release what is held because the ledger went back

@@ -101,7 +101,7 @@ impl SilentAnswer {
     }
 }
 
-/// Looks, and puts right where it is told to.
+/// Looks, and puts right where it is asked to.
 ///
 /// # Errors
 /// A ledger that cannot be reached; whatever could not be put right.

@@ -25,14 +25,14 @@ const FILE_BYTES_MAX: u64 = 4 * 1_048_576;
 #[derive(Clone, Debug, Subcommand)]
 pub enum ReferenceCommand {
     /// Save the rows of a CSV file, all or none; says what would change, and writes with --apply
-    Import(ImportArgs),
+    Import(ReferenceImportArgs),
     /// List the tables, or the rows of one
-    List(ListArgs),
+    List(ReferenceListArgs),
 }
 
 /// What to import.
 #[derive(Clone, Debug, Args)]
-pub struct ImportArgs {
+pub struct ReferenceImportArgs {
     /// CSV with a header: id, code, name, active; for memberships id, of_id, active. What a file
     /// leaves out stays as it is
     #[arg(value_name = "FILE")]
@@ -56,7 +56,7 @@ pub struct ImportArgs {
 
 /// What to list.
 #[derive(Clone, Debug, Args)]
-pub struct ListArgs {
+pub struct ReferenceListArgs {
     /// The table
     pub table: Option<String>,
     /// Print JSON
@@ -98,7 +98,7 @@ struct ImportAnswer {
     rows: Vec<ImportedRow>,
 }
 
-async fn import(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
+async fn import(settings: &Settings, args: ReferenceImportArgs) -> anyhow::Result<()> {
     let name = args.file.display().to_string();
     let text = read_file(&args.file)?;
     let (mut rows, mut memberships) = (Vec::new(), Vec::new());
@@ -204,7 +204,7 @@ struct RowAnswer {
     member_of: Vec<String>,
 }
 
-async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
+async fn list(settings: &Settings, args: &ReferenceListArgs) -> anyhow::Result<()> {
     let data = open_ledger(settings).await?.reference_data().await?;
     if let Some(wanted) = args.table.as_ref().filter(|wanted| !data.has(wanted)) {
         bail!("no table {wanted:?}; `numerator reference list` lists them");
@@ -300,7 +300,7 @@ fn read_records<T>(
             bail!("line 1: unknown column {column:?}; the columns are {}", columns());
         }
         if header.iter().take(index).any(|earlier| earlier == column) {
-            bail!("line 1: column {column} stands there twice");
+            bail!("line 1: column {column} appears twice");
         }
     }
     if let Some(missing) = needed.iter().find(|name| !header.iter().any(|column| column == **name))
@@ -365,7 +365,7 @@ mod tests {
         for (text, says) in [
             ("id,name\n1,A\n", "column code is missing"),
             ("id,code,colour\n", "unknown column \"colour\""),
-            ("id,id,code\n", "column id stands there twice"),
+            ("id,id,code\n", "column id appears twice"),
             ("id,code,active\n1,A,perhaps\n", "line 2: active \"perhaps\""),
             ("id,code\n1,A\n2\n", "line: 3"),
         ] {

@@ -189,7 +189,7 @@ pub(super) async fn print_saved(
     Ok(print(lines.iter().flat_map(told))?)
 }
 
-/// What versions that are saved would read back of others. A look that fails is told, and is no
+/// What versions that are saved would read back of others. A look that fails is reported, and is no
 /// reason to fail.
 async fn warnings_of(
     ledger: &SharedLedger,
@@ -237,7 +237,7 @@ pub(super) fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefiniti
     for file in files {
         for definition in read_file(file)? {
             if definitions.iter().any(|other| other.code == definition.code) {
-                bail!("{}: series {} stands there twice", file.display(), definition.code);
+                bail!("{}: series {} appears twice", file.display(), definition.code);
             }
             definitions.push(definition);
         }
@@ -255,7 +255,7 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
     numbering::read_series(&text).with_context(|| format!("{name}"))
 }
 
-/// The shape of a series file.
+/// The form of a series file.
 #[derive(Serialize)]
 struct SeriesFile {
     series: [SeriesDefinition; 1],

@@ -18,7 +18,7 @@ use crate::http;
 use crate::metrics;
 use crate::service::{Mode, Service};
 
-/// Serves until it is told to stop.
+/// Serves until it is asked to stop.
 ///
 /// # Errors
 /// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
@@ -105,7 +105,7 @@ async fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListene
     })
 }
 
-/// Waits until the process is told to stop.
+/// Waits until the process is asked to stop.
 async fn until(mut stopping: watch::Receiver<bool>) {
     // An error means that nobody waits for a signal any more.
     let _ = stopping.wait_for(|stopping| *stopping).await;

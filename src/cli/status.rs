@@ -1,5 +1,5 @@
 //! `numerator status`: partitions, nodes, ceilings and totals from the ledger, and whether Redis
-//! agrees. Reads only; a Redis that does not answer is told, not an error.
+//! agrees. Reads only; a Redis that does not answer is shown, not an error.
 
 mod answer;
 mod page;
@@ -27,7 +27,7 @@ pub struct StatusArgs {
     /// Longest watch for a node's heartbeat before it is called silent; without it `node.ttl`
     #[arg(long, value_name = "DURATION")]
     pub patience: Option<DurationText>,
-    /// How many counters with the least room below their ceiling to list
+    /// How many counters with the least headroom below their ceiling to list
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub ceilings: u32,
     /// Show the page again and again until Ctrl-C, every 2s where no period is given
@@ -136,7 +136,7 @@ async fn ask_redis(
     };
     let mut outboxes = Vec::new();
     for (node, entries) in lengths {
-        // An age that cannot be told is left out; the length stands by itself.
+        // An age that is not known is left out; the length stands by itself.
         let age = oldest(stores, redis, row.partition, node).await.ok().flatten();
         let lag_ms = age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         outboxes.push(OutboxAnswer { node_id: node.to_string(), entries, lag_ms });

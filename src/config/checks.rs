@@ -28,7 +28,7 @@ const TOKENS_MAX: usize = 1_000;
 const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Checks the merged layer and makes the settings of it.
-pub(super) fn settle(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
+pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
     let (data_dir, database_url) = database(layer, environment)?;
     let auth_tokens = tokens(&layer.auth.tokens)?;
     let http_listen = layer.http.listen;
@@ -182,12 +182,12 @@ fn prefix(prefix: &str) -> Checked<String> {
 }
 
 /// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
-fn tokens(written: &[layer::Token]) -> Checked<Vec<Token>> {
+fn tokens(written: &[layer::WrittenToken]) -> Checked<Vec<Token>> {
     if written.len() > TOKENS_MAX {
         return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
     }
     let mut tokens: Vec<Token> = Vec::with_capacity(written.len());
-    for layer::Token { name, sha256 } in written {
+    for layer::WrittenToken { name, sha256 } in written {
         if !is_token_name(name) {
             return wrong(
                 "auth.tokens",
@@ -197,7 +197,7 @@ fn tokens(written: &[layer::Token]) -> Checked<Vec<Token>> {
             );
         }
         if tokens.iter().any(|token| token.name == *name) {
-            return wrong("auth.tokens", format!("{name:?} stands there twice; rename one"));
+            return wrong("auth.tokens", format!("{name:?} appears twice; rename one"));
         }
         let Some(sha256) = read_sha256(sha256) else {
             return wrong(

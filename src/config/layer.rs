@@ -1,4 +1,4 @@
-//! The shape of the settings as written: sections, names, defaults. Bounds are in `checks`.
+//! The form of the settings as written: sections, names, defaults. Bounds are in `checks`.
 //!
 //! A default stands in exactly one place: here, or in `AllocatorSettings::default` for issuing.
 
@@ -191,7 +191,7 @@ section! {
     /// `auth.*`
     Auth {
         /// Who may call; empty: whoever reaches the address.
-        tokens: Vec<Token> = Vec::new(),
+        tokens: Vec<WrittenToken> = Vec::new(),
     }
 }
 
@@ -199,7 +199,7 @@ section! {
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
-pub(super) struct Token {
+pub(super) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
 }

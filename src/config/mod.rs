@@ -80,7 +80,7 @@ impl Settings {
     /// The first wrong setting, with its name, where it stands, what is wrong and the remedy.
     pub fn load(sources: &Sources) -> Result<Self, SettingsError> {
         let merged = sources.merge()?;
-        checks::settle(&merged.layer, &sources.environment)
+        checks::settings(&merged.layer, &sources.environment)
             .map_err(|wrong| merged.blame(wrong.setting, wrong.reason))
     }
 }

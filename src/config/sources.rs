@@ -131,7 +131,7 @@ impl Merged {
         SettingsError::Wrong { setting: setting.into(), origin, reason }
     }
 
-    /// Adds a file. Its errors tell line and column as well as the name of the setting.
+    /// Adds a file. Its errors show line and column as well as the name of the setting.
     fn add_file(&mut self, path: &Path) -> Result<(), SettingsError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| SettingsError::Unreadable {

@@ -24,7 +24,7 @@ macro_rules! script {
 static ISSUE: LazyLock<Script> = script!(
     "issue",
     "clock",
-    "boarded",
+    "admitted",
     "lines",
     "integer",
     "decimal",
@@ -47,7 +47,7 @@ static ISSUE: LazyLock<Script> = script!(
     "recall",
     "allocated",
     "repeated",
-    "landed",
+    "completed",
     "kept",
     "forget",
     "attest",
@@ -63,7 +63,7 @@ static BAR: LazyLock<Script> = script!("bar", "server", "owned");
 static READ_OUTBOX: LazyLock<Script> = script!("read_outbox", "integer", "server", "owned");
 static DROP_OUTBOX: LazyLock<Script> =
     script!("drop_outbox", "integer", "decimal", "server", "owned", "cut");
-static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "landed");
+static SETTLE: LazyLock<Script> = script!("settle", "integer", "decimal", "server", "completed");
 static PROBE: LazyLock<Script> = script!("probe", "server");
 static SURVEY: LazyLock<Script> = script!("survey", "decimal", "server");
 static PEEK: LazyLock<Script> = script!("peek");

@@ -1,4 +1,4 @@
-//! What is known when a call to Redis fails, and how it is told from the client's error.
+//! What is known when a call to Redis fails, and how it is read from the client's error.
 //!
 //! The rule is to claim nothing that is not proven: an error is `NotExecuted` only where Redis
 //! itself refused this very call before its script ran or wrote.
@@ -9,8 +9,8 @@ use thiserror::Error;
 /// Why a script call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CounterError {
-    /// Connection lost, time-out, cancelled, or a cluster that is down, which the client tells all
-    /// callers in flight: the script may have run, may run later, or never. Fly the same bytes
+    /// Connection lost, time-out, cancelled, or a cluster that is down, which the client reports to
+    /// all callers in flight: the script may have run, may run later, or never. Send the same bytes
     /// again.
     #[error("outcome unknown: {0}")]
     Unknown(String),

@@ -1,7 +1,7 @@
-//! Guarded calls: what they ask and answer; encoded once, flown again byte for byte (F10).
+//! Guarded calls: what they ask and answer; encoded once, sent again byte for byte (F10).
 //!
-//! Whoever flies a call again must use the same `Flight`, never a rebuilt one: its digest is what
-//! tells a repetition from another process under the same identity.
+//! Whoever sends a call again must use the same `Flight`, never a rebuilt one: its digest is what
+//! distinguishes a repetition from another process under the same identity.
 
 use std::sync::Arc;
 
@@ -142,7 +142,7 @@ pub struct IssueAnswer {
 
 /// How long idempotency records last, how many there may be, and what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordLimits {
+pub struct IdempotencyLimits {
     /// `idempotency.window`, in milliseconds.
     pub window_ms: u64,
     /// `idempotency.records_max`: most records of a partition.
@@ -153,9 +153,9 @@ pub struct RecordLimits {
 
 /// What became of a guarded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Landing<T> {
-    /// It was executed, now or when it was first flown.
-    Landed(T),
+pub enum Completion<T> {
+    /// It was executed, now or when it was first sent.
+    Completed(T),
     /// The owner record is missing or names another epoch or incarnation, the server is not a
     /// master, or it has forgotten a confirmed flight. Nothing done.
     Fenced {
@@ -168,7 +168,7 @@ pub enum Landing<T> {
     Barred,
     /// A later flight of this node was executed already: this one is a ghost. Nothing done.
     Late,
-    /// The flight number was flown with other bytes: two processes share an identity (F10).
+    /// The flight number was sent with other bytes: two processes share an identity (F10).
     Mismatch,
     /// The outbox does not hold as many entries as its count (F7). Nothing done.
     Miscounted,
@@ -229,7 +229,7 @@ impl Flight {
         guard: &Guard,
         requests: &[IssueRequest],
         now_ms: Option<i64>,
-        limits: RecordLimits,
+        limits: IdempotencyLimits,
     ) -> Self {
         let mut list = guarded_keys(keys, guard);
         list.add(keys.records(guard.partition));
@@ -296,7 +296,7 @@ impl Flight {
         Flight { call, guard: guard.clone(), digest, requests }
     }
 
-    /// Under what it flies.
+    /// Under what it is sent.
     pub(super) fn guard(&self) -> &Guard {
         &self.guard
     }

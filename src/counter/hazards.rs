@@ -22,7 +22,7 @@ pub enum Hazard {
     },
     /// `appendonly no`.
     NoAppendOnlyFile {
-        /// Whether it takes snapshots (`save`); `None`: it does not tell.
+        /// Whether it takes snapshots (`save`); `None`: it does not say.
         snapshots: Option<bool>,
     },
     /// `appendfsync no`.
@@ -114,7 +114,7 @@ impl fmt::Display for Hazard {
 }
 
 impl Redis {
-    /// Asks every master how it is set up. Fails never: what is not told is in
+    /// Asks every master how it is set up. Fails never: what is not answered is in
     /// [`Checkup::unchecked`]. Takes a few `redis.command_timeout` at most.
     pub async fn check_up(&self) -> Vec<Checkup> {
         let masters = self.masters.masters().await;
@@ -152,7 +152,7 @@ async fn check_up(link: &Link) -> Result<Checkup, fred::error::Error> {
     let told = link.inquire("INFO", Vec::new()).await?;
     let text = told.as_str().unwrap_or_default();
     let info = Info::read(&text);
-    // What INFO leaves out; a managed server may refuse to tell.
+    // What INFO leaves out; a managed server may refuse to answer.
     let name = if info.keeps_append_only_file() { "appendfsync" } else { "save" };
     let told = link.inquire("CONFIG", vec!["GET".into(), name.into()]).await;
     Ok(info.judge(told.map_err(|error| error.details().to_owned()).map(setting)))
@@ -180,14 +180,14 @@ impl<'a> Info<'a> {
     fn judge(&self, setting: Result<Option<String>, String>) -> Checkup {
         let mut checkup = Checkup { was_answered: true, ..Checkup::default() };
         let Checkup { hazards, unchecked, .. } = &mut checkup;
-        let untold = |name: &str| format!("{name}: INFO does not tell it");
+        let untold = |name: &str| format!("{name}: INFO does not show it");
         match self.0.get("maxmemory_policy") {
             Some(&"noeviction") => {}
             Some(policy) => hazards.push(Hazard::Eviction { policy: (*policy).to_owned() }),
             None => unchecked.push(untold("maxmemory-policy")),
         }
         let (setting, refusal) = match setting {
-            Ok(setting) => (setting, "CONFIG GET tells nothing".to_owned()),
+            Ok(setting) => (setting, "CONFIG GET answers nothing".to_owned()),
             Err(error) => (None, error),
         };
         if !self.0.contains_key("aof_enabled") {

@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 use super::call::Call;
 use super::{CounterError, RedisSettings};
 
-/// Calls that may wait inside the client; a node has one in the air per partition.
+/// Calls that may wait inside the client; a node has one in flight per partition.
 const WAITING_CALLS_MAX: usize = 4_096;
 
 /// First wait before connecting again; doubles up to `reconnect_max`.
@@ -197,8 +197,9 @@ impl Wire {
     }
 }
 
-/// Runs the client until its task is aborted. The client ends by itself when it is told to quit, or
-/// on what it takes for a mistake in the settings: a server that is being set up causes that too.
+/// Runs the client until its task is aborted. The client ends by itself when it is asked to quit,
+/// or on what it takes for a mistake in the settings: a server that is being set up causes that
+/// too.
 async fn keep_connected(client: Client, pause: Duration) {
     loop {
         let mut connection = Connection(client.connect());

@@ -78,7 +78,7 @@ impl Masters {
             shape,
         });
         if let Shape::Single(server) = &masters.shape {
-            // Connects now, and tells of settings that no client takes.
+            // Connects now, and reports settings that no client takes.
             masters.links.get(server)?;
         } else {
             let scout = tokio::spawn(Arc::clone(&masters).scout()).abort_handle();

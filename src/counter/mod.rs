@@ -23,7 +23,7 @@ mod survey;
 
 pub use error::CounterError;
 pub use flight::{
-    Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Landing, Raised, RecordLimits,
+    Completion, Flight, Guard, IdempotencyLimits, IssueAnswer, IssueOutcome, IssueRequest, Raised,
     SeedPlace, SeedState, Take,
 };
 pub use hazards::{Checkup, Hazard};

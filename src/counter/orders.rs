@@ -1,4 +1,4 @@
-//! The requests of a flight in the form that `lua/lib/boarded.lua` reads. Decides nothing.
+//! The requests of a flight in the form that `lua/lib/admitted.lua` reads. Decides nothing.
 
 use std::collections::HashMap;
 

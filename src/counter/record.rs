@@ -1,4 +1,4 @@
-//! How the scripts name an idempotency record, and what a request tells them of its own (F1, F21).
+//! How the scripts name an idempotency record, and what a request shows them of its own (F1, F21).
 //!
 //! Names are hashes: the scripts compare them and never read them back. Must never be shorter than
 //! what keeps two keys of one partition apart for good.

@@ -7,7 +7,7 @@ use numbering::{Range, TakenRange};
 
 use super::CounterError;
 use super::call::Call;
-use super::flight::{IssueOutcome, Landing};
+use super::flight::{Completion, IssueOutcome};
 
 /// One array of an answer, read from the front.
 #[derive(Debug)]
@@ -71,23 +71,23 @@ pub(super) fn answer(call: &Call, value: Value) -> Result<(String, Parts), Count
 }
 
 /// Reads the answer to a flight: a refusal by the guard, or what `read` makes of the script's own.
-pub(super) fn landing<T>(
+pub(super) fn completion<T>(
     call: &Call,
     value: Value,
     read: impl FnOnce(&mut Parts) -> Result<T, CounterError>,
-) -> Result<Landing<T>, CounterError> {
+) -> Result<Completion<T>, CounterError> {
     let (word, mut parts) = answer(call, value)?;
-    let landing = match word.as_str() {
-        "fenced" => Landing::Fenced { epoch: parts.text()?.parse().ok(), reason: parts.text()? },
-        "barred" => Landing::Barred,
-        "late" => Landing::Late,
-        "mismatch" => Landing::Mismatch,
-        "miscounted" => Landing::Miscounted,
-        word if word == call.verb.word() => Landing::Landed(read(&mut parts)?),
+    let completion = match word.as_str() {
+        "fenced" => Completion::Fenced { epoch: parts.text()?.parse().ok(), reason: parts.text()? },
+        "barred" => Completion::Barred,
+        "late" => Completion::Late,
+        "mismatch" => Completion::Mismatch,
+        "miscounted" => Completion::Miscounted,
+        word if word == call.verb.word() => Completion::Completed(read(&mut parts)?),
         other => return Err(garbled(&format!("unexpected word {other:?}"))),
     };
     parts.end()?;
-    Ok(landing)
+    Ok(completion)
 }
 
 /// Reads what became of one request of a flight.

@@ -6,8 +6,8 @@ use fred::types::Value;
 use numbering::TakenRange;
 
 use super::call::{Call, Verb};
-use super::flight::{Flight, IssueAnswer, Landing, Raised, SeedState, named, window_text};
-use super::reply::{Parts, answer, garbled, landing, parse_taken, read_outcome};
+use super::flight::{Completion, Flight, IssueAnswer, Raised, SeedState, named, window_text};
+use super::reply::{Parts, answer, completion, garbled, parse_taken, read_outcome};
 use super::{CounterError, Guard, Keys, Redis};
 use crate::node::NodeId;
 
@@ -100,36 +100,36 @@ pub enum Trimmed {
 }
 
 impl Redis {
-    /// Flies a flight of requests.
+    /// Sends a flight of requests.
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn issue(&self, flight: &Flight) -> Result<Landing<IssueAnswer>, CounterError> {
-        self.fly(flight, Verb::Issue, |parts| {
+    pub async fn issue(&self, flight: &Flight) -> Result<Completion<IssueAnswer>, CounterError> {
+        self.send(flight, Verb::Issue, |parts| {
             let outcomes = answers(parts, flight, read_outcome)?;
             Ok(IssueAnswer { outcomes, records_shed: parts.number()? })
         })
         .await
     }
 
-    /// Flies a seed.
+    /// Sends a seed.
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn seed(&self, flight: &Flight) -> Result<Landing<Vec<SeedState>>, CounterError> {
+    pub async fn seed(&self, flight: &Flight) -> Result<Completion<Vec<SeedState>>, CounterError> {
         let read = |value: Value| match value.as_str().as_deref() {
             Some("seeded") => Ok(SeedState::Seeded),
             Some("warm") => Ok(SeedState::Warm),
             _ => Err(garbled("a seed's state expected")),
         };
-        self.fly(flight, Verb::Seed, |parts| answers(parts, flight, read)).await
+        self.send(flight, Verb::Seed, |parts| answers(parts, flight, read)).await
     }
 
-    /// Flies a raise.
+    /// Sends a raise.
     ///
     /// # Errors
     /// See [`CounterError`].
-    pub async fn raise(&self, flight: &Flight) -> Result<Landing<Vec<Raised>>, CounterError> {
+    pub async fn raise(&self, flight: &Flight) -> Result<Completion<Vec<Raised>>, CounterError> {
         let read = |value: Value| {
             let mut parts = Parts::of(value)?;
             let raised = match parts.text()?.as_str() {
@@ -141,7 +141,7 @@ impl Redis {
             parts.end()?;
             Ok(raised)
         };
-        self.fly(flight, Verb::Raise, |parts| answers(parts, flight, read)).await
+        self.send(flight, Verb::Raise, |parts| answers(parts, flight, read)).await
     }
 
     /// Opens an epoch. Sent once by whoever claimed it in the ledger (F6).
@@ -205,8 +205,8 @@ impl Redis {
     ) -> Result<Barred, CounterError> {
         let call = owned_call(Verb::Bar, keys, guard, None, vec![dead.to_string()]);
         self.ask(&call, |call, value| {
-            Ok(match landing(call, value, |_| Ok(()))? {
-                Landing::Landed(()) => Barred::Barred,
+            Ok(match completion(call, value, |_| Ok(()))? {
+                Completion::Completed(()) => Barred::Barred,
                 _ => Barred::Fenced,
             })
         })
@@ -229,11 +229,13 @@ impl Redis {
         let args = vec![dead.to_string(), from, limit.max(1).to_string()];
         let call = owned_call(Verb::ReadOutbox, keys, guard, Some(dead), args);
         self.ask(&call, |call, value| {
-            let page = landing(call, value, |parts| {
+            let page = completion(call, value, |parts| {
                 let is_whole = parts.text()? == "whole";
                 Ok((is_whole, parts.list(read_entry)?))
             })?;
-            let Landing::Landed((is_whole, read)) = page else { return Ok(OutboxPage::Fenced) };
+            let Completion::Completed((is_whole, read)) = page else {
+                return Ok(OutboxPage::Fenced);
+            };
             let complete = is_whole && read.iter().all(|(_, is_sound)| *is_sound);
             let entries = read.into_iter().map(|(entry, _)| entry).collect();
             Ok(OutboxPage::Entries { entries, complete })
@@ -257,16 +259,16 @@ impl Redis {
         self.ask(&call, read_trimmed).await
     }
 
-    /// Flies a call whose answer has one element per request.
-    async fn fly<T>(
+    /// Sends a call whose answer has one element per request.
+    async fn send<T>(
         &self,
         flight: &Flight,
         verb: Verb,
         read: impl FnOnce(&mut Parts) -> Result<T, CounterError>,
-    ) -> Result<Landing<T>, CounterError> {
+    ) -> Result<Completion<T>, CounterError> {
         let call = flight.call();
-        assert_eq!(call.verb, verb, "a flight is flown by the method of its own verb");
-        self.ask(call, |call, value| landing(call, value, read)).await
+        assert_eq!(call.verb, verb, "a flight is sent by the method of its own verb");
+        self.ask(call, |call, value| completion(call, value, read)).await
     }
 }
 
@@ -302,9 +304,9 @@ fn owned_call(
 }
 
 fn read_trimmed(call: &Call, value: Value) -> Result<Trimmed, CounterError> {
-    Ok(match landing(call, value, Parts::number::<u64>)? {
-        Landing::Landed(removed) => Trimmed::Removed(removed),
-        Landing::Barred => Trimmed::Barred,
+    Ok(match completion(call, value, Parts::number::<u64>)? {
+        Completion::Completed(removed) => Trimmed::Removed(removed),
+        Completion::Barred => Trimmed::Barred,
         _ => Trimmed::Fenced,
     })
 }

@@ -1,6 +1,6 @@
 //! What became of a flight of unknown outcome, asked once its epoch ends (F17).
 //!
-//! Must never be asked for a flight that may be flown again: asking spends its number.
+//! Must never be asked for a flight that may be sent again: asking spends its number.
 
 use super::call::{Call, Verb};
 use super::reply::{answer, garbled, read_outcome};
@@ -14,7 +14,7 @@ pub enum Settled {
     Executed(Vec<IssueOutcome>),
     /// It was not, and never will be.
     Spent,
-    /// Nobody can tell: its epoch has gone from this server, or its outbox is not whole.
+    /// Nobody knows: its epoch has gone from this server, or its outbox is not whole.
     Fenced {
         /// What stands in the way.
         reason: String,

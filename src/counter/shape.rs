@@ -218,7 +218,7 @@ fn claim(informant: &Address, line: &str) -> Option<Claim> {
         return None;
     }
     let place = place.split(['@', ',']).next()?;
-    // `[slot->-node]` tells of a slot under way: it still belongs to whom it is listed.
+    // `[slot->-node]` shows a slot under way: it still belongs to whom it is listed.
     let slots = slots.iter().filter(|slots| !slots.starts_with('[')).filter_map(|slots| {
         let (first, last) = slots.split_once('-').unwrap_or((slots, slots));
         let (first, last) = (first.parse().ok()?, last.parse().ok().filter(|last| *last < SLOTS)?);

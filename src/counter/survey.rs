@@ -8,9 +8,9 @@ use std::time::Duration;
 use fred::types::Value;
 
 use super::call::{Call, Verb};
-use super::reply::{Parts, answer, garbled, landing};
+use super::reply::{Parts, answer, completion, garbled};
 use super::scripts::read_entry;
-use super::{CounterError, Keys, Landing, OutboxEntry, Redis};
+use super::{Completion, CounterError, Keys, OutboxEntry, Redis};
 use crate::node::NodeId;
 
 /// What a server holds of a partition.
@@ -22,10 +22,11 @@ pub struct Survey {
     pub incarnation: String,
     /// The partition's owner record, where there is one.
     pub owner: Option<OwnerRecord>,
-    /// Nodes that flew under that record and have entries left in their outbox, by its counts.
+    /// Nodes that sent flights under that record and have entries left in their outbox, by its
+    /// counts.
     pub counted: Vec<NodeId>,
-    /// All nodes that flew under that record.
-    pub flown: Vec<NodeId>,
+    /// All nodes that sent flights under that record.
+    pub senders: Vec<NodeId>,
     /// Entries in the outboxes asked for, in their order; `None`: not a stream.
     pub lengths: Vec<Option<u64>>,
 }
@@ -122,7 +123,7 @@ impl Redis {
             let text = |value: Value| value.into_string().unwrap_or_default();
             let counted = parts.list(|node| Ok(text(node)))?;
             let lengths = parts.list(|length| Ok(text(length).parse().ok()))?;
-            let flown = parts.list(|node| Ok(text(node)))?;
+            let senders = parts.list(|node| Ok(text(node)))?;
             parts.end()?;
             if lengths.len() != nodes.len() {
                 return Err(garbled(&format!("{} lengths of {}", lengths.len(), nodes.len())));
@@ -130,8 +131,8 @@ impl Redis {
             // A name that is no node's was written by somebody else.
             let nodes =
                 |names: Vec<String>| names.iter().filter_map(|n| NodeId::parse(n)).collect();
-            let (counted, flown) = (nodes(counted), nodes(flown));
-            Ok(Survey { is_master, incarnation, owner, counted, flown, lengths })
+            let (counted, senders) = (nodes(counted), nodes(senders));
+            Ok(Survey { is_master, incarnation, owner, counted, senders, lengths })
         })
         .await
     }
@@ -180,15 +181,15 @@ impl Redis {
         let args = vec![epoch.to_string(), incarnation.to_owned()];
         let call = Call::new(Verb::Inspect, format!("inspect {partition} {epoch}"), names, args);
         self.ask(&call, |call, value| {
-            let read = landing(call, value, |parts| parts.list(read_counter))?;
+            let read = completion(call, value, |parts| parts.list(read_counter))?;
             match read {
-                Landing::Landed(states) if states.len() == counters.len() => {
+                Completion::Completed(states) if states.len() == counters.len() => {
                     Ok(Inspection::Counters(states))
                 }
-                Landing::Landed(states) => {
+                Completion::Completed(states) => {
                     Err(garbled(&format!("{} states of {}", states.len(), counters.len())))
                 }
-                Landing::Fenced { reason, .. } => Ok(Inspection::Fenced { reason }),
+                Completion::Fenced { reason, .. } => Ok(Inspection::Fenced { reason }),
                 _ => Err(garbled("an answer to a flight")),
             }
         })

@@ -12,7 +12,7 @@ use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::allocator::{Allocator, Context, Room};
+use crate::allocator::{Allocator, Context, Headroom};
 use crate::ledger::{LedgerCheckup, LedgerHazard, Owner, Partition, PartitionState};
 use crate::metrics::{
     ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
@@ -86,16 +86,16 @@ impl Gauges {
         metrics.ledger_connections_used.set(f64::from(connections.used));
         metrics.ledger_connections_idle.set(f64::from(connections.idle));
         metrics.ledger_connections_max.set(f64::from(connections.max));
-        for (partition, lane) in (0..).zip(self.allocator.lanes()) {
+        for (partition, worker) in (0..).zip(self.allocator.workers()) {
             let gauges = self.partitions.of(partition);
-            gauges.queue_length.set(lane.queue_length as f64);
-            gauges.serving.set(flag(lane.serves()));
-            let room = lane.least_room;
-            gauges.ceiling_used.set(room.map_or(0.0, Room::used_ratio));
-            gauges.ceiling_room.set(room.map_or(0.0, |room| room.left as f64));
+            gauges.queue_length.set(worker.queue_length as f64);
+            gauges.serving.set(flag(worker.serves()));
+            let headroom = worker.least_headroom;
+            gauges.ceiling_used.set(headroom.map_or(0.0, Headroom::used_ratio));
+            gauges.ceiling_room.set(headroom.map_or(0.0, |headroom| headroom.left as f64));
         }
         for partition in 0..context.deployment.partitions {
-            let is_up = context.sights.healthy_for(partition).is_some();
+            let is_up = context.redis_health.healthy_for(partition).is_some();
             self.redis_up.of(partition).set(flag(is_up));
         }
         for row in context.membership.news().borrow().iter() {
@@ -170,7 +170,7 @@ impl Gauges {
             if stop.is_requested() {
                 return;
             }
-            if self.context.sights.away_for(partition).is_some() {
+            if self.context.redis_health.away_for(partition).is_some() {
                 self.show_outboxes(partition..=partition, None);
                 continue;
             }

@@ -213,7 +213,7 @@ fn of_one_slug(slug: Slug) -> Sentence {
     }
 }
 
-/// Sentences on serials between systems; what nobody has a sentence for is a bug.
+/// Sentences on exchange serials; what nobody has a sentence for is a bug.
 fn of_one_serial(slug: Slug) -> Sentence {
     match slug {
         Slug::InterfaceSerialRepeated => [

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::ImportError;
 use super::metered::Metered;
-use super::tables::Record;
+use super::tables::TableRow;
 
 /// Reference tables, and the column of each that holds the code.
 pub(super) const REFERENCE_TABLES: [(&str, &str); 6] = [
@@ -46,12 +46,12 @@ impl Codes {
         let (metered, _) = Metered::open(file)?;
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(metered);
         let mut codes = Codes::default();
-        let mut record = csv::StringRecord::new();
+        let mut table_row = csv::StringRecord::new();
         let refused = |error: csv::Error| ImportError::form(file.display(), error);
         let head = reader.headers().map_err(refused)?.clone();
-        while reader.read_record(&mut record).map_err(refused)? {
+        while reader.read_record(&mut table_row).map_err(refused)? {
             reader.get_mut().record_read();
-            let Line { table, id, code } = record.deserialize(Some(&head)).map_err(refused)?;
+            let Line { table, id, code } = table_row.deserialize(Some(&head)).map_err(refused)?;
             let place = format!("{}: table {table}, id {id}", file.display());
             let known = REFERENCE_TABLES.map(|(name, _)| name);
             if table != TYPES_OF_RULES && !known.contains(&&*table) {
@@ -60,7 +60,7 @@ impl Codes {
                 return Err(ImportError::form(place, why));
             }
             if codes.said.insert((table, id), code).is_some() {
-                return Err(ImportError::form(place, "stands there twice"));
+                return Err(ImportError::form(place, "appears twice"));
             }
         }
         Ok(codes)
@@ -71,12 +71,12 @@ impl Codes {
     /// # Errors
     /// `Form` where the id has another code already, as in a dump of two databases: one of them
     /// would name the counters of both.
-    pub(super) fn add(&mut self, record: &Record) -> Result<(), ImportError> {
-        let column = REFERENCE_TABLES.iter().find(|(table, _)| *table == record.table);
-        let code = column.and_then(|(_, column)| record.get(column));
-        let (Some(id), Some(code)) = (record.get("id"), code) else { return Ok(()) };
-        let is_said = self.said.contains_key(&(record.table.to_owned(), id.to_owned()));
-        let before = self.found.insert((record.table, id.to_owned()), code.to_owned());
+    pub(super) fn add(&mut self, table_row: &TableRow) -> Result<(), ImportError> {
+        let column = REFERENCE_TABLES.iter().find(|(table, _)| *table == table_row.table);
+        let code = column.and_then(|(_, column)| table_row.get(column));
+        let (Some(id), Some(code)) = (table_row.get("id"), code) else { return Ok(()) };
+        let is_said = self.said.contains_key(&(table_row.table.to_owned(), id.to_owned()));
+        let before = self.found.insert((table_row.table, id.to_owned()), code.to_owned());
         match before.filter(|before| before != code && !is_said) {
             None => Ok(()),
             Some(before) => {
@@ -84,7 +84,7 @@ impl Codes {
                     "id {id} has the code {before:?} and then {code:?}: dump one database alone, \
                      or say by --map which it is"
                 );
-                Err(ImportError::form(record.place(), why))
+                Err(ImportError::form(table_row.place(), why))
             }
         }
     }

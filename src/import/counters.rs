@@ -18,7 +18,7 @@ use super::numbers::reader;
 use super::reading::{Form, Misfit};
 use super::report::{Plan, ProblemKind};
 use super::rows::Row;
-use super::tables::{Record, Source};
+use super::tables::{Source, TableRow};
 use super::tally::{Tally, plan_tables};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
@@ -55,17 +55,17 @@ pub async fn plan_counters(
     let mut tables: Vec<&'static str> = REFERENCE_TABLES.iter().map(|(table, _)| *table).collect();
     tables.push("com_no_config");
     source
-        .read(&tables, &mut |record| match record.get("bill_type_id") {
-            Some(bill_type) if record.table == "com_no_config" => {
-                let rule = (bill_type.to_owned(), is_deleted(&record));
-                note_rule(&mut rules, &record, rule)
+        .read(&tables, &mut |table_row| match table_row.get("bill_type_id") {
+            Some(bill_type) if table_row.table == "com_no_config" => {
+                let rule = (bill_type.to_owned(), is_deleted(&table_row));
+                note_rule(&mut rules, &table_row, rule)
             }
-            _ => codes.add(&record),
+            _ => codes.add(&table_row),
         })
         .await?;
     let mapping = Mapping { import, codes: &codes, rules: &rules };
-    plan_tables(import, &source, &COUNTER_TABLES, |record, tally| {
-        let counter = mapping.counter(record)?;
+    plan_tables(import, &source, &COUNTER_TABLES, |table_row, tally| {
+        let counter = mapping.counter(table_row)?;
         if let Some(counter) = &counter {
             counter.note(tally);
         }
@@ -80,21 +80,21 @@ pub async fn plan_counters(
 /// `Form` where its id is another rule's already.
 fn note_rule(
     rules: &mut HashMap<String, (String, bool)>,
-    record: &Record,
+    table_row: &TableRow,
     rule: (String, bool),
 ) -> Result<(), ImportError> {
-    let id = record.get("id").unwrap_or_default();
+    let id = table_row.get("id").unwrap_or_default();
     if rules.get(id).is_some_and(|before| *before != rule) {
-        let why = format!("rule {id} stands there twice, otherwise: dump one database alone");
-        return Err(ImportError::form(record.place(), why));
+        let why = format!("rule {id} appears twice, otherwise: dump one database alone");
+        return Err(ImportError::form(table_row.place(), why));
     }
     rules.insert(id.to_owned(), rule);
     Ok(())
 }
 
 /// Whether a row is marked as deleted: 1 yes, 2 no.
-pub(super) fn is_deleted(record: &Record) -> bool {
-    record.get("is_deleted") == Some("1")
+pub(super) fn is_deleted(table_row: &TableRow) -> bool {
+    table_row.get("is_deleted") == Some("1")
 }
 
 /// A counter that another system has counted up to a place of its serial's step.
@@ -121,19 +121,19 @@ struct Mapping<'a> {
 
 impl Mapping<'_> {
     /// The counter of a row; `None` where it has counted nothing, or is deleted and says nothing.
-    fn counter(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
-        match record.table {
-            "document_sequence" => self.of_day(record),
-            "com_no_serial" => self.of_text(record),
-            _ => self.of_ids(record),
+    fn counter(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
+        match table_row.table {
+            "document_sequence" => self.of_day(table_row),
+            "com_no_serial" => self.of_text(table_row),
+            _ => self.of_ids(table_row),
         }
     }
 
-    fn of_day(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
-        let Some(value) = value(record, "current_no")? else { return Ok(None) };
+    fn of_day(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
+        let Some(value) = value(table_row, "current_no")? else { return Ok(None) };
         let inputs = Inputs {
-            type_code: needed(record, "sequence_type")?.to_owned(),
-            date: Some(day(needed(record, "sequence_date")?)?.to_owned()),
+            type_code: needed(table_row, "sequence_type")?.to_owned(),
+            date: Some(day(needed(table_row, "sequence_date")?)?.to_owned()),
             ..Inputs::default()
         };
         let served = self.served(&inputs)?;
@@ -147,29 +147,29 @@ impl Mapping<'_> {
 
     /// The text around a serial, which has `%s` in its place. Numbers of what was deleted are out
     /// all the same, so such a row counts as far as it can be read.
-    fn of_text(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
-        let rule = record.get("rule_id").and_then(|rule| self.rules.get(rule));
-        let is_deleted = is_deleted(record) || rule.is_some_and(|(_, is_deleted)| *is_deleted);
-        match self.of_rule_format(record) {
+    fn of_text(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
+        let rule = table_row.get("rule_id").and_then(|rule| self.rules.get(rule));
+        let is_deleted = is_deleted(table_row) || rule.is_some_and(|(_, is_deleted)| *is_deleted);
+        match self.of_rule_format(table_row) {
             Err(_) if is_deleted => Ok(None),
             read => read,
         }
     }
 
-    fn of_rule_format(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
-        let Some(value) = value(record, "serial_no")? else { return Ok(None) };
-        let rule = needed(record, "rule_id")?;
+    fn of_rule_format(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
+        let Some(value) = value(table_row, "serial_no")? else { return Ok(None) };
+        let rule = needed(table_row, "rule_id")?;
         let Some((bill_type, _)) = self.rules.get(rule) else {
             let detail = format!("rule {rule} is not in com_no_config");
             return Err(Misfit::new(ProblemKind::NotMapped, detail));
         };
-        let text = needed(record, "rule_format")?;
+        let text = needed(table_row, "rule_format")?;
         let type_code = Some(self.codes.code_or_id(TYPES_OF_RULES, bill_type));
         let row = Row { number: text.to_owned(), type_code, ..Row::default() };
         let reading = reader(self.import, Form::RuleFormat).read(&row);
         let reading = reading.map_err(|Misfit { kind, detail, .. }| match kind {
             ProblemKind::Missing => {
-                let why = "does not tell its counter; import its numbers instead";
+                let why = "does not show its counter; import its numbers instead";
                 Misfit::new(ProblemKind::NotMapped, format!("{text:?} {why}: {detail}"))
             }
             kind => Misfit::new(kind, format!("{text:?}: {detail}")),
@@ -178,24 +178,24 @@ impl Mapping<'_> {
         at(served, first(reading.draft.keys), value)
     }
 
-    fn of_ids(&self, record: &Record) -> Result<Option<Counter>, Misfit> {
-        let Some(value) = value(record, "last_number")? else { return Ok(None) };
+    fn of_ids(&self, table_row: &TableRow) -> Result<Option<Counter>, Misfit> {
+        let Some(value) = value(table_row, "last_number")? else { return Ok(None) };
         let coded = |table, id: &str| {
             let code = self.codes.code(table, id);
             code.map_err(|detail| Misfit::new(ProblemKind::NotMapped, detail))
         };
         let mut inputs = Inputs {
-            type_code: coded("correspondence_types", needed(record, "correspondence_type_id")?)?,
-            project: Some(coded("projects", needed(record, "project_id")?)?),
+            type_code: coded("correspondence_types", needed(table_row, "correspondence_type_id")?)?,
+            project: Some(coded("projects", needed(table_row, "project_id")?)?),
             ..Inputs::default()
         };
         let (mut known, mut lacking) = (Vec::new(), Vec::new());
-        // Originator and sub type may decide which series it is; only that one tells their names.
+        // Originator and sub type may decide which series it is; only that one knows their names.
         let mut asked = inputs.clone();
         for (column, table, names) in ID_COLUMNS {
             // 0 and NULL say that there is none; a column that is not there says nothing.
-            let Some(id) = record.get(column).filter(|id| *id != "0") else {
-                if !record.has(column) {
+            let Some(id) = table_row.get(column).filter(|id| *id != "0") else {
+                if !table_row.has(column) {
                     lacking.push((column, names));
                 }
                 continue;
@@ -220,7 +220,7 @@ impl Mapping<'_> {
                 inputs.context.insert((*name).to_owned(), code?);
             }
         }
-        let year = needed(record, "current_year")?;
+        let year = needed(table_row, "current_year")?;
         let on = |day: &str| {
             let date = Some(format!("{year:0>4}-{day}"));
             self.key(&served, &Inputs { date, ..inputs.clone() })
@@ -331,15 +331,19 @@ fn at(served: Arc<ServedSeries>, key: CounterKey, value: u64) -> Result<Option<C
 }
 
 /// The value of a column that must be there.
-pub(super) fn needed<'r>(record: &'r Record, column: &str) -> Result<&'r str, Misfit> {
+pub(super) fn needed<'r>(table_row: &'r TableRow, column: &str) -> Result<&'r str, Misfit> {
     let none = || Misfit::new(ProblemKind::Missing, format!("column {column} is empty or missing"));
-    record.get(column).ok_or_else(none)
+    table_row.get(column).ok_or_else(none)
 }
 
 /// The value of a column; `None` where nothing was counted.
-fn value(record: &Record, column: &str) -> Result<Option<u64>, Misfit> {
-    let Some(text) = record.get(column) else {
-        return if record.has(column) { Ok(None) } else { needed(record, column).map(|_| None) };
+fn value(table_row: &TableRow, column: &str) -> Result<Option<u64>, Misfit> {
+    let Some(text) = table_row.get(column) else {
+        return if table_row.has(column) {
+            Ok(None)
+        } else {
+            needed(table_row, column).map(|_| None)
+        };
     };
     let refused = |why: String| {
         Err(Misfit::new(ProblemKind::Value, format!("column {column} is {text:?}, {why}")))

@@ -60,7 +60,7 @@ impl Dated<'_> {
             (None, _) => None,
         };
         if let (Some(said), Some(whole)) = (&row.date, whole) {
-            // A date with an offset may be another day elsewhere: rendering tells.
+            // A date with an offset may be another day elsewhere: rendering shows it.
             let day = said.get(..10).map(str::to_owned);
             if said.len() == 10 {
                 agreed("date", day.as_ref(), Some(whole))?;

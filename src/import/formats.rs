@@ -14,7 +14,7 @@ use super::ImportError;
 use super::codes::{Codes, REFERENCE_TABLES, TYPES_OF_RULES};
 use super::counters::is_deleted;
 use super::report::{Problem, ProblemKind};
-use super::tables::{Record, Source};
+use super::tables::{Source, TableRow};
 use crate::ledger::SeriesVersion;
 
 /// Tables of configurations.
@@ -32,7 +32,7 @@ const ZONE: &str = "Asia/Bangkok";
 /// Most characters of an organization's or discipline's code.
 const CODE_CHARS_MAX: usize = 20;
 
-/// Most characters of a unit in a rule, where a serial between systems would be as long otherwise.
+/// Most characters of a unit in a rule, where a exchange serial would be as long otherwise.
 const UNIT_CHARS_MAX: usize = 10;
 
 /// Codes of organizations, of which one in a number may hold what separates its parts: that of the
@@ -108,21 +108,21 @@ impl Formats {
 pub async fn read_formats(source: &str, mut codes: Codes) -> Result<Formats, ImportError> {
     let source = Source::of(source)?;
     let reference = REFERENCE_TABLES.map(|(table, _)| table);
-    source.read(&reference, &mut |record| codes.add(&record)).await?;
+    source.read(&reference, &mut |table_row| codes.add(&table_row)).await?;
     let (mut formats, mut rows) = (Formats::default(), 0);
     let there = source
-        .read(&FORMAT_TABLES, &mut |record| {
+        .read(&FORMAT_TABLES, &mut |table_row| {
             rows += 1;
-            if is_deleted(&record) {
+            if is_deleted(&table_row) {
                 return Ok(());
             }
-            let definition = match record.table {
-                "document_number_formats" => of_format(&record, &codes),
-                _ => of_rule(&record, &codes),
+            let definition = match table_row.table {
+                "document_number_formats" => of_format(&table_row, &codes),
+                _ => of_rule(&table_row, &codes),
             };
             match definition {
-                Ok(definition) => formats.add(record.place(), definition),
-                Err(detail) => formats.problem(record.place(), ProblemKind::NotMapped, detail),
+                Ok(definition) => formats.add(table_row.place(), definition),
+                Err(detail) => formats.problem(table_row.place(), ProblemKind::NotMapped, detail),
             }
             Ok(())
         })
@@ -153,16 +153,16 @@ fn gives_the_same(known: &SeriesDefinition, new: &SeriesDefinition) -> bool {
 }
 
 /// A rule: an expression, or the address of a service that makes the numbers.
-fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
-    let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
+fn of_rule(table_row: &TableRow, codes: &Codes) -> Result<SeriesDefinition, String> {
+    let needed = |column: &str| table_row.get(column).ok_or(format!("column {column} is empty"));
     let type_code = codes.code_or_id(TYPES_OF_RULES, needed("bill_type_id")?);
     let rule = needed("rule_value")?;
-    if record.get("rule_type") == Some("1") {
+    if table_row.get("rule_type") == Some("1") {
         return Err(format!("the numbers of {type_code} come from {rule}; no series makes them"));
     }
     // The expression brings the template, the variables and the serials.
     let head = json!({
-        "code": code_of(type_code.clone(), "RULE", record),
+        "code": code_of(type_code.clone(), "RULE", table_row),
         "name": type_code,
         "serves": { "types": [type_code] },
         "template": "",
@@ -179,12 +179,12 @@ fn of_rule(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
 }
 
 /// The code of a series, or one by the row's id where no series may be called so.
-fn code_of(code: String, kind: &str, record: &Record) -> String {
+fn code_of(code: String, kind: &str, table_row: &TableRow) -> String {
     let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if code.len() <= 64 && code.chars().all(is_code) {
         return code;
     }
-    format!("{kind}-{}", record.get("id").unwrap_or("0"))
+    format!("{kind}-{}", table_row.get("id").unwrap_or("0"))
 }
 
 /// The definition, if it is one.
@@ -195,8 +195,8 @@ fn compiled(definition: SeriesDefinition) -> Result<SeriesDefinition, String> {
     }
 }
 
-fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String> {
-    let needed = |column: &str| record.get(column).ok_or(format!("column {column} is empty"));
+fn of_format(table_row: &TableRow, codes: &Codes) -> Result<SeriesDefinition, String> {
+    let needed = |column: &str| table_row.get(column).ok_or(format!("column {column} is empty"));
     let project = codes.code("projects", needed("project_id")?)?;
     let type_code = codes.code("correspondence_types", needed("correspondence_type_id")?)?;
     let template = needed("format_template")?;
@@ -213,11 +213,11 @@ fn of_format(record: &Record, codes: &Codes) -> Result<SeriesDefinition, String>
         }
     }
     counter.push("type");
-    let code = code_of(format!("{project}-{type_code}"), "FORMAT", record);
+    let code = code_of(format!("{project}-{type_code}"), "FORMAT", table_row);
     let definition = json!({
         "code": code,
         "name": format!("{type_code} of {project}"),
-        "description": record.get("description").unwrap_or_default(),
+        "description": table_row.get("description").unwrap_or_default(),
         "serves": { "types": [type_code], "projects": [project] },
         "template": template,
         "timezone": ZONE,

@@ -13,7 +13,7 @@ use numbering::{NUMBER_MAX, ReferenceData, Serial, SeriesDefinition};
 use super::counters::needed;
 use super::reading::Misfit;
 use super::report::{Plan, Problem, ProblemKind, Report};
-use super::tables::{Record, Source};
+use super::tables::{Source, TableRow};
 use super::tally::Tally;
 use super::{Import, ImportError, apply_counters};
 use crate::allocator::ServedSeries;
@@ -46,14 +46,14 @@ pub async fn plan_ledger(import: &Import<'_>, source: &str) -> Result<Plan, Impo
     let mut tally = Tally::default();
     let (mut old, mut series) = (Old::default(), None);
     let there = source
-        .read(&TABLES, &mut |record| {
-            if record.table == COUNTER {
+        .read(&TABLES, &mut |table_row| {
+            if table_row.table == COUNTER {
                 let series = series.get_or_insert_with(|| old.series(import));
-                let noted = old.counter(&record, series, &mut tally);
-                report.note(&record, noted);
+                let noted = old.counter(&table_row, series, &mut tally);
+                report.note(&table_row, noted);
                 (import.progress)(report.rows);
             } else {
-                old.note(&record);
+                old.note(&table_row);
             }
             Ok(())
         })
@@ -92,8 +92,8 @@ pub async fn apply_ledger(
 ) -> Result<Imported, ImportError> {
     let source = Source::of(source)?;
     let mut old = Old::default();
-    let note = &mut |record: Record| {
-        old.note(&record);
+    let note = &mut |table_row: TableRow| {
+        old.note(&table_row);
         Ok(())
     };
     source.read(&["partition", "node"], note).await?;
@@ -163,43 +163,43 @@ impl OldVersion {
 type Here<'i> = Result<&'i Arc<ServedSeries>, String>;
 
 impl Old {
-    fn note(&mut self, record: &Record) {
-        let text = |column| record.get(column).unwrap_or_default().to_owned();
-        let at = || Some((text("partition_id"), number(record, "epoch")?));
-        match record.table {
+    fn note(&mut self, table_row: &TableRow) {
+        let text = |column| table_row.get(column).unwrap_or_default().to_owned();
+        let at = || Some((text("partition_id"), number(table_row, "epoch")?));
+        match table_row.table {
             "series" => {
                 let series = self.series.entry(text("series_id")).or_default();
                 series.code = text("code");
-                series.active_version = number(record, "active_version").unwrap_or(0);
-                series.used_since = number(record, "used_since").unwrap_or(0);
+                series.active_version = number(table_row, "active_version").unwrap_or(0);
+                series.used_since = number(table_row, "used_since").unwrap_or(0);
             }
             "series_version" => {
                 let series = self.series.entry(text("series_id")).or_default();
                 let [definition, saved_by, reason] = ["definition", "saved_by", "reason"].map(text);
                 let version = OldVersion { definition, saved_by, reason };
-                series.versions.insert(number(record, "version").unwrap_or(0), version);
+                series.versions.insert(number(table_row, "version").unwrap_or(0), version);
             }
             "reference_code" => {
                 let of = (text("table_name"), text("code"));
                 self.references.insert(of, text("reference_id"));
             }
             "partition" => {
-                let ceiling = number(record, "last_ceiling_epoch");
+                let ceiling = number(table_row, "last_ceiling_epoch");
                 // An older version has no such columns.
-                let lifted = match number(record, "recovered_ceiling_epoch") {
-                    recovered if recovered == ceiling => number(record, "lifted_epoch"),
+                let lifted = match number(table_row, "recovered_ceiling_epoch") {
+                    recovered if recovered == ceiling => number(table_row, "lifted_epoch"),
                     _ => ceiling,
                 };
-                let epochs = [number(record, "epoch"), ceiling, lifted];
+                let epochs = [number(table_row, "epoch"), ceiling, lifted];
                 self.partitions.insert(text("partition_id"), epochs);
-                self.is_held |= record.get("state") == Some("held");
+                self.is_held |= table_row.get("state") == Some("held");
             }
-            "closed_epoch" if record.get("closing") == Some("exact") => {
+            "closed_epoch" if table_row.get("closing") == Some("exact") => {
                 self.closed_exact.extend(at());
             }
-            "participant" if record.get("state") == Some("joined") => self.silent.extend(at()),
+            "participant" if table_row.get("state") == Some("joined") => self.silent.extend(at()),
             "node" => {
-                let is_gone = ["left_at_us", "adopted_at_us"].map(|column| record.get(column));
+                let is_gone = ["left_at_us", "adopted_at_us"].map(|column| table_row.get(column));
                 self.nodes += 1;
                 self.present += u64::from(is_gone == [None, None]);
             }
@@ -317,21 +317,21 @@ impl Old {
     /// Notes how far a counter has counted; false where it has given out nothing.
     fn counter(
         &self,
-        record: &Record,
+        table_row: &TableRow,
         series: &HashMap<String, Here<'_>>,
         tally: &mut Tally,
     ) -> Result<bool, Misfit> {
         let value = |column: &str| {
             let why = || Misfit::new(ProblemKind::Value, format!("column {column} is no value"));
-            needed(record, column)?.parse::<i128>().map_err(|_| why())
+            needed(table_row, column)?.parse::<i128>().map_err(|_| why())
         };
-        let upto = value(if self.is_accounted_for(record) { "taken" } else { "ceiling" })?;
+        let upto = value(if self.is_accounted_for(table_row) { "taken" } else { "ceiling" })?;
         let (origin, step) = (value("origin")?, value("step")?.max(1));
         if upto <= origin {
             return Ok(false);
         }
         let not_here = |why: String| Misfit::new(ProblemKind::NotMapped, why);
-        let served = match series.get(needed(record, "series_id")?) {
+        let served = match series.get(needed(table_row, "series_id")?) {
             Some(Ok(served)) => *served,
             Some(Err(why)) => return Err(not_here(why.clone())),
             None => return Err(not_here("its series is not in that ledger".into())),
@@ -345,22 +345,22 @@ impl Old {
                 || Misfit::new(ProblemKind::Value, format!("{value} is no value of a counter"));
             u64::try_from(value).map_err(|_| why())
         };
-        let name = needed(record, "serial")?.to_owned();
+        let name = needed(table_row, "serial")?.to_owned();
         let (start, step) = (whole(first)?, whole(step)?);
         let serial = Serial { name, start, step, max: NUMBER_MAX };
         // What lies between two steps counts as the next.
         let place = whole(upto)?.saturating_sub(start).div_ceil(step);
-        tally.counted_upto(served, &serial, record.get("key").unwrap_or_default(), place);
+        tally.counted_upto(served, &serial, table_row.get("key").unwrap_or_default(), place);
         Ok(true)
     }
 
     /// Whether nothing above `taken` can have been handed out, by the rule that closes an epoch:
     /// the counter was not lifted, and its epoch was closed exact, or is the present one, in which
     /// everybody has accounted for what it had.
-    fn is_accounted_for(&self, record: &Record) -> bool {
-        let partition = record.get("partition_id").unwrap_or_default();
+    fn is_accounted_for(&self, table_row: &TableRow) -> bool {
+        let partition = table_row.get("partition_id").unwrap_or_default();
         let (Some([Some(present), _, Some(lifted)]), Some(epoch)) =
-            (self.partitions.get(partition), number(record, "epoch"))
+            (self.partitions.get(partition), number(table_row, "epoch"))
         else {
             return false;
         };
@@ -375,6 +375,6 @@ impl Old {
 }
 
 /// A column that counts something.
-fn number(record: &Record, column: &str) -> Option<u64> {
-    record.get(column)?.parse().ok()
+fn number(table_row: &TableRow, column: &str) -> Option<u64> {
+    table_row.get(column)?.parse().ok()
 }

@@ -52,7 +52,7 @@ pub struct Import<'a> {
     pub choice: &'a Choice,
     /// Present time: it stands where the source names none.
     pub now: jiff::Timestamp,
-    /// Is told how many bytes of the source are read so far.
+    /// Learns how many bytes of the source are read so far.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 

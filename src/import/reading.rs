@@ -48,7 +48,7 @@ pub(super) struct Reading {
 pub(super) struct Misfit {
     pub(super) kind: ProblemKind,
     pub(super) detail: String,
-    /// How much of the number was understood: of several series the nearest one's reason is told.
+    /// How much of the number was understood: of several series the nearest one's reason is shown.
     depth: usize,
 }
 
@@ -65,7 +65,7 @@ impl Misfit {
     }
 
     /// Whether the text may be one of the series all the same: nothing speaks against it, but what
-    /// would tell is not said.
+    /// would explain is not said.
     fn is_open(&self) -> bool {
         matches!(self.kind, ProblemKind::Missing | ProblemKind::Ambiguous)
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ledger::Stand;
 use super::reading::Misfit;
-use super::tables::Record;
+use super::tables::TableRow;
 use crate::ledger::{ImportedCounter, ImportedVersion, Span};
 
 /// Problems that are listed; more are counted.
@@ -56,13 +56,13 @@ pub struct Report {
 
 impl Report {
     /// Counts a row, by whether it said anything; what it cannot say is a problem of it.
-    pub(super) fn note(&mut self, record: &Record, noted: Result<bool, Misfit>) {
+    pub(super) fn note(&mut self, table_row: &TableRow, noted: Result<bool, Misfit>) {
         self.rows += 1;
         match noted {
             Ok(true) => {}
             Ok(false) => self.skipped += 1,
             Err(Misfit { kind, detail, .. }) => {
-                self.add(Problem { place: record.place(), number: None, kind, detail });
+                self.add(Problem { place: table_row.place(), number: None, kind, detail });
             }
         }
     }

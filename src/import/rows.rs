@@ -160,7 +160,7 @@ fn columns(head: &csv::StringRecord, variables: &BTreeSet<String>) -> Result<Vec
             ));
         };
         if columns.contains(&column) {
-            return Err(format!("column {name:?} stands there twice"));
+            return Err(format!("column {name:?} appears twice"));
         }
         columns.push(column);
     }

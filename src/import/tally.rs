@@ -7,7 +7,7 @@ use numbering::Serial;
 use super::reading::Misfit;
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
 use super::runs::Runs;
-use super::tables::{Record, Source};
+use super::tables::{Source, TableRow};
 use super::{Import, ImportError};
 use crate::allocator::ServedSeries;
 use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
@@ -21,7 +21,7 @@ const GAPS_ASKED: u32 = 10_000;
 /// Holes that are listed of a counter; more are counted.
 const HOLES_LISTED_MAX: usize = 10;
 
-/// Plans the import of the counters in tables. `note` notes what a row says, and tells whether it
+/// Plans the import of the counters in tables. `note` notes what a row says, and returns whether it
 /// says anything; what it cannot map is a problem of its row.
 ///
 /// # Errors
@@ -30,14 +30,14 @@ pub(super) async fn plan_tables(
     import: &Import<'_>,
     source: &Source,
     tables: &[&'static str],
-    note: impl Fn(&Record, &mut Tally) -> Result<bool, Misfit> + Sync,
+    note: impl Fn(&TableRow, &mut Tally) -> Result<bool, Misfit> + Sync,
 ) -> Result<Plan, ImportError> {
     let mut report = Report { source: source.name(), ..Report::default() };
     let mut tally = Tally::default();
     let there = source
-        .read(tables, &mut |record| {
-            let noted = note(&record, &mut tally);
-            report.note(&record, noted);
+        .read(tables, &mut |table_row| {
+            let noted = note(&table_row, &mut tally);
+            report.note(&table_row, noted);
             (import.progress)(report.rows);
             Ok(())
         })
@@ -184,7 +184,7 @@ async fn open(ledger: &SharedLedger, counter: &Counter) -> Result<Vec<Gap>, Impo
 
 impl Counted {
     /// Whether all that comes along lies above where the counter stands, or is open. Past the gaps
-    /// that are asked for the ledger itself will tell.
+    /// that are asked for the ledger itself will show.
     fn fits(&self, stands_at: u64, open: &[Gap]) -> bool {
         if open.len() >= GAPS_ASKED as usize {
             return true;

@@ -116,7 +116,7 @@ impl Seen {
         }
     }
 
-    /// A later flight may be noted before an earlier one, and a replay tells an old value.
+    /// A later flight may be noted before an earlier one, and a replay shows an old value.
     fn advance(&mut self, value: u64, now: Instant) {
         if value <= self.value {
             return;

@@ -1,8 +1,9 @@
 //! Records whose counters somebody else holds: they wait beside the journal, so that those of all
 //! other counters are committed meanwhile (F31).
 //!
-//! Bounded: each keeps its room in the journal's queue until it is committed. As long as one waits,
-//! its partition's progress stands before its flight, whatever was committed behind it (F16).
+//! Bounded: each keeps its space in the journal's queue until it is committed. As long as one
+//! waits, its partition's progress stands before its flight, whatever was committed behind it
+//! (F16).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ pub(super) struct Late {
     /// Counters that were held when it was last looked.
     held: HashSet<i64>,
     /// A place in the journal's queue for each.
-    room: Option<OwnedSemaphorePermit>,
+    space: Option<OwnedSemaphorePermit>,
     looked_at: Instant,
     /// Per partition the last flight that the journal has seen to.
     flights: Vec<u64>,
@@ -105,7 +106,7 @@ impl Late {
         Late {
             rows: Vec::new(),
             held: HashSet::new(),
-            room: None,
+            space: None,
             looked_at: Instant::now(),
             flights: vec![0; partitions as usize],
         }
@@ -144,17 +145,17 @@ impl Late {
         self.rows.extend(part.into_pairs().map(|(entry, tag)| (node, entry, tag)));
     }
 
-    /// Keeps room for some that wait.
-    pub(super) fn keep_room(&mut self, room: OwnedSemaphorePermit) {
-        match &mut self.room {
-            Some(kept) => kept.merge(room),
-            none => *none = Some(room),
+    /// Keeps space for some that wait.
+    pub(super) fn keep_space(&mut self, space: OwnedSemaphorePermit) {
+        match &mut self.space {
+            Some(kept) => kept.merge(space),
+            none => *none = Some(space),
         }
     }
 
-    /// Gives the room of some back that are committed.
+    /// Gives the space of some back that are committed.
     pub(super) fn give_room(&mut self, records: usize) {
-        drop(self.room.as_mut().and_then(|room| room.split(records)));
+        drop(self.space.as_mut().and_then(|space| space.split(records)));
     }
 
     /// Takes those that need none of the counters that somebody holds now.
@@ -234,15 +235,15 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_keeps_its_room_in_the_queue() {
-        let room = Arc::new(Semaphore::new(3));
+        let space = Arc::new(Semaphore::new(3));
         let mut late = Late::new(1);
         for _ in 0..2 {
-            late.keep_room(Arc::clone(&room).try_acquire_owned().unwrap());
+            late.keep_space(Arc::clone(&space).try_acquire_owned().unwrap());
         }
-        assert_eq!(room.available_permits(), 1);
+        assert_eq!(space.available_permits(), 1);
         late.give_room(1);
-        assert_eq!(room.available_permits(), 2);
+        assert_eq!(space.available_permits(), 2);
         late.give_room(1);
-        assert_eq!(room.available_permits(), 3);
+        assert_eq!(space.available_permits(), 3);
     }
 }

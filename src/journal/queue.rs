@@ -1,6 +1,6 @@
-//! Where lanes put what they hand out, and what others learn of it.
+//! Where partition workers put what they hand out, and what others learn of it.
 //!
-//! Room is reserved before a flight, so that what was taken always finds some; once it is handed
+//! Space is reserved before a flight, so that what was taken always finds some; once it is handed
 //! over, it counts as handed out (F11). Writes nothing: that is the loop's.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,19 +13,19 @@ use super::in_use::{CounterInUse, InUse};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
-/// Where lanes put what they hand out. Cheap to clone.
+/// Where partition workers put what they hand out. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JournalQueue {
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) permits: Arc<Semaphore>,
-    /// Room for committed records on their way to where they are kept.
-    pub(super) room_to_keep: Arc<Semaphore>,
+    /// Space for committed records on their way to where they are kept.
+    pub(super) space_to_keep: Arc<Semaphore>,
     pub(super) lag: Arc<Mutex<Lag>>,
     pub(super) progress: Arc<Vec<watch::Sender<u64>>>,
     pub(super) in_use: InUse,
     pub(super) waiting: Arc<Waiting>,
     pub(super) rows_max: usize,
-    /// When committed records last found no room to be kept.
+    /// When committed records last found no space to be kept.
     pub(super) unkept: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -79,10 +79,10 @@ pub struct Lag {
     pub oldest: Option<Instant>,
 }
 
-/// What came of telling the ledger again.
+/// What came of reporting to the ledger again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// When the newest record was committed, at the latest, that could not be told any more.
+    /// When the newest record was committed, at the latest, that could not be reported any more.
     pub forgot: Option<Instant>,
     /// Records that it refused, and took raw.
     pub refused: u64,
@@ -90,11 +90,11 @@ pub struct Told {
     pub waiting: usize,
 }
 
-/// What the loop is told.
+/// What the loop is asked.
 #[derive(Debug)]
 pub(super) enum Message {
     HandOver(Handover),
-    /// Committed records of the database path, and their room.
+    /// Committed records of the database path, and their space.
     Keep(NodeId, Vec<Entry>, OwnedSemaphorePermit),
     /// And who hears what came of it.
     TellAgain(oneshot::Sender<Told>),
@@ -107,20 +107,20 @@ pub struct Handover {
     pub partition: u32,
     /// The flight.
     pub flight: u64,
-    /// The identity under which it was flown.
+    /// The identity under which it was sent.
     pub node: NodeId,
     /// The records.
     pub entries: Vec<Entry>,
     /// Each of them as it travelled through Redis.
     pub texts: Vec<Arc<str>>,
-    /// Their room in the queue; given back once they are committed.
-    pub room: OwnedSemaphorePermit,
+    /// Their space in the queue; given back once they are committed.
+    pub space: OwnedSemaphorePermit,
     /// Whether an answer waits for the commit.
     pub is_urgent: bool,
 }
 
 impl JournalQueue {
-    /// Reserves room for up to `wanted` records; `None` when there is none at all.
+    /// Reserves space for up to `wanted` records; `None` when there is none at all.
     #[must_use]
     pub fn reserve(&self, wanted: usize) -> Option<OwnedSemaphorePermit> {
         up_to(wanted, &self.permits)
@@ -132,9 +132,9 @@ impl JournalQueue {
     /// If the journal loop is gone: a number must not leave a process that cannot journal it.
     pub fn hand_over(&self, mut handover: Handover) {
         assert_eq!(handover.entries.len(), handover.texts.len(), "a text for each entry");
-        // Requests of the flight that took nothing give their room back at once.
-        let spare = handover.room.num_permits().saturating_sub(handover.entries.len());
-        drop(handover.room.split(spare));
+        // Requests of the flight that took nothing give their space back at once.
+        let spare = handover.space.num_permits().saturating_sub(handover.entries.len());
+        drop(handover.space.split(spare));
         {
             let mut lag = self.lag.lock().expect("no holder of this lock panics");
             lag.records += handover.entries.len();
@@ -143,7 +143,7 @@ impl JournalQueue {
         // Before it can be received, or it would leave before it came.
         self.waiting.add(&handover);
         let message = Message::HandOver(handover);
-        self.sender.send(message).expect("the journal loop outlives the lanes");
+        self.sender.send(message).expect("the journal loop outlives the workers");
         if self.waiting.is_due(0, self.rows_max) {
             self.waiting.urge.notify_one();
         }
@@ -162,19 +162,19 @@ impl JournalQueue {
         if entries.is_empty() {
             return;
         }
-        let Some(room) = up_to(entries.len(), &self.room_to_keep) else {
+        let Some(space) = up_to(entries.len(), &self.space_to_keep) else {
             return self.note_unkept();
         };
-        if room.num_permits() < entries.len() {
+        if space.num_permits() < entries.len() {
             self.note_unkept();
         }
-        entries.truncate(room.num_permits());
+        entries.truncate(space.num_permits());
         // They are committed: a loop that is gone loses nothing.
-        let _ = self.sender.send(Message::Keep(node, entries, room));
+        let _ = self.sender.send(Message::Keep(node, entries, space));
     }
 
     /// Keeps what the ledger answered a retry with, like what was taken: who took it may be gone
-    /// once the ledger has forgotten it (F25). What its record does not tell counts as not kept.
+    /// once the ledger has forgotten it (F25). What its record does not show counts as not kept.
     pub fn keep_found<'a>(&self, node: NodeId, found: impl IntoIterator<Item = &'a Entry>) {
         let tells = |entry: &&Entry| {
             let told =
@@ -207,9 +207,9 @@ impl JournalQueue {
         *self.lag.lock().expect("no holder of this lock panics")
     }
 
-    /// Whether a record finds room.
+    /// Whether a record finds space.
     #[must_use]
-    pub fn has_room(&self) -> bool {
+    pub fn has_space(&self) -> bool {
         self.permits.available_permits() > 0
     }
 
@@ -230,10 +230,10 @@ impl JournalQueue {
 fn up_to(wanted: usize, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     loop {
         let granted = wanted.min(permits.available_permits());
-        let room = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
-        // Another lane may have been faster: then there is less, or none.
-        if let Ok(room) = Arc::clone(permits).try_acquire_many_owned(room) {
-            return Some(room);
+        let space = u32::try_from(granted).ok().filter(|granted| *granted > 0)?;
+        // Another worker may have been faster: then there is less, or none.
+        if let Ok(space) = Arc::clone(permits).try_acquire_many_owned(space) {
+            return Some(space);
         }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
         let queue = JournalQueue {
             sender,
             permits: Arc::new(Semaphore::new(3)),
-            room_to_keep: Arc::new(Semaphore::new(3)),
+            space_to_keep: Arc::new(Semaphore::new(3)),
             lag: Arc::default(),
             progress: Arc::default(),
             in_use: InUse::default(),
@@ -271,12 +271,13 @@ mod tests {
         keep(0..2);
         keep(2..5);
         keep(5..9);
-        assert!(queue.has_room(), "what is handed out has room of its own");
+        assert!(queue.has_space(), "what is handed out has space of its own");
         assert_eq!(waiting(), [0, 1, 2]);
         keep(9..11);
-        assert_eq!(waiting(), [9, 10], "what was taken over has given its room back");
+        assert_eq!(waiting(), [9, 10], "what was taken over has given its space back");
 
-        // A number that its record does not give was told otherwise than it could be told again.
+        // A number that its record does not give was answered otherwise than it could be reported
+        // again.
         *queue.unkept.lock().unwrap() = None;
         let (found, _) = entry(11);
         queue.keep_found(NodeId::random(), [&found]);

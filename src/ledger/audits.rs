@@ -1,4 +1,4 @@
-//! What the ledger tells those who check it, a bounded page at a time, and what they may note.
+//! What the ledger shows those who check it, a bounded page at a time, and what they may note.
 //!
 //! Part of the ledger's interface, apart from the journal's because nothing here takes a value, and
 //! nobody waits for it: work that may be long goes in slices that commit one by one (F31).
@@ -11,7 +11,7 @@ use super::{
     Acknowledgement, Audited, Entry, LedgerError, Nobodys, Totals, Unsettled, ValueOf, Written,
 };
 
-/// What every engine can tell of itself.
+/// What every engine can show of itself.
 #[async_trait]
 pub trait Audits: Send + Sync + 'static {
     /// Looks through the next slice of what is unsettled, at most about `rows_max` rows of the

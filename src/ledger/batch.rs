@@ -66,7 +66,7 @@ pub(super) struct Neighbour {
 
 /// Under which key an earlier number may stand.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted {
+pub(super) enum WantedKey {
     /// The caller's own.
     CallerKey,
     /// The document's.

@@ -9,7 +9,7 @@ use super::{
     JournalRow, LedgerError, NewRevision, Position, Revised, Revision, SeriesVersion, ValueOf,
 };
 
-/// What every engine can tell of documents.
+/// What every engine can show of documents.
 #[async_trait]
 pub trait Documents: Send + Sync + 'static {
     /// The numbers of a document behind a position, oldest first, at most `limit` of them (1,000).

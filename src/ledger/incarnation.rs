@@ -1,7 +1,7 @@
 //! Which continuous history of the ledger a process knows: the ledger has an incarnation, as Redis
 //! has one (F25).
 //!
-//! Never compared for order but to tell who comes late: two branches of one ledger may draw the
+//! Never compared for order but to see who comes late: two branches of one ledger may draw the
 //! same number, never the same nonce.
 
 use serde::{Deserialize, Serialize};

@@ -6,14 +6,14 @@
 use super::At;
 use crate::node::NodeId;
 
-/// What a process says once it hands nothing out any more and has told again what it remembers.
+/// What a process says once it hands nothing out any more and has reported again what it remembers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Its identity of now.
     pub node: NodeId,
     /// Every identity that it took.
     pub identities: Vec<NodeId>,
-    /// Whether it has told again all that was confirmed to it and may be forgotten here.
+    /// Whether it has reported again all that was confirmed to it and may be forgotten here.
     pub is_complete: bool,
     /// What it has seen.
     pub known: Known,

@@ -12,7 +12,7 @@ use super::Ledger;
 
 /// Counters of each other series whose newest number is looked at.
 const SAMPLED_COUNTERS: u32 = 20;
-/// Most numbers that are told.
+/// Most numbers that are reported.
 const TOLD_MAX: usize = 5;
 
 /// A number in the journal that a series would read as one of its own.
@@ -35,7 +35,7 @@ impl fmt::Display for Lookalike<'_> {
 
 /// What each series would read back of the numbers of others, as sentences for whoever saves them:
 /// one number of each other series, at most five, of the newest numbers of 20 counters of each. A
-/// look that fails is told in their place: it refuses nothing.
+/// look that fails is reported in their place: it refuses nothing.
 pub async fn warnings(ledger: &dyn Ledger, saved: &[Series]) -> Vec<Vec<String>> {
     match ledger.newest_numbers(SAMPLED_COUNTERS).await {
         Ok(numbers) => saved.iter().map(|series| lookalikes(series, &numbers)).collect(),

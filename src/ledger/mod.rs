@@ -11,7 +11,7 @@ mod columns;
 mod connections;
 mod documents;
 mod error;
-mod grid;
+mod exchange_serials;
 mod imports;
 mod incarnation;
 mod inquest;
@@ -19,6 +19,7 @@ mod line;
 mod lookalikes;
 mod patience;
 mod postgres;
+mod progression;
 mod questions;
 mod reference_ledger;
 mod reference_plan;
@@ -26,7 +27,6 @@ mod restored_ledger;
 mod rows;
 mod safety;
 mod schema;
-mod serials;
 mod settings;
 mod snowflakes;
 mod sqlite;
@@ -36,6 +36,7 @@ pub use audits::Audits;
 pub use connections::Connections;
 pub use documents::Documents;
 pub use error::LedgerError;
+pub use exchange_serials::ExchangeSerialLedger;
 pub use imports::Imports;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
@@ -46,7 +47,6 @@ pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use restored_ledger::RestoredLedger;
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard, SafetyLedger};
-pub use serials::SerialLedger;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
@@ -72,7 +72,7 @@ pub trait Ledger:
     + ReferenceLedger
     + RestoredLedger
     + SafetyLedger
-    + SerialLedger
+    + ExchangeSerialLedger
     + SnowflakeLedger
 {
     /// Name of the engine: `sqlite` or `postgres`.
@@ -151,7 +151,7 @@ pub trait Ledger:
     async fn heartbeat(
         &self,
         node: NodeId,
-        sight: Option<&Sight>,
+        sight: Option<&HealthReport>,
     ) -> Result<Vec<Partition>, LedgerError>;
 
     /// Marks the node as having left: everything it handed out is in the journal.
@@ -215,7 +215,7 @@ pub trait Ledger:
     /// `Auto` also ends what was lent.
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError>;
 
-    /// Lends a partition to the database, or takes it back, where it stands as told: sets to whom
+    /// Lends a partition to the database, or takes it back, where it stands as given: sets to whom
     /// it is lent from one to the other (`None`: nobody). False where it stands otherwise.
     async fn lend(&self, partition: u32, lent: [Option<Uuid>; 2]) -> Result<bool, LedgerError>;
 
@@ -241,7 +241,7 @@ pub trait Ledger:
         &self,
         at: At,
         node: NodeId,
-        seeds: &[Seed],
+        specs: &[CounterSpec],
     ) -> Result<Vec<SeedOutcome>, LedgerError>;
 
     /// Raises ceilings where the counter's own row still carries this epoch; the ceiling in force,
@@ -259,8 +259,8 @@ pub trait Ledger:
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
     async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
-    /// Counters whose ceiling leaves the least room, among those of the epochs that Redis owns now,
-    /// at most `limit`: how long issuing could go on without the ledger.
+    /// Counters whose ceiling leaves the least headroom, among those of the epochs that Redis owns
+    /// now, at most `limit`: how long issuing could go on without the ledger.
     async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError>;
 
     /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and

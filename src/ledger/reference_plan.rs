@@ -40,7 +40,7 @@ pub fn plan_reference(
         let judged = check_reference(&mut row).map_err(|flaw| flaw.to_string());
         let judged = judged.and_then(|()| {
             let is_new = ids.insert(row.id.clone()) && codes.insert(row.code.clone());
-            let twice = || format!("id {} or code {:?} stands there twice", row.id, row.code);
+            let twice = || format!("id {} or code {:?} appears twice", row.id, row.code);
             if is_new { effect_on_row(now, &row) } else { Err(twice()) }
         });
         match judged {
@@ -62,7 +62,7 @@ pub fn plan_reference(
         let judged = check_membership(now, &membership).and_then(|()| {
             let owned = |end: [&str; 4]| end.map(str::to_owned);
             let is_new = seen.insert(owned(ends(&membership)));
-            if is_new { Ok(()) } else { Err("stands there twice".to_owned()) }
+            if is_new { Ok(()) } else { Err("appears twice".to_owned()) }
         });
         let effect = match was_active {
             None => Effect::Added,

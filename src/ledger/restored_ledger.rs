@@ -1,4 +1,5 @@
-//! What is done with a ledger that went back (F9, F25): it is held, told again, lifted, released.
+//! What is done with a ledger that went back (F9, F25): it is held, brought up to date, lifted,
+//! released.
 //!
 //! Part of the ledger's interface, apart from the others because nothing here trusts an epoch or
 //! an id of the ledger's own.
@@ -28,7 +29,7 @@ pub trait RestoredLedger: Send + Sync + 'static {
 
     /// Holds all partitions like [`RestoredLedger::hold_all`], because this process itself was
     /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
-    /// once they all have told, the ledger goes on by itself (F25). Begins no inquest where
+    /// once they all have reported, the ledger goes on by itself (F25). Begins no inquest where
     /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
     /// that lives on.
     async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError>;
@@ -39,16 +40,16 @@ pub trait RestoredLedger: Send + Sync + 'static {
 
     /// Ends the inquest if every node was heard that may have been confirmed anything that this
     /// ledger lacks, by it, by a reporter or by the caller, and none was confirmed more than it has
-    /// told again: then all partitions are open, what came before is closed exact, and nobody owns
-    /// them yet.
+    /// reported again: then all partitions are open, what came before is closed exact, and nobody
+    /// owns them yet.
     async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError>;
 
     /// The heartbeats of nodes as the ledger shows them, also of those that left; `None` where it
     /// has no such node.
     async fn beats(&self, nodes: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError>;
 
-    /// When something was last committed through this handle that no process tells again: a series,
-    /// an import, a change by an operator.
+    /// When something was last committed through this handle that no process reports again: a
+    /// series, an import, a change by an operator.
     fn changed_at(&self) -> Option<Instant>;
 
     /// Whether the ledger has all series and reference data that it ever showed to this handle.
@@ -58,7 +59,7 @@ pub trait RestoredLedger: Send + Sync + 'static {
     fn confirmed(&self, node: NodeId) -> Option<Confirmed>;
 
     /// Whether the ledger still has what it once confirmed to a node of whichever process. One
-    /// that was held since has told its users, and has nothing to answer for.
+    /// that was held since has answered its users, and has nothing to answer for.
     async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError>;
 
     /// Whether the ledger knows any counter of a partition.

@@ -32,11 +32,11 @@ impl Marks {
 
 /// What one identity of this process was confirmed.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Confirmation {
     marks: Marks,
     /// What it registered in: it acts in no other.
     incarnation: Incarnation,
-    /// Whether the ledger showed that it forgot more than these marks tell.
+    /// Whether the ledger showed that it forgot more than these marks show.
     is_forgotten: bool,
 }
 
@@ -44,10 +44,10 @@ struct Known {
 /// took, few in its life.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
-    nodes: Mutex<HashMap<NodeId, Known>>,
+    nodes: Mutex<HashMap<NodeId, Confirmation>>,
     /// What this handle agreed on last: for whoever acts as no node of its own.
     agreed: Mutex<Option<Incarnation>>,
-    /// When something was last committed that nobody tells again.
+    /// When something was last committed that nobody reports again.
     changed_at: Mutex<Option<Instant>>,
     /// The highest stamps of series and of reference data that were shown.
     catalog: [AtomicI64; 2],
@@ -62,7 +62,7 @@ impl Witness {
 
     /// The same for a witness outside of the ledger.
     pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        let Known { marks, incarnation, .. } = *self.nodes().get(&node)?;
+        let Confirmation { marks, incarnation, .. } = *self.nodes().get(&node)?;
         let Marks { beat, batches } = marks;
         let Incarnation { number, nonce } = incarnation;
         Some(Confirmed { node, beat, batches, incarnation: number, nonce })
@@ -70,14 +70,14 @@ impl Witness {
 
     /// Notes that a node was registered, and in which incarnation.
     pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
-        let new = Known { marks: Marks::default(), incarnation, is_forgotten: false };
+        let new = Confirmation { marks: Marks::default(), incarnation, is_forgotten: false };
         self.nodes().entry(node).or_insert(new);
     }
 
     /// Notes what the ledger has confirmed to a node that registered through this handle.
     pub(super) fn confirm(&self, node: NodeId, confirmed: Marks) {
         let mut nodes = self.nodes();
-        let Some(Known { marks, .. }) = nodes.get_mut(&node) else { return };
+        let Some(Confirmation { marks, .. }) = nodes.get_mut(&node) else { return };
         marks.beat = marks.beat.max(confirmed.beat);
         marks.batches = marks.batches.max(confirmed.batches);
     }
@@ -114,7 +114,7 @@ impl Witness {
         of_node.or_else(|| self.agreed()).ok_or_else(|| went_back("nothing was agreed on"))
     }
 
-    /// Notes that something was committed that nobody tells again.
+    /// Notes that something was committed that nobody reports again.
     pub(super) fn note_change(&self) {
         *self.changed_at.lock().expect("no holder of this lock panics") = Some(Instant::now());
     }
@@ -134,7 +134,7 @@ impl Witness {
         [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
     }
 
-    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Known>> {
+    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Confirmation>> {
         self.nodes.lock().expect("no holder of this lock panics")
     }
 }

@@ -98,10 +98,10 @@ definitions! {
         "Time that a transaction of the database path waits for its locks, granted or not.";
     LOCK_ACQUISITIONS COUNTER "numerator_lock_acquisitions_total" ["outcome"]
         "Transactions of the database path by what became of their locks: granted, contended (set \
-         aside to wait beside the lane), timeout.";
-    CHORES_FAILED COUNTER "numerator_chores_failed_total" []
-        "Seeds, raises, questions, waits beside a lane and adoptions that panicked, and are tried \
-         again. Must stay 0.";
+         aside to wait beside the partition worker), timeout.";
+    JOBS_FAILED COUNTER "numerator_chores_failed_total" []
+        "Seeds, raises, questions, waits beside a partition worker and adoptions that panicked, \
+         and are tried again. Must stay 0.";
     RECORDS_SHED COUNTER "numerator_idempotency_records_shed_total" []
         "Idempotency records that went before their window was over, for want of room.";
     FENCED COUNTER "numerator_fenced_total" []

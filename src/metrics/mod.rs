@@ -40,7 +40,7 @@ const OUTCOMES: [&str; 5] = ["issued", "replayed", "refused", "unavailable", "fa
 const PATHS: [&str; 2] = ["redis", "database"];
 /// Why a transaction of the database path is tried again.
 const DATABASE_RETRIES: [&str; 3] = ["lock", "conflict", "connection"];
-/// Why a flight to Redis is flown again.
+/// Why a flight to Redis is sent again.
 const REDIS_RETRIES: [&str; 2] = ["unknown", "not-executed"];
 /// How the database may lose commits.
 const LEDGER_HAZARDS: [&str; 3] = ["asynchronous-standby", "lazy-commit", "no-fsync"];
@@ -78,12 +78,12 @@ pub struct Handles {
     pub request_retries: Histogram,
     /// Transactions of the database path tried again, by reason.
     pub retries_database: Family<Counter>,
-    /// Flights flown again, by reason.
+    /// Flights sent again, by reason.
     pub retries_redis: Family<Counter>,
     /// Transactions of the database path by what became of their locks.
     pub lock_acquisitions: Family<Counter>,
-    /// Chores that panicked. Must stay 0.
-    pub chores_failed: Counter,
+    /// Background jobs that panicked. Must stay 0.
+    pub jobs_failed: Counter,
     /// Idempotency records that went before their window was over.
     pub records_shed: Counter,
     /// Epochs left because a script refused or showed something amiss.
@@ -173,7 +173,7 @@ impl Metrics {
             retries_database: retries("database", &DATABASE_RETRIES),
             retries_redis: retries("redis", &REDIS_RETRIES),
             lock_acquisitions: counters(defined::LOCK_ACQUISITIONS, &LOCK_OUTCOMES),
-            chores_failed: defined::CHORES_FAILED.counter(&[]),
+            jobs_failed: defined::JOBS_FAILED.counter(&[]),
             records_shed: defined::RECORDS_SHED.counter(&[]),
             fenced: defined::FENCED.counter(&[]),
             recoveries: Family::new(RECOVERY_KINDS, |kind| {
@@ -245,7 +245,7 @@ impl Metrics {
 
     /// Says what runs here, and since when.
     pub fn say_build(&self, engine: &str, started_at_us: i64) {
-        // Prometheus's own name and unit: rules tell by it what a young process counted.
+        // Prometheus's own name and unit: rules see by it what a young process counted.
         defined::PROCESS_START.gauge(&[]).set(started_at_us as f64 / 1e6);
         defined::BUILD_INFO.gauge(&[env!("CARGO_PKG_VERSION"), engine]).set(1.0);
     }

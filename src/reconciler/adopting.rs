@@ -1,4 +1,5 @@
-//! Adopts one silent node: its outbox in each partition that it flew in, then the node itself.
+//! Adopts one silent node: its outbox in each partition that it sent flights to, then the node
+//! itself.
 //!
 //! Knows nothing of the watch that found it silent, and may take as long as the ledger takes.
 
@@ -41,7 +42,7 @@ pub(super) async fn adopt_node(
             }
             Ok(None) => {}
             Err(error) => {
-                // Tried again at a later look; the lanes see to what stands in its way.
+                // Tried again at a later look; the workers see to what stands in its way.
                 tracing::info!(node = %dead, partition, %error, "not adopted yet");
             }
         }
@@ -55,7 +56,7 @@ pub(super) async fn adopt_node(
             let (label, sum) = (&adoption.node.label, &adoption.sum);
             tracing::warn!(node = %dead, label, ?sum, "adopted");
         }
-        // It beats again: where it was barred it is told so and takes a new identity.
+        // It beats again: where it was barred it learns so and takes a new identity.
         Ok(false) => tracing::info!(node = %dead, "woke up while it was adopted"),
         Err(error) => {
             tracing::warn!(node = %dead, %error, "not retired yet");

@@ -1,4 +1,4 @@
-//! The watch over how the Redis servers are set up: tells the log and the ledger of each hazard
+//! The watch over how the Redis servers are set up: reports each hazard to the log and the ledger
 //! once, when it is first seen, and the log when it is over. A server that is away meanwhile, or no
 //! master, is no news when it comes back as it was. Never keeps anything from starting.
 
@@ -30,7 +30,7 @@ struct Known {
     silent: HashSet<String>,
 }
 
-/// Hazards of one server, and what it did not tell.
+/// Hazards of one server, and what it did not answer.
 #[derive(Debug, Default)]
 struct Said {
     hazards: HashSet<Hazard>,

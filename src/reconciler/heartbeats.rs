@@ -35,8 +35,8 @@ impl Heartbeats {
             let seen = self.beats.entry(node.node_id).or_insert(fresh);
             if seen.beat != node.beat {
                 *seen = Beat { beat: node.beat, since: now, moved: true };
-                // It was only paused, and may fly again in an epoch that knows of no bar: what it
-                // leaves from now on is another outbox.
+                // It was only paused, and may send flights again in an epoch that knows of no bar:
+                // what it leaves from now on is another outbox.
                 self.forget(node.node_id);
             }
         }

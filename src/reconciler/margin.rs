@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::counter::Scanned;
 use crate::ledger::Partition;
 
-/// Why Redis cannot tell how far the counters of a partition came.
+/// Why Redis cannot show how far the counters of a partition came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Unbounded {

@@ -1,6 +1,6 @@
 //! Adopts one outbox: bar its node, read it whole, journal it, remove it.
 //!
-//! The node may only be paused, so it is barred before its outbox is read; when it wakes it is told
+//! The node may only be paused, so it is barred before its outbox is read; when it wakes it learns
 //! so (F7). Only a whole outbox accounts for its node, and only in the epoch named (F5).
 
 use crate::allocator::Context;

@@ -62,13 +62,14 @@ pub struct Plan<'a> {
     pub lost_data: bool,
     /// Identities under which this process took part in the epoch that ends.
     pub participations: Vec<NodeId>,
-    /// An identity that may have been entered in it and never flew: its joining had no answer.
+    /// An identity that may have been entered in it and never sent a flight: its joining had no
+    /// answer.
     pub unsure: Option<NodeId>,
 }
 
 /// Takes a partition from where its row stands to an open epoch, if nobody else does.
 ///
-/// `settled` ends when everything that this process handed out in the partition is committed; the
+/// `committed` ends when everything that this process handed out in the partition is committed; the
 /// process must have left the epoch for good before, and is waited for a while longer than others.
 /// Those are waited for at most `recovery.barrier_max`; who has not acknowledged by then is barred
 /// and adopted where Redis still has a whole outbox of it, else the epoch closes at the ceiling.
@@ -79,7 +80,7 @@ pub async fn recover(
     context: &Arc<Context>,
     row: &Partition,
     plan: Plan<'_>,
-    settled: impl Future<Output = ()>,
+    committed: impl Future<Output = ()>,
 ) -> Result<Recovered, Trouble> {
     let started = Instant::now();
     let node = context.membership.node();
@@ -101,7 +102,7 @@ pub async fn recover(
         PartitionState::Held => return Ok(Recovered::Held),
     };
     let at = At { partition, epoch };
-    let closed = match close(context, at, row, &owner, &plan, settled).await? {
+    let closed = match close(context, at, row, &owner, &plan, committed).await? {
         Closed::As(closing, silent) => (closing, silent),
         Closed::Elsewhere => return Ok(Recovered::Elsewhere),
         Closed::Held => return Ok(Recovered::Held),
@@ -136,18 +137,18 @@ async fn close(
     row: &Partition,
     owner: &Owner,
     plan: &Plan<'_>,
-    settled: impl Future<Output = ()>,
+    committed: impl Future<Output = ()>,
 ) -> Result<Closed, Trouble> {
     let (ledger, node) = (&context.ledger, context.membership.node());
     let limit = context.settings.recovery_barrier_max;
     let deadline = Instant::now() + limit;
-    // The bound is a wait, not a cancellation: `settled` only watches the journal's progress.
-    let is_settled = tokio::time::timeout(limit * OWN_PATIENCE, settled).await.is_ok();
+    // The bound is a wait, not a cancellation: `committed` only watches the journal's progress.
+    let is_committed = tokio::time::timeout(limit * OWN_PATIENCE, committed).await.is_ok();
     if let Some(unsure) = plan.unsure {
         // Whether it was entered or not: it has nothing to journal.
         ledger.acknowledge(at, &[unsure]).await?;
     }
-    if is_settled && !plan.participations.is_empty() {
+    if is_committed && !plan.participations.is_empty() {
         match ledger.acknowledge(at, &plan.participations).await? {
             Acknowledged::Taken => {}
             Acknowledged::TooLate => return Ok(Closed::Elsewhere),
@@ -264,7 +265,7 @@ async fn report(
     let tell = async move {
         match context.ledger.lost_at_most(closed).await {
             Ok(numbers) => detail["numbers_at_most"] = numbers.into(),
-            Err(error) => tracing::warn!(%error, "cannot tell how many numbers are affected"),
+            Err(error) => tracing::warn!(%error, "cannot count how many numbers are affected"),
         }
         context.event(kind, at, node, detail).await;
     };

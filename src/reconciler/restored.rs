@@ -1,6 +1,6 @@
 //! Releases a partition that is held because the ledger went back (F9).
 //!
-//! The ledger is told what Redis remembers: the records of the epoch that took the last numbers are
+//! The ledger gets what Redis remembers: the records of the epoch that took the last numbers are
 //! journaled again, and no counter goes on below anything that was ever allowed. What nobody
 //! remembers ends up in the gap register as unaccounted. Whatever is read here only ever lifts:
 //! each step is safe to repeat, and nothing is issued before the last one.

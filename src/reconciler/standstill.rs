@@ -148,7 +148,7 @@ struct Effort {
 
 impl Effort {
     fn new(context: &Context, row: Partition, patience: Duration) -> Self {
-        context.sights.watch(row.partition);
+        context.redis_health.watch(row.partition);
         let now = Instant::now();
         let wait = Backoff::new(LOOK.0, LOOK.1);
         Effort { deadline: now + patience, wait, seen: (row, now) }
@@ -189,7 +189,7 @@ impl Effort {
             return Err(Standstill::NoRedis);
         }
         // What another node saw is not known here: only a planned recovery trusts the data (F1).
-        // This process has taken part in nothing and owes nothing.
+        // This process has taken part in nothing and has nothing to acknowledge.
         let lost_data = row.state != PartitionState::Open;
         let plan = Plan { cause, lost_data, participations: Vec::new(), unsure: None };
         match recover(context, row, plan, async {}).await {

@@ -33,7 +33,7 @@ impl Stores {
 
     /// Looks at a partition in Redis: the outboxes of these nodes, and of those that the owner
     /// record counts. Knows of every outbox that may hold something: a node that left or was
-    /// adopted and flew under an earlier record has left nothing.
+    /// adopted and sent flights under an earlier record has left nothing.
     ///
     /// # Errors
     /// See [`CounterError`].

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::closed_epochs::{settle_counters, settle_slices};
 use super::compare::Comparison;
-use super::settling::{settle_counters, settle_slices};
 use super::texts::{Misread, Texts};
 use super::{RedisReport, Stores, is_held};
 use crate::backoff::Backoff;

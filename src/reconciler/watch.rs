@@ -15,11 +15,11 @@ use tokio::time::Instant;
 use super::adopting::{self, Adoption};
 use super::heartbeats::Heartbeats;
 use crate::allocator::Context;
-use crate::ledger::{Adopted, LedgerError, Node, Sight};
+use crate::ledger::{Adopted, HealthReport, LedgerError, Node};
 use crate::node::NodeId;
 use crate::task::{Task, Ticks};
 
-/// Whoever has watched for fewer periods cannot tell who is alive.
+/// Whoever has watched for fewer periods cannot know who is alive.
 const LOOK_BEATS: u32 = 4;
 
 /// Silent nodes that are adopted at the same time, each by a task of its own; more wait.
@@ -82,21 +82,21 @@ impl Reconciler {
             match self.context.ledger.nodes().await {
                 Ok(nodes) => {
                     let silent = self.silent(&nodes);
-                    self.tell_peers(&nodes);
+                    self.set_cluster_health(&nodes);
                     let metrics = &self.context.metrics;
                     metrics.nodes_silent.set(silent.len() as f64);
                     metrics.nodes_alive.set(self.alive(&nodes, &silent) as f64);
                     if !self.context.eager {
                         continue;
                     }
-                    self.context.doubts.set(self.doubtful(&nodes));
+                    self.context.unjournaled.set(self.unjournaled(&nodes));
                     self.start_adoptions(silent);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot read the nodes");
-                    // Whoever could not look cannot tell silence from its own blindness.
+                    // Whoever could not look cannot distinguish silence from its own blindness.
                     self.look_away();
-                    self.context.peers.forget();
+                    self.context.cluster_health.forget();
                     let metrics = &self.context.metrics;
                     metrics.nodes_silent.set(f64::NAN);
                     metrics.nodes_alive.set(f64::NAN);
@@ -136,7 +136,7 @@ impl Reconciler {
                 Err(failure) => {
                     let node = self.under_way.remove(&failure.id());
                     tracing::error!(?node, %failure, "an adoption panicked; it is tried again");
-                    self.context.metrics.chores_failed.increment(1);
+                    self.context.metrics.jobs_failed.increment(1);
                 }
             }
         }
@@ -235,24 +235,24 @@ impl Reconciler {
     }
 
     /// Notes what the other live nodes see of Redis, those that have an opinion.
-    fn tell_peers(&self, nodes: &[Node]) {
+    fn set_cluster_health(&self, nodes: &[Node]) {
         let (myself, settings) = (self.context.membership.node(), &self.context.settings);
         let look_min = settings.node_heartbeat * LOOK_BEATS;
         if self.watching_since.is_none_or(|since| since.elapsed() < look_min) {
-            return self.context.peers.forget();
+            return self.context.cluster_health.forget();
         }
         // A node that pauses for a moment still sees what it saw: until it counts as silent, nobody
         // moves a partition behind its back (F22).
         let is_fresh = |node: &&Node| {
             node.node_id != myself && self.heartbeats.is_alive(node.node_id, settings.node_ttl)
         };
-        let sights: Vec<Sight> =
+        let reports: Vec<HealthReport> =
             nodes.iter().filter(is_fresh).filter_map(|node| node.sight.clone()).collect();
-        self.context.peers.set(self.context.deployment.partitions, sights);
+        self.context.cluster_health.set(self.context.deployment.partitions, reports);
     }
 
     /// Partitions of nodes that are not known to be alive.
-    fn doubtful(&self, nodes: &[Node]) -> HashSet<u32> {
+    fn unjournaled(&self, nodes: &[Node]) -> HashSet<u32> {
         let (ttl, myself) = (self.context.settings.node_ttl, self.context.membership.node());
         let is_absent =
             |node: &&Node| node.node_id != myself && !self.heartbeats.is_alive(node.node_id, ttl);

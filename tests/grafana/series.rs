@@ -88,7 +88,7 @@ fn serials() -> Row {
             "Calls about steps, by what became of them.",
         ),
     ];
-    Row { title: "Serials between systems", panels }
+    Row { title: "Exchange serials", panels }
 }
 
 /// A metric of counters, one value for each, in order.

@@ -197,7 +197,7 @@ async fn faults_ledger_restarts_everything_is_journaled_when_it_returns() {
 }
 
 #[tokio::test]
-async fn faults_answers_of_redis_are_lost_flights_fly_again_and_there_is_not_even_a_gap() {
+async fn faults_answers_of_redis_are_lost_flights_are_sent_again_and_there_is_not_even_a_gap() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
     let proxy = Proxy::start(redis.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port());

@@ -7,7 +7,7 @@ mod sentinels;
 use std::time::{Duration, Instant};
 
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueRequest, Keys, PayloadMark, Probe, RecordLimits, Redis,
+    CounterError, Flight, Guard, IdempotencyLimits, IssueRequest, Keys, PayloadMark, Probe, Redis,
     RedisSettings, Take,
 };
 use numerator::node::NodeId;
@@ -117,7 +117,7 @@ async fn a_peer_that_reads_nothing_any_more_is_given_up() {
         // More than the sockets of both sides can hold: the client's write is stuck for good.
         record: "x".repeat(32 << 20).into(),
     };
-    let limits = RecordLimits { window_ms: 1, records_max: 1, keep_whole: false };
+    let limits = IdempotencyLimits { window_ms: 1, records_max: 1, keep_whole: false };
     let flight = Flight::issue(&Keys::new("nbr"), &guard, &[request], Some(0), limits);
     fake.deafen();
     let outcome = redis.issue(&flight).await;

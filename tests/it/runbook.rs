@@ -203,7 +203,7 @@ impl Scene {
         }
         let is_calm = self.holder.is_none() && what != "Redis dies" && !what.contains("stops");
         if self.load.is_some() && is_calm {
-            self.settled().await;
+            self.come_to_rest().await;
         }
     }
 
@@ -274,7 +274,7 @@ impl Scene {
     }
 
     /// Waits until numbers go on, where none is held back.
-    async fn settled(&self) {
+    async fn come_to_rest(&self) {
         let held = "select count(*) from runbook.partition where state = 'held'";
         if self.postgres.sql(held) == "0" {
             self.go_on().await;

@@ -1,4 +1,4 @@
-//! Serials between systems as callers see them, on Redis and PostgreSQL, and on SQLite alone:
+//! Exchange serials as callers see them, on Redis and PostgreSQL, and on SQLite alone:
 //! generation and chains here, checks and steps in `runs`.
 
 mod runs;

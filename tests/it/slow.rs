@@ -1,5 +1,5 @@
 //! One thing that is slow stops nothing else (F31): counters that somebody holds, a partition that
-//! is held while an outbox is adopted, a chore that fails.
+//! is held while an outbox is adopted, a background job that fails.
 
 use std::time::{Duration, Instant};
 
@@ -272,8 +272,8 @@ const POISON: &str = "update slow.counter set origin = -9000000000000000000, \
 const CURE: &str = "update slow.counter set origin = 0, start_value = 0, taken = 1, ceiling = 1, \
                     journaled = 1 where key = 'type=HELD0'";
 
-/// Goal: a chore that fails leaves no counter without an owner. Method: a row on which the seed of
-/// a counter panics, in a build that checks its arithmetic.
+/// Goal: a background job that fails leaves no counter without an owner. Method: a row on which the
+/// seed of a counter panics, in a build that checks its arithmetic.
 #[tokio::test]
 async fn slow_a_seed_that_panics_is_reported_and_the_next_request_seeds_the_counter() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
@@ -321,7 +321,7 @@ async fn slow_a_wait_for_a_counter_that_panics_gives_its_queue_back() {
     holder.commit().await.unwrap();
     let (status, body) = poisoned.await.unwrap();
     assert_eq!(status, 503, "{body}");
-    // The lane itself must not meet the row: it would take the process with it.
+    // The worker itself must not meet the row: it would take the process with it.
     postgres.sql(CURE);
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0002");
     assert!(service.terminate());
@@ -359,8 +359,8 @@ async fn slow_after_a_loss_of_redis_new_documents_need_the_ledger_and_that_is_to
     let flights = "numerator_flight_requests_count{path=\"redis\"}";
     let before = metric(&service, flights).await;
     load::documents(&service.url, 32, 500).await.assert_contiguous(500);
-    let (looks, flown) = (metric(&service, asked).await, metric(&service, flights).await - before);
-    assert!(looks > 0.0 && looks <= flown, "{looks} questions for {flown} flights");
+    let (looks, sent) = (metric(&service, asked).await, metric(&service, flights).await - before);
+    assert!(looks > 0.0 && looks <= sent, "{looks} questions for {sent} flights");
     let deadline = Instant::now() + LIMIT;
     while metric(&service, "numerator_asking_seconds{").await == 0.0 {
         assert!(Instant::now() < deadline, "not shown");

@@ -1,4 +1,4 @@
-//! A lean HTTP/1.1 client: one connection, one request in the air, bytes that the caller has built.
+//! A lean HTTP/1.1 client: one connection, one request in flight, bytes that the caller has built.
 //!
 //! It shares the machine with what it measures, so it costs as little as it can: no allocation per
 //! request, no header map, no pool. It reads what our servers write: answers with a

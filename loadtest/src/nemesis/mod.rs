@@ -104,7 +104,7 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
     let (addresses, connections) = (world.addresses(), args.connections);
     let load = Load::start(&addresses, &progress, seed, connections, args.rate);
     let mut breaches = Breaches::default();
-    if let Err(disorder) = world.settle(&progress).await {
+    if let Err(disorder) = world.come_to_rest(&progress).await {
         breaches.add("does not begin to issue", disorder);
     }
 
@@ -114,10 +114,10 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
         if Instant::now() >= deadline || !breaches.is_empty() {
             break;
         }
-        let (outcome, settled) = carry_out(&mut world, &progress, step).await;
+        let (outcome, rested) = carry_out(&mut world, &progress, step).await;
         let numbers = progress.noted().numbers;
         say(&format!("{:4}. {}", outcomes.len() + 1, report::line(&outcome, numbers)));
-        if let Err(disorder) = settled {
+        if let Err(disorder) = rested {
             for node in 0..NODES {
                 say(&format!("--- node {node}\n{}", world.log_tail(node, LOG_LINES)));
             }
@@ -156,13 +156,13 @@ async fn carry_out(
         world.heal(&fault);
     }
     let lasted = started.elapsed();
-    let mut settled = world.settle(progress).await;
+    let mut rested = world.come_to_rest(progress).await;
     let was_released = world.releases > releases_before;
-    if settled.is_ok() && was_released && step.all(Mark::Agreed) {
-        settled = Err("it did not go on by itself though all nodes were alive".into());
+    if rested.is_ok() && was_released && step.all(Mark::Agreed) {
+        rested = Err("it did not go on by itself though all nodes were alive".into());
     }
-    if settled.is_ok() && !was_released && step.any(Mark::Held) {
-        settled = Err("the ledger that was put back was not held".into());
+    if rested.is_ok() && !was_released && step.any(Mark::Held) {
+        rested = Err("the ledger that was put back was not held".into());
     }
     let outcome = Outcome {
         step,
@@ -172,7 +172,7 @@ async fn carry_out(
         took: started.elapsed(),
         refused: progress.noted().refused() - refused_before,
     };
-    (outcome, settled)
+    (outcome, rested)
 }
 
 fn conclude(

@@ -182,7 +182,7 @@ impl World {
     ///
     /// # Errors
     /// What is still out of order after the limit.
-    pub(super) async fn settle(&mut self, progress: &Progress) -> Result<(), String> {
+    pub(super) async fn come_to_rest(&mut self, progress: &Progress) -> Result<(), String> {
         let deadline = Instant::now() + SETTLE_LIMIT;
         let healed = progress.now();
         let (mut held_since, mut looked_at) = (None, Instant::now());

@@ -167,7 +167,7 @@ impl Lineage {
         state.hand_out(row);
     }
 
-    pub(crate) fn fly(&self, state: &mut State, place: usize) {
+    pub(crate) fn send_flight(&self, state: &mut State, place: usize) {
         let node = &mut state.nodes[place];
         let request = node.waiting.remove(0);
         let counter = usize::from(request % self.counters);

@@ -44,7 +44,7 @@ impl Lineage {
             if !self.redis {
                 events.push(Event::Take(place));
             } else if node.nonce == state.redis.0 {
-                events.push(Event::Fly(place));
+                events.push(Event::SendFlight(place));
             }
         }
         if !node.stopped && !node.queue.is_empty() {
@@ -201,7 +201,7 @@ impl Lineage {
                 state.nodes[node].beats += 1;
             }
             Event::Forget(node) => Self::forget(state, node),
-            Event::Fly(node) => self.fly(state, node),
+            Event::SendFlight(node) => self.send_flight(state, node),
             Event::Journal(node) => self.write(state, node),
             Event::Adopt(by, dead) => self.adopt(state, by, dead),
             Event::LoseAnswer(node) => {

@@ -249,7 +249,7 @@ pub(crate) enum Event {
     /// What was committed longest ago is forgotten.
     Forget(usize),
     /// A number is taken from Redis and handed out.
-    Fly(usize),
+    SendFlight(usize),
     /// It is committed, and leaves the outbox.
     Journal(usize),
     /// The first adopts the second, which is dead.
@@ -309,7 +309,7 @@ impl Event {
             | Self::Beat(node)
             | Self::Confirm(node)
             | Self::Forget(node)
-            | Self::Fly(node)
+            | Self::SendFlight(node)
             | Self::Journal(node)
             | Self::Adopt(node, _)
             | Self::Answer(node)

@@ -119,7 +119,7 @@ fn expression_rows() -> Vec<Row> {
     ]
 }
 
-/// Serials between systems, on a day without a time.
+/// Exchange serials, on a day without a time.
 fn system_rows() -> Vec<Row> {
     let context = [("SYSTEM", "C0001"), ("MODULE", "A01"), ("INSTANCE", "01")];
     let key = "SYSTEM=C0001;MODULE=A01;INSTANCE=01;day=2015-07-10";

@@ -37,9 +37,9 @@ impl Default for SnowflakeSettings {
 
 /// The ids of this process. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Snowflakes(Arc<Shared>);
+pub(super) struct Snowflakes(Arc<IdSource>);
 
-struct Shared {
+struct IdSource {
     ledger: SharedLedger,
     clock: SharedClock,
     membership: Arc<Membership>,
@@ -70,7 +70,7 @@ impl Snowflakes {
         retry_delay: Duration,
     ) -> Self {
         let state = Mutex::default();
-        Snowflakes(Arc::new(Shared { ledger, clock, membership, settings, retry_delay, state }))
+        Snowflakes(Arc::new(IdSource { ledger, clock, membership, settings, retry_delay, state }))
     }
 
     /// Draws an id. Waits for the ledger where a number must be leased, and at most
@@ -124,7 +124,7 @@ async fn renewed(mut renewal: Renewal) -> Result<(), Unavailable> {
     }
 }
 
-impl Shared {
+impl IdSource {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().expect("no holder of this lock panics")
     }
@@ -201,7 +201,7 @@ impl Shared {
     }
 }
 
-/// What an order is told whose ledger leases no number.
+/// The answer to an order for which the ledger leases no number.
 fn unleased(error: &LedgerError) -> Unavailable {
     tracing::warn!(%error, "no node number could be leased or extended");
     Unavailable::of_ledger(error)

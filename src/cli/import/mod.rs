@@ -160,7 +160,7 @@ async fn configs(settings: &Settings, args: &ImportArgs, codes: Codes) -> anyhow
     if args.json {
         print_json(&answer)?;
     } else {
-        // Only series on stdout, so that it can be a file; the rest is told beside it.
+        // Only series on stdout, so that it can be a file; the rest is shown beside it.
         print(&answer.series)?;
         for problem in &answer.problems {
             say(lines::problem(problem));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::super::words;
 use crate::counter::{Checkup, Hazard};
 use crate::ledger::{
-    Counter, HeldNumber, LedgerCheckup, LedgerHazard, Owner, Partition, Sight, Totals,
+    Counter, HealthReport, HeldNumber, LedgerCheckup, LedgerHazard, Owner, Partition, Totals,
 };
 use crate::reconciler::Observed;
 
@@ -19,7 +19,7 @@ pub(super) struct StatusAnswer {
     pub(super) redis_servers: Vec<ServerAnswer>,
     pub(super) partitions: Vec<PartitionAnswer>,
     pub(super) nodes: Vec<NodeAnswer>,
-    /// Counters of Redis with the least room: how far issuing gets while the ledger is away.
+    /// Counters of Redis with the least headroom: how far issuing gets while the ledger is away.
     pub(super) ceilings: Vec<CeilingAnswer>,
     pub(super) totals: Totals,
 }
@@ -108,7 +108,7 @@ pub(super) struct NodeAnswer {
     pub(super) partitions: Vec<u32>,
     /// The data sets of Redis that it sees, with the partitions that it sees there; none for a
     /// one-shot command.
-    pub(super) sight: Option<Sight>,
+    pub(super) sight: Option<HealthReport>,
 }
 
 /// One counter.
@@ -169,7 +169,7 @@ impl CeilingAnswer {
             partition: counter.partition,
             taken: counter.taken,
             ceiling: counter.ceiling,
-            room: counter.room(),
+            room: counter.headroom(),
             counter_key: counter.key,
         }
     }

@@ -11,7 +11,7 @@ use crate::ledger::Totals;
 
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct PageLine {
     text: String,
     mood: Mood,
 }
@@ -30,10 +30,10 @@ enum Mood {
     Bad,
 }
 
-impl Line {
+impl PageLine {
     /// A page of one sentence: nothing else is known.
     pub(super) fn trouble(text: &str) -> Self {
-        Line { text: text.replace('\n', " "), mood: Mood::Bad }
+        PageLine { text: text.replace('\n', " "), mood: Mood::Bad }
     }
 
     /// The line as it is printed.
@@ -70,16 +70,16 @@ impl Rows {
         self.moods.push(mood);
     }
 
-    fn lines(self) -> impl Iterator<Item = Line> {
+    fn lines(self) -> impl Iterator<Item = PageLine> {
         let text = self.table.to_string();
         let rows: Vec<String> = text.lines().map(|row| row.trim_end().to_owned()).collect();
-        rows.into_iter().zip(self.moods).map(|(text, mood)| Line { text, mood })
+        rows.into_iter().zip(self.moods).map(|(text, mood)| PageLine { text, mood })
     }
 }
 
 impl StatusAnswer {
     /// The page.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<PageLine> {
         let Totals { journal, revisions, gaps, collisions, acknowledged, rejected, estimated } =
             self.totals;
         let mood = match (collisions, rejected) {
@@ -98,8 +98,8 @@ impl StatusAnswer {
         );
         let mut lines = vec![
             self.verdict(),
-            Line { text: format!("ledger {}", self.engine), mood: Mood::Plain },
-            Line { text, mood },
+            PageLine { text: format!("ledger {}", self.engine), mood: Mood::Plain },
+            PageLine { text, mood },
         ];
         lines.extend(self.partition_rows().lines());
         lines.extend(self.troubles());
@@ -111,31 +111,37 @@ impl StatusAnswer {
     }
 
     /// The whole in a sentence.
-    fn verdict(&self) -> Line {
+    fn verdict(&self) -> PageLine {
         let rows = |mood| self.partitions.iter().filter(|row| self.mood(row) == mood).count();
         let silent = self.nodes.iter().filter(|node| !node.alive).count();
         let hazards: usize = self.redis_servers.iter().map(|server| server.hazards.len()).sum();
         let of_ledger = self.ledger_server.hazards.len() as u64;
         let Totals { collisions, rejected, .. } = self.totals;
-        let counted = |count: u64, what| (count > 0).then(|| format!("{count} {what}"));
+        let counted = |count: u64, one, many| {
+            (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
+        };
+        let (bad, unusual) = (rows(Mood::Bad) as u64, rows(Mood::Warning) as u64);
         let found = [
-            (Mood::Bad, counted(collisions, "numbers that came twice")),
+            (Mood::Bad, counted(collisions, "number that came twice", "numbers that came twice")),
             (Mood::Bad, (silent == self.nodes.len()).then(|| "no process runs".to_owned())),
-            (Mood::Bad, counted(rows(Mood::Bad) as u64, "partitions that issue nothing")),
+            (
+                Mood::Bad,
+                counted(bad, "partition that issues nothing", "partitions that issue nothing"),
+            ),
             (
                 Mood::Warning,
-                counted(rows(Mood::Warning) as u64, "partitions that are not as they should be"),
+                counted(unusual, "partition in an unusual state", "partitions in an unusual state"),
             ),
-            (Mood::Warning, counted(silent as u64, "silent nodes")),
-            (Mood::Warning, counted(rejected, "rejected records")),
-            (Mood::Warning, counted(of_ledger, "hazards of the ledger")),
-            (Mood::Warning, counted(hazards as u64, "hazards of redis")),
+            (Mood::Warning, counted(silent as u64, "silent node", "silent nodes")),
+            (Mood::Warning, counted(rejected, "rejected record", "rejected records")),
+            (Mood::Warning, counted(of_ledger, "hazard of the ledger", "hazards of the ledger")),
+            (Mood::Warning, counted(hazards as u64, "hazard of redis", "hazards of redis")),
         ];
         let found = found.into_iter().filter_map(|(mood, text)| Some((mood, text?)));
         let (moods, parts): (Vec<Mood>, Vec<String>) = found.unzip();
         let mood = moods.into_iter().max().unwrap_or(Mood::Good);
         let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
-        Line { text, mood }
+        PageLine { text, mood }
     }
 
     fn mood(&self, row: &PartitionAnswer) -> Mood {
@@ -226,28 +232,28 @@ impl StatusAnswer {
 
     /// What Redis is in trouble with, each sentence once, with its partitions; and how its servers
     /// are set up, where that is dangerous.
-    fn troubles(&self) -> Vec<Line> {
+    fn troubles(&self) -> Vec<PageLine> {
         let mut troubles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for row in &self.partitions {
             if let Some(trouble) = row.redis.as_ref().and_then(|redis| redis.trouble.as_deref()) {
                 troubles.entry(trouble).or_default().push(row.partition.to_string());
             }
         }
-        let line = |(trouble, partitions): (&str, Vec<String>)| Line {
+        let line = |(trouble, partitions): (&str, Vec<String>)| PageLine {
             text: format!("partitions {}: {trouble}", partitions.join(", ")),
             mood: Mood::Warning,
         };
-        let mut lines: Vec<Line> = troubles.into_iter().map(line).collect();
+        let mut lines: Vec<PageLine> = troubles.into_iter().map(line).collect();
         lines.extend(self.asking());
         let of_redis = self.redis_servers.iter();
         let of_redis = of_redis.map(|server| (format!("redis {}", server.server), server));
         let ledger = (self.ledger_server.server.clone(), &self.ledger_server);
         for (name, server) in [ledger].into_iter().chain(of_redis) {
-            lines.extend(server.hazards.iter().map(|hazard| Line {
+            lines.extend(server.hazards.iter().map(|hazard| PageLine {
                 text: format!("{name}: {}; cure: {}", hazard.meaning, hazard.cure),
                 mood: Mood::Warning,
             }));
-            lines.extend(server.unchecked.iter().map(|why| Line {
+            lines.extend(server.unchecked.iter().map(|why| PageLine {
                 text: format!("{name}: not checked: {why}"),
                 mood: Mood::Plain,
             }));
@@ -257,7 +263,7 @@ impl StatusAnswer {
 
     /// Where new documents need the ledger, and for how long: nothing is wrong, but it had better
     /// not go away.
-    fn asking(&self) -> Option<Line> {
+    fn asking(&self) -> Option<PageLine> {
         let asking_ms = |row: &PartitionAnswer| row.redis.as_ref().map_or(0, |it| it.asking_ms);
         let asking = || self.partitions.iter().filter(|row| asking_ms(row) > 0);
         let longest_min = asking().map(asking_ms).max()?.div_ceil(60_000);
@@ -267,7 +273,7 @@ impl StatusAnswer {
              most, new ones are looked up in the journal and need the ledger",
             partitions.join(", ")
         );
-        Some(Line { text, mood: Mood::Plain })
+        Some(PageLine { text, mood: Mood::Plain })
     }
 
     /// Per node what lies in its outboxes: entries and partition, and the age of the oldest.
@@ -285,7 +291,7 @@ impl StatusAnswer {
     }
 }
 
-/// What the page tells of a partition besides its number.
+/// What the page shows of a partition besides its number.
 fn cells(row: &PartitionAnswer) -> [String; 7] {
     [
         row.epoch.to_string(),
@@ -382,7 +388,7 @@ mod tests {
             partition(2, "open", "database"),
         ];
         let lines = status(rows).lines();
-        let text = "1 partitions that issue nothing, 1 partitions that are not as they should be";
+        let text = "1 partition that issues nothing, 1 partition in an unusual state";
         assert_eq!((&*lines[0].text, lines[0].mood), (text, Mood::Bad));
         let moods: Vec<Mood> = lines[4..7].iter().map(|line| line.mood).collect();
         assert_eq!(moods, [Mood::Warning, Mood::Bad, Mood::Plain]);
@@ -407,7 +413,7 @@ mod tests {
     #[test]
     fn rejected_records_are_told_in_the_first_line_and_their_own() {
         let found = verdict(|status| status.totals.rejected = 1);
-        assert_eq!(found, ("1 rejected records".into(), Mood::Warning));
+        assert_eq!(found, ("1 rejected record".into(), Mood::Warning));
         let mut status = status(Vec::new());
         status.totals.rejected = 1;
         assert_eq!(status.lines()[2].mood, Mood::Warning);
@@ -418,6 +424,6 @@ mod tests {
         let found = verdict(|status| status.nodes.clear());
         assert_eq!(found, ("no process runs".into(), Mood::Bad));
         let found = verdict(|status| status.nodes = vec![node(false)]);
-        assert_eq!(found, ("no process runs, 1 silent nodes".into(), Mood::Bad));
+        assert_eq!(found, ("no process runs, 1 silent node".into(), Mood::Bad));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::page::Line;
+use super::page::PageLine;
 use super::{StatusArgs, gather};
 use crate::cli::words;
 use crate::clock::SharedClock;
@@ -47,7 +47,7 @@ pub(super) async fn watch(
         let lines = tokio::select! {
             looked = look => match looked? {
                 Ok(status) => status.lines(),
-                Err(error) => vec![Line::trouble(&format!("{error:#}"))],
+                Err(error) => vec![PageLine::trouble(&format!("{error:#}"))],
             },
             _ = &mut end => return Ok(()),
         };
@@ -64,7 +64,7 @@ pub(super) async fn watch(
 }
 
 /// Shows one page: over the one before on a terminal, else behind it.
-fn show(clock: &SharedClock, lines: &[Line]) -> io::Result<()> {
+fn show(clock: &SharedClock, lines: &[PageLine]) -> io::Result<()> {
     let mut out = stdout().lock();
     let is_terminal = out.is_terminal();
     let title = format!("numerator status at {}", words::moment(clock.now_us()));

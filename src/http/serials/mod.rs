@@ -1,4 +1,4 @@
-//! Exchange serials between systems (R8): generation, checks of interface serials, steps of system
+//! Exchange exchange serials (R8): generation, checks of interface serials, steps of system
 //! serials, the chain of a unified serial. One file per resource.
 //!
 //! Numbers come from the allocator like all others. Whether a call or a step may run is decided by

@@ -9,11 +9,11 @@ use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ColumnIndex, ConnectOptions as _, Connection as _, Decode, Row, Type};
 
-use super::Record;
+use super::TableRow;
 use crate::import::ImportError;
 
 /// What is done with each row.
-type Each<'a> = dyn FnMut(Record) -> Result<(), ImportError> + Send + 'a;
+type Each<'a> = dyn FnMut(TableRow) -> Result<(), ImportError> + Send + 'a;
 
 /// Reads tables of a PostgreSQL database, as the search path of its user finds them.
 pub(super) async fn postgres(
@@ -104,7 +104,7 @@ where
         row_number += 1;
         let values = (0..columns.len()).map(|place| row.try_get(place));
         let values = values.collect::<Result<_, _>>()?;
-        each(Record { table, row: row_number, columns: Arc::clone(&columns), values })?;
+        each(TableRow { table, row: row_number, columns: Arc::clone(&columns), values })?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use sqlparser::ast::{Expr, SetExpr, Statement as Parsed, TableObject, UnaryOpera
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
-use super::Record;
+use super::TableRow;
 use super::statements::{Statement, Statements};
 use crate::import::ImportError;
 use crate::import::metered::Metered;
@@ -17,7 +17,7 @@ use crate::import::metered::Metered;
 pub(super) fn read(
     path: &Path,
     tables: &[&'static str],
-    each: &mut (dyn FnMut(Record) -> Result<(), ImportError> + Send),
+    each: &mut (dyn FnMut(TableRow) -> Result<(), ImportError> + Send),
 ) -> Result<BTreeSet<&'static str>, ImportError> {
     let name = path.display().to_string();
     let (file, _) = Metered::open(path)?;
@@ -56,7 +56,7 @@ pub(super) fn read(
                         })?;
                         let columns = Arc::clone(&columns);
                         let (table, row) = (statement.table, table.rows);
-                        each(Record { table, row, columns, values })?;
+                        each(TableRow { table, row, columns, values })?;
                     }
                 }
                 _ => {}
@@ -123,9 +123,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("file");
         std::fs::write(file.path(), text).expect("written");
         let mut rows = Vec::new();
-        read(file.path(), &["document_sequence", "com_no_serial"], &mut |record| {
-            let values = columns.iter().map(|name| (*name, record.get(name).map(Into::into)));
-            rows.push((record.place(), values.collect()));
+        read(file.path(), &["document_sequence", "com_no_serial"], &mut |table_row| {
+            let values = columns.iter().map(|name| (*name, table_row.get(name).map(Into::into)));
+            rows.push((table_row.place(), values.collect()));
             Ok(())
         })?;
         Ok(rows)

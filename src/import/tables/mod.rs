@@ -17,7 +17,7 @@ const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A row of a table.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct TableRow {
     /// Its table.
     pub(super) table: &'static str,
     /// Which row of it, from 1.
@@ -26,7 +26,7 @@ pub(super) struct Record {
     values: Vec<Option<String>>,
 }
 
-impl Record {
+impl TableRow {
     /// The value of a column; `None` for NULL, the empty text and a column that is not there.
     pub(super) fn get(&self, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|name| name == column)?;
@@ -114,7 +114,7 @@ impl Source {
     pub(super) async fn read(
         &self,
         tables: &[&'static str],
-        each: &mut (dyn FnMut(Record) -> Result<(), ImportError> + Send),
+        each: &mut (dyn FnMut(TableRow) -> Result<(), ImportError> + Send),
     ) -> Result<BTreeSet<&'static str>, ImportError> {
         match self {
             Source::Postgres(url) => database::postgres(url, tables, each).await,

@@ -7,11 +7,11 @@ use crate::import::ImportError;
 use crate::import::metered::Metered;
 
 /// Most bytes of one statement that is kept: dumps write rows together up to 1 MB unless they are
-/// told otherwise.
+/// stated otherwise.
 const STATEMENT_BYTES_MAX: usize = 16_777_216;
 /// Bytes by which a statement has named its table.
 const BEGINNING_BYTES: usize = 512;
-/// Bytes of a comment that tell whether a dump begins or ends there.
+/// Bytes of a comment that show whether a dump begins or ends there.
 const COMMENT_BYTES: usize = 32;
 /// Most bytes of the line that names another sign for the end of statements.
 const DELIMITER_BYTES_MAX: usize = 32;
@@ -276,7 +276,7 @@ impl<'a> Statements<'a> {
 struct Cut {
     line: u64,
     text: Vec<u8>,
-    /// Whether it is on a wanted table, once it is long enough to tell.
+    /// Whether it is on a wanted table, once it is long enough to be known.
     is_kept: Option<bool>,
 }
 

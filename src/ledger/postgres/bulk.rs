@@ -9,7 +9,7 @@ use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
 use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
-    Before, Earlier, Mark, Move, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
+    Before, Earlier, Mark, Move, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
     nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Head, Line};
@@ -110,15 +110,15 @@ macro_rules! newest {
 /// For each key its newest journal row, with the key of the row's counter.
 pub(super) async fn newest(
     conn: &mut Conn,
-    wanted: Wanted,
+    wanted: WantedKey,
     keys: &[Earlier<'_>],
 ) -> Result<Vec<Option<Row>>, LedgerError> {
     let statement = match wanted {
-        Wanted::CallerKey => {
+        WantedKey::CallerKey => {
             newest!("idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id")
         }
         // A document is numbered once, whoever asks.
-        Wanted::Document => newest!("document_id = q.value and series_id = q.series_id"),
+        WantedKey::Document => newest!("document_id = q.value and series_id = q.series_id"),
     };
     let rows = sqlx::query(statement)
         .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
@@ -321,7 +321,7 @@ pub(super) async fn reserve_counters(
 }
 
 /// Locks the counters of marks, in the order of their names, and moves them on, in one statement;
-/// tells how they stood before. Unknown ones are left out.
+/// returns how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
     // Values are set from the row itself: it is its newest version by then, whoever held it.

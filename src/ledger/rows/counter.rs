@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::At;
 use crate::node::NodeId;
 
-/// A counter to resolve.
+/// A counter as a request names it: its identity, and what creates it where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seed {
+pub struct CounterSpec {
     /// Series of the counter.
     pub series_id: i64,
     /// The version of the series that asks. A counter is created for no version from before the
@@ -23,11 +23,11 @@ pub struct Seed {
     pub step: u64,
     /// Largest value of the serial: no ceiling goes past it.
     pub max: u64,
-    /// How many values the first ceiling leaves room for.
-    pub room: u64,
+    /// How many values the first ceiling leaves above the last one taken.
+    pub headroom: u64,
 }
 
-impl Seed {
+impl CounterSpec {
     /// Name of the counter within its partition: its identity as one text.
     #[must_use]
     pub fn name(&self) -> String {
@@ -125,7 +125,7 @@ impl Counter {
 
     /// How many values it may still take in its epoch, as far as the ledger knows.
     #[must_use]
-    pub fn room(&self) -> u64 {
+    pub fn headroom(&self) -> u64 {
         self.ceiling.abs_diff(self.taken) / self.step
     }
 

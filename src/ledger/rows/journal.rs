@@ -8,7 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
-use super::{At, Seed, Span};
+use super::{At, CounterSpec, Span};
 use crate::ledger::columns::Word as _;
 use crate::node::NodeId;
 
@@ -127,7 +127,7 @@ pub struct Entry {
     pub number: String,
     /// Partition and epoch that took it.
     pub at: At,
-    /// How often the request was flown or tried again before it was answered.
+    /// How often the request was sent or tried again before it was answered.
     pub retry_count: u32,
     /// Which path took it.
     pub path: IssuePath,
@@ -167,8 +167,8 @@ pub struct TakeOrder {
     pub count: u64,
     /// Where no number may be dated before the last one: the counters that share a last date.
     pub family: Option<String>,
-    /// The serials, `Seed::room` unused.
-    pub serials: Vec<Seed>,
+    /// The counters, one per serial; `CounterSpec::headroom` is not used.
+    pub specs: Vec<CounterSpec>,
     /// Earlier numbers to look for.
     pub question: Question,
     /// Attempts so far. From the second one on, the ledger looks for the number that an earlier one

@@ -4,19 +4,19 @@
 mod audit;
 mod counter;
 mod document;
+mod exchange_serials;
 mod import;
 mod journal;
 mod partition;
 mod reference;
-mod serials;
 mod series;
 
 pub use audit::*;
 pub use counter::*;
 pub use document::*;
+pub use exchange_serials::*;
 pub use import::*;
 pub use journal::*;
 pub use partition::*;
 pub use reference::*;
-pub use serials::*;
 pub use series::*;

@@ -7,7 +7,7 @@ use crate::node::NodeId;
 
 /// The data sets of Redis that a node sees: partitions by incarnation. A partition is seen while
 /// scripts that write succeed there (F22).
-pub type Sight = BTreeMap<String, BTreeSet<u32>>;
+pub type HealthReport = BTreeMap<String, BTreeSet<u32>>;
 
 /// A node that joins.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Node {
     /// left an outbox.
     pub partitions: Vec<u32>,
     /// What it sees of Redis; `None`: it has no opinion (a one-shot command).
-    pub sight: Option<Sight>,
+    pub sight: Option<HealthReport>,
 }
 
 /// Who takes the numbers of a partition.

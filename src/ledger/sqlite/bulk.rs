@@ -10,7 +10,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Encode, QueryBuilder, Row as _, Type};
 use super::{Conn, Db, Row, Store};
 use crate::ledger::LedgerError;
 use crate::ledger::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, Wanted, entry_columns, line_columns,
+    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
     nothing_above, open_in_its_epoch,
 };
 use crate::ledger::line::{Extent, Line};
@@ -95,13 +95,13 @@ pub(super) async fn neighbours(
 /// For each key its newest journal row, with the key of the row's counter.
 pub(super) async fn newest(
     conn: &mut Conn,
-    wanted: Wanted,
+    wanted: WantedKey,
     keys: &[Earlier<'_>],
 ) -> Result<Vec<Option<Row>>, LedgerError> {
     let key = match wanted {
-        Wanted::CallerKey => "n.idempotency_key = a.value and n.user_id = a.user_id",
+        WantedKey::CallerKey => "n.idempotency_key = a.value and n.user_id = a.user_id",
         // A document is numbered once, whoever asks.
-        Wanted::Document => "n.document_id = a.value",
+        WantedKey::Document => "n.document_id = a.value",
     };
     let mut found: Vec<Option<Row>> = (0..keys.len()).map(|_| None).collect();
     for (found, part) in found.chunks_mut(ROWS_MAX).zip(keys.chunks(ROWS_MAX)) {
@@ -304,7 +304,7 @@ pub(super) async fn reserve_counters(
     Ok((highest + 1..).take(count).collect())
 }
 
-/// Moves counters on by their marks; tells how they stood before. Unknown ones are left out.
+/// Moves counters on by their marks; returns how they stood before. Unknown ones are left out.
 pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(
         "select counter_id, partition_id, epoch, start_value, taken, ceiling, step from counter \

@@ -36,18 +36,18 @@ impl Come {
 
 /// The file. Other processes write it too: each look and each change is made under its lock.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct MarkFile {
     path: PathBuf,
     /// `None` until there is one: made with the first incarnation, never by itself.
     file: Mutex<Option<File>>,
 }
 
-impl Mark {
+impl MarkFile {
     /// The mark of a ledger's file.
     pub(super) fn beside(ledger: &Path) -> Self {
         let mut path = ledger.as_os_str().to_owned();
         path.push(".mark");
-        Mark { path: path.into(), file: Mutex::default() }
+        MarkFile { path: path.into(), file: Mutex::default() }
     }
 
     /// Where it is.
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_mark_only_rises_and_a_later_incarnation_is_more_than_any_generation() {
         let folder = tempfile::tempdir().expect("folder");
-        let mark = Mark::beside(&folder.path().join("ledger.db"));
+        let mark = MarkFile::beside(&folder.path().join("ledger.db"));
         assert_eq!(mark.read().expect("read"), None);
         let first = Incarnation::first();
         mark.raise(&come(first, 7)).expect("raised");
@@ -137,7 +137,7 @@ mod tests {
         let second = Incarnation::after(Some(first), None);
         mark.raise(&come(second, 2)).expect("raised");
         mark.raise(&come(first, 9)).expect("left");
-        let other = Mark::beside(&folder.path().join("ledger.db"));
+        let other = MarkFile::beside(&folder.path().join("ledger.db"));
         assert_eq!(other.read().expect("read"), Some(come(second, 2)));
     }
 

@@ -42,7 +42,7 @@ use crate::metrics::LedgerMeter;
 
 use check_up::check_up;
 use life::Transaction;
-use mark::Mark;
+use mark::MarkFile;
 pub(super) use open::open;
 
 type Db = sqlx::Sqlite;
@@ -65,12 +65,12 @@ struct Store {
     clock: SharedClock,
     witness: Arc<Witness>,
     meter: Arc<LedgerMeter>,
-    mark: Arc<Mark>,
+    mark: Arc<MarkFile>,
 }
 
 impl Engine {
     /// One connection writes, whoever asks. Nobody is overtaken on the way to it, and few wait
-    /// there: chores are bounded, and the journal is one loop (F31).
+    /// there: background jobs are bounded, and the journal is one loop (F31).
     fn store(&self, _share: Share) -> Arc<Store> {
         Arc::clone(&self.0)
     }

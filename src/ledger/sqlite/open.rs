@@ -13,7 +13,7 @@ use sqlx::sqlite::{
 
 use super::place::Place;
 use super::statements::agree;
-use super::{Engine, Mark, Store};
+use super::{Engine, MarkFile, Store};
 use crate::clock::SharedClock;
 use crate::ledger::schema::Schema;
 use crate::ledger::witness::Witness;
@@ -47,7 +47,7 @@ pub(in crate::ledger) async fn open(
     // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
     // on this engine: both happen under a lock of their own. It ends with the file handle.
     let lock = lock_beside(path.to_path_buf()).await?;
-    let mark = Mark::beside(path);
+    let mark = MarkFile::beside(path);
     must_not_be_gone(path, &mark)?;
     let place = Arc::new(Place::of(path));
     let [of_writer, of_readers] = [Arc::clone(&place), place];
@@ -94,7 +94,7 @@ pub(in crate::ledger) async fn open(
 
 /// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
 /// nothing in it is what a client leaves that has opened one that was gone.
-fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
+fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), LedgerError> {
     let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
 }
@@ -104,7 +104,7 @@ fn must_not_be_gone(path: &Path, mark: &Mark) -> Result<(), LedgerError> {
 async fn must_show_what_was_agreed(
     writer: &SqlitePool,
     path: &Path,
-    mark: &Mark,
+    mark: &MarkFile,
 ) -> Result<(), LedgerError> {
     if !mark.path().exists() {
         return Ok(());
@@ -118,7 +118,7 @@ async fn must_show_what_was_agreed(
     if rows > 0 { Ok(()) } else { Err(gone(path, mark)) }
 }
 
-fn gone(path: &Path, mark: &Mark) -> LedgerError {
+fn gone(path: &Path, mark: &MarkFile) -> LedgerError {
     let (ledger, mark) = (path.display(), mark.path().display());
     LedgerError::Refused(format!(
         "database.url: {ledger} is gone, and {mark} says that it has issued numbers, which a new \

@@ -16,12 +16,12 @@ const OPENING_TIME: Duration = Duration::from_millis(250);
 pub(super) struct Place {
     path: PathBuf,
     /// `None` until the first look.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<SeenFile>>,
 }
 
 /// What the last look found.
 #[derive(Debug)]
-struct Found {
+struct SeenFile {
     /// Device and number; `None` where there was no file.
     file: Option<(u64, u64)>,
     /// When it was found in the place of another; `None`: it is the first.
@@ -40,11 +40,11 @@ impl Place {
         let file = metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
         let now = Instant::now();
         let mut held = self.found.lock().expect("no holder of this lock panics");
-        let found = held.get_or_insert(Found { file, since: None });
+        let found = held.get_or_insert(SeenFile { file, since: None });
         if found.file != file {
             let path = self.path.display();
             tracing::error!(%path, is_gone = file.is_none(), "another file lies there by now");
-            *found = Found { file, since: Some(now) };
+            *found = SeenFile { file, since: Some(now) };
         }
         file.is_some() && found.since.is_none_or(|since| age + OPENING_TIME < now - since)
     }

@@ -3,8 +3,8 @@
 //! [`crate::ledger::RestingSeries`].
 
 use super::series::{
-    Attempt, PROOFS_MAX, Saved, Saving, is_used, lock_all, must_stand_at, overtaken, put_in_force,
-    rules_differ, settle, start_anew,
+    Attempt, PROOFS_MAX, Saved, Saving, finish_save, is_used, lock_all, must_stand_at, overtaken,
+    put_in_force, rules_differ, start_anew,
 };
 use super::versions::{self, by_id};
 use super::{Conn, Store};
@@ -65,7 +65,7 @@ async fn attempt(
         begin_nothing(&mut tx, &after).await?;
     }
     put_in_force(&mut tx, &mut after).await?;
-    settle(store, tx, vec![Saved { version: after, frees }], Saving::Save, proved).await
+    finish_save(store, tx, vec![Saved { version: after, frees }], Saving::Save, proved).await
 }
 
 /// A node that has not heard of it begins no counter by the version of before: other series are

@@ -25,7 +25,7 @@ const NO_COUNTER: i64 = 0;
 pub(super) enum Bringer {
     /// The node that handed them out, to a ledger that must have their counters and ceilings.
     Issuer,
-    /// Who tells again, or speaks for a dead node: that may be of before the ledger went back.
+    /// Who reports again, or speaks for a dead node: that may be of before the ledger went back.
     Teller,
 }
 

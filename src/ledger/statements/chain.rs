@@ -8,7 +8,7 @@ use super::{Conn, Row, Store};
 use crate::ledger::columns::unsigned_small;
 use crate::ledger::{ChainQuery, LedgerError, Link, LinkName, LinkPlace};
 
-/// See [`crate::ledger::SerialLedger::chain`].
+/// See [`crate::ledger::ExchangeSerialLedger::chain`].
 pub(super) async fn chain(store: &Store, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
     let mut links = issued(&mut conn, query).await?;

@@ -33,22 +33,22 @@ pub(super) struct Family<'a> {
 impl<'a> Family<'a> {
     /// The family of an order whose series keeps chronology.
     fn of(order: &'a TakeOrder) -> Option<Self> {
-        let (key, first) = (order.family.as_ref()?, order.serials.first()?);
+        let (key, first) = (order.family.as_ref()?, order.specs.first()?);
         Some(Family { series_id: order.record.series_id, serial: &first.serial, key })
     }
 
     /// What orders families for locking.
-    fn name(self) -> Name {
+    fn name(self) -> CounterName {
         (self.series_id, self.serial.to_owned(), self.key.to_owned())
     }
 }
 
-type Name = (i64, String, String);
+type CounterName = (i64, String, String);
 
 /// The last dates of the families that a transaction takes from; empty where nothing was issued.
 #[derive(Debug, Default)]
 pub(super) struct LastDates {
-    dates: BTreeMap<Name, String>,
+    dates: BTreeMap<CounterName, String>,
     /// A counter of a family whose date is still being looked for.
     unknown: Option<String>,
 }
@@ -69,7 +69,7 @@ impl LastDates {
                 Some(last) => {
                     known.dates.insert((series_id, serial, key), last);
                 }
-                None => known.unknown = order.serials.first().map(crate::ledger::Seed::name),
+                None => known.unknown = order.specs.first().map(crate::ledger::CounterSpec::name),
             }
         }
         Ok(known)

@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bulk, bytes, commit, partitions};
 use crate::ledger::columns::{self, signed, small, unsigned, unsigned_small};
-use crate::ledger::{At, Counter, LedgerError, Raise, Seed};
+use crate::ledger::{At, Counter, CounterSpec, LedgerError, Raise};
 use crate::node::NodeId;
 
 /// Most counters of a page.
@@ -131,22 +131,22 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
-/// Locks the counter that a seed names, creating it where there is none. Refuses one that is not
+/// Locks the counter that a spec names, creating it where there is none. Refuses one that is not
 /// of this partition, or whose series is not any more.
 pub(super) async fn lock_or_create(
     conn: &mut Conn,
     at: At,
     node: NodeId,
-    seed: &Seed,
+    spec: &CounterSpec,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
     // Refused for a counter that is there as well: its next values would be reckoned with it.
-    columns::step(seed.step)?;
-    let resolved = match lock(conn, seed).await? {
+    columns::step(spec.step)?;
+    let resolved = match lock(conn, spec).await? {
         Some(resolved) => resolved,
         None => {
-            must_be_current(conn, at.partition, seed).await?;
-            create(conn, at.partition, node, seed, now_us).await?
+            must_be_current(conn, at.partition, spec).await?;
+            create(conn, at.partition, node, spec, now_us).await?
         }
     };
     of_partition(resolved, at.partition)
@@ -159,37 +159,37 @@ pub(super) async fn lock_or_create_at_home(
     conn: &mut Conn,
     partition: u32,
     node: NodeId,
-    seed: &Seed,
+    spec: &CounterSpec,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
-    if let Some(resolved) = lock(conn, seed).await? {
+    if let Some(resolved) = lock(conn, spec).await? {
         return Ok(resolved);
     }
-    let home = home(conn, seed.series_id).await?;
+    let home = home(conn, spec.series_id).await?;
     let partition = home.map_or(partition, |home| home.partition);
-    create(conn, partition, node, seed, now_us).await
+    create(conn, partition, node, spec, now_us).await
 }
 
-/// Creates the counter that a seed names in epoch 0 with nothing taken: older than any epoch, so
+/// Creates the counter that a spec names in epoch 0 with nothing taken: older than any epoch, so
 /// that its first touch resolves it like any other (R3.6). It is locked.
 async fn create(
     conn: &mut Conn,
     partition: u32,
     node: NodeId,
-    seed: &Seed,
+    spec: &CounterSpec,
     now_us: i64,
 ) -> Result<Resolved, LedgerError> {
-    let step = columns::step(seed.step)?;
-    let origin = signed(seed.start, "start")? - step;
+    let step = columns::step(spec.step)?;
+    let origin = signed(spec.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
     sqlx::query(
         "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, \
          taken, ceiling, step, seeded_by, seeded_at_us) \
          values ($1, $2, $3, $4, 0, $5, $5, $5, $5, $6, $7, $8) on conflict do nothing",
     )
-    .bind(seed.series_id)
-    .bind(&seed.serial)
-    .bind(&seed.key)
+    .bind(spec.series_id)
+    .bind(&spec.serial)
+    .bind(&spec.key)
     .bind(small(partition, "partition")?)
     .bind(origin)
     .bind(step)
@@ -198,7 +198,7 @@ async fn create(
     .execute(&mut *conn)
     .await?;
     let gone = || LedgerError::Conflict("counter: created and gone".into());
-    lock(conn, seed).await?.ok_or_else(gone)
+    lock(conn, spec).await?.ok_or_else(gone)
 }
 
 /// Refuses a counter of another partition: its series moved before it had any (F8). Its epoch says
@@ -213,9 +213,13 @@ fn moved() -> LedgerError {
 
 /// Refuses a first counter in a partition that its series has left meanwhile (F8), or for a version
 /// from before the series was in use; keeps the series from changing until the transaction ends.
-async fn must_be_current(conn: &mut Conn, partition: u32, seed: &Seed) -> Result<(), LedgerError> {
-    match home(conn, seed.series_id).await? {
-        Some(home) if home.partition != partition || seed.version < home.used_since => Err(moved()),
+async fn must_be_current(
+    conn: &mut Conn,
+    partition: u32,
+    spec: &CounterSpec,
+) -> Result<(), LedgerError> {
+    match home(conn, spec.series_id).await? {
+        Some(home) if home.partition != partition || spec.version < home.used_since => Err(moved()),
         _ => Ok(()),
     }
 }
@@ -256,9 +260,9 @@ pub(super) async fn id_of(
     Ok(query.build_query_scalar().fetch_optional(conn).await?)
 }
 
-async fn lock(conn: &mut Conn, seed: &Seed) -> Result<Option<Resolved>, LedgerError> {
+async fn lock(conn: &mut Conn, spec: &CounterSpec) -> Result<Option<Resolved>, LedgerError> {
     let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    push_name(&mut query, seed.series_id, &seed.serial, &seed.key);
+    push_name(&mut query, spec.series_id, &spec.serial, &spec.key);
     query.push(FOR_UPDATE);
     let row = query.build().fetch_optional(conn).await?;
     row.as_ref().map(resolved_of).transpose()

@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::{Conn, Db, Row, Store, allow_long_search};
 use crate::ledger::columns::{Word, signed, unsigned, unsigned_small};
 use crate::ledger::line::Extent;
-use crate::ledger::{At, Gap, GapFilter, GapReason, LedgerError, Span, grid};
+use crate::ledger::{At, Gap, GapFilter, GapReason, LedgerError, Span, progression};
 use crate::metrics::count_gap;
 
 /// Holes registered per statement when an epoch is closed.
@@ -196,7 +196,7 @@ pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
     for row in rows {
         let gap_id: i64 = row.try_get("gap_id")?;
         let run = (row.try_get("first_value")?, row.try_get("last_value")?, row.try_get("step")?);
-        let left = grid::without(run, (extent.first, extent.last));
+        let left = progression::without(run, (extent.first, extent.last));
         // The upper part first: the row's own first value may move there only once it is free.
         if let [_, (first, last)] = left[..] {
             sqlx::query(

@@ -130,7 +130,7 @@ pub(super) async fn hold_all(
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
     let mut rows = lock_all(&mut tx).await?;
-    let is_open = |row: &&Row| row.state != PartitionState::Held;
+    let is_open = |row: &&LockedRow| row.state != PartitionState::Held;
     let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
     // Somebody has held it since this process looked, and it may be released by now: whoever comes
     // late only adds what it has seen.
@@ -150,7 +150,7 @@ pub(super) async fn hold_all(
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
     let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut tx).await?;
     let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
-    // Every other process must stop, and tell what it remembers, before it writes here again.
+    // Every other process must stop, and report what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;
     if asking == Asking::All && !is_operators {
         inquest::begin(&mut tx, next, now_us).await?;
@@ -163,14 +163,14 @@ pub(super) async fn hold_all(
 }
 
 /// A partition's row while it is locked.
-pub(super) struct Row {
+pub(super) struct LockedRow {
     pub(super) partition: u32,
     pub(super) epoch: u64,
     pub(super) state: PartitionState,
     pub(super) seen_epoch: u64,
 }
 
-impl Row {
+impl LockedRow {
     /// Whether a higher epoch of it was seen.
     fn is_behind(&self, seen: &[At]) -> bool {
         seen.iter().any(|at| at.partition == self.partition && at.epoch > self.epoch)
@@ -178,7 +178,7 @@ impl Row {
 }
 
 /// Locks all partitions in their order: who holds one holds all, and two may do so at once.
-pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<Row>, LedgerError> {
+pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
     let rows = sqlx::query(for_update!(
         "select partition_id, epoch, state, seen_epoch from partition order by partition_id"
     ))
@@ -186,7 +186,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<Row>, LedgerError> {
     .await?;
     rows.iter()
         .map(|row| {
-            Ok(Row {
+            Ok(LockedRow {
                 partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
                 epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
                 state: PartitionState::read(row.try_get("state")?)?,
@@ -199,7 +199,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<Row>, LedgerError> {
 /// Holds every partition and notes what was seen of each; how many were not held before.
 async fn put_on_hold(
     conn: &mut Conn,
-    rows: &[Row],
+    rows: &[LockedRow],
     seen: &[At],
     cause: &str,
     now_us: i64,

@@ -31,7 +31,7 @@ use crate::ledger::{
     IssuePath, LedgerError,
 };
 use crate::node::NodeId;
-use documents::Documents;
+use documents::BroughtDocuments;
 
 /// Rows per statement: far below what an engine takes as parameters.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -78,7 +78,7 @@ async fn import(
     // needs one waits for the counter, as for one that is lifted, and no journal does.
     let mut order: Vec<&ImportedCounter> = counters.iter().collect();
     order.sort_unstable();
-    let mut plan = Plan::of(&mut tx, &order, now_us).await?;
+    let mut plan = ImportPlan::of(&mut tx, &order, now_us).await?;
     homes::bring_versions(&mut tx, earlier, now_us).await?;
     let (made, there): (Vec<_>, Vec<_>) =
         order.into_iter().partition(|counter| plan.target(counter).open.is_none());
@@ -115,12 +115,12 @@ async fn import(
 }
 
 /// Where the parts of an import belong.
-struct Plan {
+struct ImportPlan {
     /// Partition of each series.
     homes: HashMap<i64, u32>,
     /// Counters by name.
     targets: HashMap<(i64, String, String), Target>,
-    documents: Documents,
+    documents: BroughtDocuments,
 }
 
 /// A counter of an import.
@@ -144,7 +144,7 @@ impl Target {
     }
 }
 
-impl Plan {
+impl ImportPlan {
     /// The partitions, the counters that are there, and ids for the others. Those that the import
     /// goes above are locked, and stay so.
     async fn of(
@@ -152,7 +152,7 @@ impl Plan {
         counters: &[&ImportedCounter],
         now_us: i64,
     ) -> Result<Self, LedgerError> {
-        let documents = Documents::begin(conn).await?;
+        let documents = BroughtDocuments::begin(conn).await?;
         let homes = homes::homes(conn, counters).await?;
         let mut targets = HashMap::with_capacity(counters.len());
         let mut missing = Vec::new();
@@ -176,7 +176,7 @@ impl Plan {
             let base = signed(counter.start, "start")? - columns::step(counter.step)?;
             targets.insert(name_of(counter), Target::new(counter_id, base, None));
         }
-        Ok(Plan { homes, targets, documents })
+        Ok(ImportPlan { homes, targets, documents })
     }
 
     fn target(&self, counter: &ImportedCounter) -> Target {
@@ -294,7 +294,7 @@ async fn create(
     store: &Store,
     conn: &mut Conn,
     node: NodeId,
-    plan: &Plan,
+    plan: &ImportPlan,
     rows: &[&ImportedCounter],
     now_us: i64,
 ) -> Result<(), LedgerError> {

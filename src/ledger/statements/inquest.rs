@@ -199,7 +199,7 @@ async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, Ledg
 /// in the journal: everything closed exact, and counters go on from what they have taken.
 async fn open_exact(
     conn: &mut Conn,
-    row: &holding::Row,
+    row: &holding::LockedRow,
     highest: u64,
     now_us: i64,
 ) -> Result<(), LedgerError> {
@@ -210,7 +210,7 @@ async fn open_exact(
     sqlx::query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
          last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null, \
-         cause = 'all processes have told what was confirmed to them', changed_at_us = $3 \
+         cause = 'all processes have reported what was confirmed to them', changed_at_us = $3 \
          where partition_id = $1",
     )
     .bind(id)

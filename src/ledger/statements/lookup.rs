@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::keys::{self, Key};
 use super::{Conn, Db, Engine, Row, Store, bulk, metered, names};
-use crate::ledger::batch::{Earlier, Wanted, entry_columns, line_columns};
+use crate::ledger::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::ledger::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
@@ -68,8 +68,8 @@ pub(super) async fn answers(
     conn: &mut Conn,
     questions: &[Question],
 ) -> Result<Vec<Found>, LedgerError> {
-    let by_key = newest(conn, Wanted::CallerKey, questions).await?;
-    let by_document = newest(conn, Wanted::Document, questions).await?;
+    let by_key = newest(conn, WantedKey::CallerKey, questions).await?;
+    let by_document = newest(conn, WantedKey::Document, questions).await?;
     let answer = |((by_key, by_document), question): ((_, Option<Entry>), &Question)| Found {
         by_key,
         by_document: by_document.filter(|entry| question.is_answered_by(entry)),
@@ -80,7 +80,7 @@ pub(super) async fn answers(
 /// The newest entry under one kind of key of each question.
 async fn newest(
     conn: &mut Conn,
-    wanted: Wanted,
+    wanted: WantedKey,
     questions: &[Question],
 ) -> Result<Vec<Option<Entry>>, LedgerError> {
     let mut entries: Vec<Option<Entry>> = vec![None; questions.len()];
@@ -88,9 +88,9 @@ async fn newest(
     for (place, question) in questions.iter().enumerate() {
         let Question { series_id, user_id, since_us, .. } = question;
         let (value, since_us) = match wanted {
-            Wanted::CallerKey => (&question.idempotency_key, *since_us),
-            Wanted::Document if question.once_per_document => (&question.document_id, i64::MIN),
-            Wanted::Document => (&question.document_id, *since_us),
+            WantedKey::CallerKey => (&question.idempotency_key, *since_us),
+            WantedKey::Document if question.once_per_document => (&question.document_id, i64::MIN),
+            WantedKey::Document => (&question.document_id, *since_us),
         };
         if let Some(value) = value {
             places.push(place);

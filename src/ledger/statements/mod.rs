@@ -43,9 +43,10 @@ use crate::ledger::connections::Share;
 use crate::ledger::patience::Patience;
 use crate::ledger::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, Deployment, Entry, Event, Gap, GapFilter, JournalFilter, JournalRow,
-    Ledger, LedgerError, NewNode, Node, Owner, Partition, PartitionState, Raise, RestingSeries,
-    Seed, SeedOutcome, SeriesChange, SeriesVersion, Sight, Span, TakeOrder, Taken, Totals, Wanted,
+    Connections, Counter, CounterSpec, Deployment, Entry, Event, Gap, GapFilter, HealthReport,
+    JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition,
+    PartitionState, Raise, RestingSeries, SeedOutcome, SeriesChange, SeriesVersion, Span,
+    TakeOrder, Taken, Totals, Wanted,
 };
 use crate::metrics::LedgerMeter;
 use crate::node::NodeId;
@@ -58,7 +59,7 @@ async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
     transaction.commit().await.map_err(LedgerError::at_commit)
 }
 
-/// Commits what no process tells again to a ledger that forgets it (F25).
+/// Commits what no process reports again to a ledger that forgets it (F25).
 async fn commit_alone(store: &Store, transaction: Transaction) -> Result<(), LedgerError> {
     commit(transaction).await?;
     store.witness.note_change();
@@ -109,11 +110,11 @@ async fn metered<T>(
 // Below the macros that they use.
 mod audits;
 mod documents;
+mod exchange_serials;
 mod holding;
 mod import;
 mod lookup;
 mod safety;
-mod serials;
 mod snowflakes;
 
 /// The sixteen bytes of a node's identity.
@@ -185,7 +186,7 @@ impl Ledger for Engine {
     async fn heartbeat(
         &self,
         node: NodeId,
-        sight: Option<&Sight>,
+        sight: Option<&HealthReport>,
     ) -> Result<Vec<Partition>, LedgerError> {
         call!(self, store of Heartbeat, "heartbeat" => nodes::heartbeat(&store, node, sight))
     }
@@ -266,9 +267,9 @@ impl Ledger for Engine {
         &self,
         at: At,
         node: NodeId,
-        seeds: &[Seed],
+        specs: &[CounterSpec],
     ) -> Result<Vec<SeedOutcome>, LedgerError> {
-        search!(self, store, "seed" => seed::seed(&store, at, node, seeds))
+        search!(self, store, "seed" => seed::seed(&store, at, node, specs))
     }
 
     async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {

@@ -8,7 +8,7 @@ use super::{Conn, Store, bytes, commit, partitions};
 use crate::ledger::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::ledger::incarnation::Incarnation;
 use crate::ledger::witness::Marks;
-use crate::ledger::{Confirmed, LedgerError, NewNode, Node, Partition, Sight};
+use crate::ledger::{Confirmed, HealthReport, LedgerError, NewNode, Node, Partition};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::register_node`].
@@ -90,7 +90,7 @@ pub(super) async fn count_batch(
 pub(super) async fn heartbeat(
     store: &Store,
     node: NodeId,
-    sight: Option<&Sight>,
+    sight: Option<&HealthReport>,
 ) -> Result<Vec<Partition>, LedgerError> {
     let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
     let confirmed = store.witness.of(node);
@@ -149,14 +149,14 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
     )
     .fetch_all(&store.reader)
     .await?;
-    let mut flown = participations(store).await?;
+    let mut joined = participations(store).await?;
     rows.iter()
         .map(|row| {
             let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
             let sight: Option<&str> = row.try_get("sight")?;
             Ok(Node {
                 node_id,
-                partitions: flown.remove(&node_id).unwrap_or_default(),
+                partitions: joined.remove(&node_id).unwrap_or_default(),
                 label: row.try_get("label")?,
                 version: row.try_get("version")?,
                 beat: row.try_get("beat")?,
@@ -177,13 +177,16 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
     )
     .fetch_all(&store.reader)
     .await?;
-    let mut flown: HashMap<NodeId, Vec<u32>> = HashMap::new();
+    let mut joined: HashMap<NodeId, Vec<u32>> = HashMap::new();
     for row in &rows {
         let node = read_node(row.try_get("node_id")?, "participant.node_id")?;
         let partition: i32 = row.try_get("partition_id")?;
-        flown.entry(node).or_default().push(unsigned_small(partition, "participant.partition_id")?);
+        joined
+            .entry(node)
+            .or_default()
+            .push(unsigned_small(partition, "participant.partition_id")?);
     }
-    Ok(flown)
+    Ok(joined)
 }
 
 /// See [`crate::ledger::Ledger::retire_node`].

@@ -14,7 +14,7 @@ use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ProofQuestion {
     /// All of them, by code.
     definitions: Vec<SeriesDefinition>,
     /// Codes of those that are new among them.
@@ -33,12 +33,12 @@ pub(super) struct Question {
 
 /// A question that was answered with yes.
 pub(super) struct Proved {
-    question: Question,
+    question: ProofQuestion,
     /// The ambiguities that administrators accepted.
     accepted: Vec<Accepted>,
 }
 
-impl Question {
+impl ProofQuestion {
     /// The question that a change asks; none where nothing becomes active by it. `frees`: a series
     /// leaves requests to others that it took before.
     pub(super) async fn of(
@@ -60,14 +60,15 @@ impl Question {
         let issued = issued(conn, active, saved, frees).await?;
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         let reference = Arc::default();
-        let question = Question { definitions, new, earlier, issued, all_anew: frees, reference };
+        let question =
+            ProofQuestion { definitions, new, earlier, issued, all_anew: frees, reference };
         Ok((frees || !question.new.is_empty()).then_some(question))
     }
 
     /// The same question with the reference data of now.
     pub(super) async fn with_reference(self, conn: &mut Conn) -> Result<Self, LedgerError> {
         let reference = Arc::new(reference::read(conn).await?);
-        Ok(Question { reference, ..self })
+        Ok(ProofQuestion { reference, ..self })
     }
 
     /// Searches for a proof, on a thread of its own.
@@ -128,8 +129,9 @@ async fn before(
 
 impl Proved {
     /// Whether this is the question that was answered, be the tables what they may by now.
-    pub(super) fn answers(&self, question: &Question) -> bool {
-        let Question { definitions, new, earlier, issued, all_anew, reference: _ } = &self.question;
+    pub(super) fn answers(&self, question: &ProofQuestion) -> bool {
+        let ProofQuestion { definitions, new, earlier, issued, all_anew, reference: _ } =
+            &self.question;
         (definitions, new) == (&question.definitions, &question.new)
             && (earlier, issued, all_anew)
                 == (&question.earlier, &question.issued, &question.all_anew)

@@ -178,7 +178,7 @@ async fn joined(conn: &mut Conn, at: At) -> Result<Vec<NodeId>, LedgerError> {
 pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
     let (partition, epoch) = columns(at)?;
     let mut tx = store.begin_as(node).await?;
-    // The author stays in the row, so that a repeat after a lost answer is told the same.
+    // The author stays in the row, so that a repeat after a lost answer gets the same answer.
     let done = sqlx::query(
         "update partition set state = 'open', changed_at_us = $4 \
          where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis' \

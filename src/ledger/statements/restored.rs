@@ -16,8 +16,8 @@ use super::holding::lock_all;
 use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, inquest, partitions, seed};
 use crate::ledger::columns::{from_json, signed};
 use crate::ledger::{
-    Appended, At, Closing, Counter, Entry, LedgerError, Lift, PartitionState, Record, Released,
-    Seed,
+    Appended, At, Closing, Counter, CounterSpec, Entry, LedgerError, Lift, PartitionState, Record,
+    Released,
 };
 use crate::node::NodeId;
 
@@ -119,21 +119,30 @@ async fn found_by_name(
 ) -> Result<Vec<Entry>, LedgerError> {
     let mut known = Definitions::default();
     // By name: every caller locks counters in the same order.
-    let mut seeds = BTreeMap::new();
+    let mut specs = BTreeMap::new();
     for (index, entry) in entries.iter().enumerate() {
         for (place, taken) in entry.taken.iter().enumerate() {
             let (series_id, serial, key) = name(entry, place)?;
             let (serial, origin) = known.serial(conn, series_id, serial).await?;
             let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
             let version = ANY_VERSION;
-            let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
-            let name = (series_id, seed.serial.clone(), seed.key.clone());
-            let (_, _, places) = seeds.entry(name).or_insert((entry.at, seed, Vec::new()));
+            let spec = CounterSpec {
+                series_id,
+                version,
+                serial,
+                key,
+                start,
+                step,
+                max: start,
+                headroom: 0,
+            };
+            let name = (series_id, spec.serial.clone(), spec.key.clone());
+            let (_, _, places) = specs.entry(name).or_insert((entry.at, spec, Vec::new()));
             places.push((index, place));
         }
     }
-    for (at, seed, places) in seeds.into_values() {
-        let found = lock_or_create_at_home(conn, at.partition, node, &seed, now_us).await?;
+    for (at, spec, places) in specs.into_values() {
+        let found = lock_or_create_at_home(conn, at.partition, node, &spec, now_us).await?;
         let counter = found.counter;
         for (index, place) in places {
             entries[index].taken[place].counter_id = counter.counter_id;
@@ -211,13 +220,14 @@ pub(super) async fn lift(
         let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
         let (start, step) = origin.unwrap_or((1, 1));
         let version = ANY_VERSION;
-        let seed = Seed { series_id, version, serial, key, start, step, max: start, room: 0 };
-        order.push((seed, value));
+        let spec =
+            CounterSpec { series_id, version, serial, key, start, step, max: start, headroom: 0 };
+        order.push((spec, value));
     }
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
     let mut lifted = 0;
-    for (seed, value) in order {
-        let found = lock_or_create_at_home(&mut tx, partition, node, &seed, now_us).await?;
+    for (spec, value) in order {
+        let found = lock_or_create_at_home(&mut tx, partition, node, &spec, now_us).await?;
         let counter = found.counter;
         must_go_on_above(&mut tx, partition, &counter, value).await?;
         let done =

@@ -49,7 +49,7 @@ async fn last_issued(store: &Store, upto_us: i64) -> Result<Option<i64>, LedgerE
     let mut tx = store.reader.begin().await?;
     allow_long_search(&mut tx).await?;
     for span_us in LOOK_BACK_US {
-        // What was told again came later than the ledger was held.
+        // What was reported again came later than the ledger was held.
         let newest: Option<i64> = sqlx::query_scalar(
             "select max(issued_at_us) from journal \
              where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",

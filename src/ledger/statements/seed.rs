@@ -7,7 +7,8 @@ use super::unsettled::{self, START_ROWS_MAX};
 use super::{Conn, Store, bytes, commit, nodes, partitions};
 use crate::ledger::columns::{self, read_node, signed};
 use crate::ledger::{
-    At, Counter, GapReason, LedgerError, Owner, Partition, PartitionState, Seed, SeedOutcome, grid,
+    At, Counter, CounterSpec, GapReason, LedgerError, Owner, Partition, PartitionState,
+    SeedOutcome, progression,
 };
 use crate::node::NodeId;
 
@@ -16,24 +17,24 @@ pub(super) async fn seed(
     store: &Store,
     at: At,
     node: NodeId,
-    seeds: &[Seed],
+    specs: &[CounterSpec],
 ) -> Result<Vec<SeedOutcome>, LedgerError> {
     let now_us = store.clock.now_us();
-    let mut order: Vec<usize> = (0..seeds.len()).collect();
-    order.sort_by_key(|index| name(&seeds[*index]));
-    let mut outcomes = vec![None; seeds.len()];
+    let mut order: Vec<usize> = (0..specs.len()).collect();
+    order.sort_by_key(|index| name(&specs[*index]));
+    let mut outcomes = vec![None; specs.len()];
     let mut toucher = Toucher::new(at, node, now_us, None);
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut tx, node).await?;
     for index in order {
-        let seed = &seeds[index];
-        let resolved = lock_or_create(&mut tx, at, node, seed, now_us)
+        let spec = &specs[index];
+        let resolved = lock_or_create(&mut tx, at, node, spec, now_us)
             .await
-            .map_err(|error| error.at_counter(seed.name()))?;
+            .map_err(|error| error.at_counter(spec.name()))?;
         outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
             already(&resolved)?
         } else {
-            let touched = toucher.touch(&mut tx, &resolved.counter, seed).await?;
+            let touched = toucher.touch(&mut tx, &resolved.counter, spec).await?;
             SeedOutcome::Seeded {
                 counter_id: touched.counter_id,
                 value: touched.taken,
@@ -48,8 +49,8 @@ pub(super) async fn seed(
 }
 
 /// What orders counters for locking, the same for every caller.
-pub(super) fn name(seed: &Seed) -> (i64, &str, &str) {
-    (seed.series_id, &seed.serial, &seed.key)
+pub(super) fn name(spec: &CounterSpec) -> (i64, &str, &str) {
+    (spec.series_id, &spec.serial, &spec.key)
 }
 
 fn already(resolved: &Resolved) -> Result<SeedOutcome, LedgerError> {
@@ -93,7 +94,7 @@ impl Toucher {
     }
 
     /// Moves a locked counter of an older epoch into this one; what its own epoch lost is looked
-    /// for, or noted as unsettled. Its ceiling leaves `seed.room` values.
+    /// for, or noted as unsettled. Its ceiling leaves `spec.headroom` values.
     ///
     /// # Errors
     /// `Fenced` when the partition does not show this epoch open, or the counter is of a newer one.
@@ -101,7 +102,7 @@ impl Toucher {
         &mut self,
         conn: &mut Conn,
         counter: &Counter,
-        seed: &Seed,
+        spec: &CounterSpec,
     ) -> Result<Counter, LedgerError> {
         let (partition_id, epoch) = partitions::columns(self.at)?;
         // The row's lock is held: what the partition says from now on about epochs older than
@@ -112,8 +113,8 @@ impl Toucher {
             return Err(fenced(self.at));
         }
         let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
-        let step = columns::step(seed.step)?;
-        let ceiling = grid::ceiling(base, step, seed.room, seed.max);
+        let step = columns::step(spec.step)?;
+        let ceiling = progression::ceiling(base, step, spec.headroom, spec.max);
         let moved = sqlx::query(
             "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
              journaled = 0, seeded_by = $7, seeded_at_us = $8 \
@@ -137,7 +138,7 @@ impl Toucher {
             start: base,
             taken: base,
             ceiling,
-            step: seed.step,
+            step: spec.step,
             journaled: 0,
             ..counter.clone()
         })

@@ -1,11 +1,11 @@
 //! Series with their versions. Every save goes through one page: [`save`] and whoever turns one off
-//! or on write the next version under one lock, and [`settle`] checks what is active afterwards
-//! before anything is committed.
+//! or on write the next version under one lock, and [`finish_save`] checks what is active
+//! afterwards before anything is committed.
 
 use numbering::{Policy, Series, SeriesDefinition};
 use serde_json::json;
 
-use super::proving::{Proved, Question};
+use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit_alone};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
@@ -35,7 +35,7 @@ pub(super) enum Attempt {
     /// Everything is checked, and saved unless it is a dry run.
     Done(Vec<SeriesVersion>),
     /// Nothing is saved: this has to be proved first.
-    Unproved(Question),
+    Unproved(ProofQuestion),
 }
 
 /// See [`crate::ledger::Ledger::apply_series`] and [`crate::ledger::Ledger::try_series`].
@@ -71,7 +71,7 @@ async fn try_save(
     for change in changes {
         saved.push(save_one(&mut tx, change, partitions).await?);
     }
-    settle(store, tx, saved, saving, proved).await
+    finish_save(store, tx, saved, saving, proved).await
 }
 
 /// Lets one change of series happen at a time, so that versions count up without a race and each
@@ -90,7 +90,7 @@ pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or takes a
 /// dry run back. So it does where the proof is of other series than these.
-pub(super) async fn settle(
+pub(super) async fn finish_save(
     store: &Store,
     mut tx: Transaction,
     saved: Vec<Saved>,
@@ -108,7 +108,7 @@ pub(super) async fn settle(
         note(&mut tx, version, first).await?;
     }
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = Question::of(&mut tx, &all, &saved, frees).await? {
+    if let Some(question) = ProofQuestion::of(&mut tx, &all, &saved, frees).await? {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;

@@ -28,8 +28,8 @@ use crate::ledger::batch::{Move, Moves};
 use crate::ledger::columns::{self, signed, unsigned};
 use crate::ledger::line::Line;
 use crate::ledger::{
-    At, Counter, Entry, Found, GapReason, IssuePath, LedgerError, Owner, Seed, TakeOrder,
-    TakeOutcome, Taken, grid,
+    At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, LedgerError, Owner, TakeOrder,
+    TakeOutcome, Taken, progression,
 };
 use crate::node::NodeId;
 
@@ -131,19 +131,19 @@ async fn lock_counters(
     toucher: &mut Toucher,
     orders: &[TakeOrder],
 ) -> Result<BTreeMap<Name, Working>, LedgerError> {
-    let mut seeds: BTreeMap<(i64, &str, &str), &Seed> = BTreeMap::new();
-    for seed in orders.iter().flat_map(|order| &order.serials) {
-        seeds.insert(name(seed), seed);
+    let mut specs: BTreeMap<(i64, &str, &str), &CounterSpec> = BTreeMap::new();
+    for spec in orders.iter().flat_map(|order| &order.specs) {
+        specs.insert(name(spec), spec);
     }
-    let mut locked = Vec::with_capacity(seeds.len());
-    for seed in seeds.into_values() {
-        let resolved = lock_or_create(conn, toucher.at, toucher.node, seed, toucher.now_us)
+    let mut locked = Vec::with_capacity(specs.len());
+    for spec in specs.into_values() {
+        let resolved = lock_or_create(conn, toucher.at, toucher.node, spec, toucher.now_us)
             .await
-            .map_err(|error| error.at_counter(seed.name()))?;
-        locked.push((seed, resolved.counter));
+            .map_err(|error| error.at_counter(spec.name()))?;
+        locked.push((spec, resolved.counter));
     }
     let mut counters = BTreeMap::new();
-    for (seed, counter) in locked {
+    for (spec, counter) in locked {
         let counter = if counter.epoch == toucher.at.epoch {
             // In an epoch of the database both are moved together: this one is counted by Redis.
             if counter.ceiling != counter.taken {
@@ -151,11 +151,11 @@ async fn lock_counters(
             }
             counter
         } else {
-            // No room beyond what is taken: the epoch closes without a gap.
-            toucher.touch(conn, &counter, &Seed { room: 0, ..seed.clone() }).await?
+            // No headroom beyond what is taken: the epoch closes without a gap.
+            toucher.touch(conn, &counter, &CounterSpec { headroom: 0, ..spec.clone() }).await?
         };
         let working = Working { value: counter.taken, counter };
-        counters.insert((seed.series_id, seed.serial.clone(), seed.key.clone()), working);
+        counters.insert((spec.series_id, spec.serial.clone(), spec.key.clone()), working);
     }
     Ok(counters)
 }
@@ -237,8 +237,8 @@ impl Plan {
             Err(other) => return Err(LedgerError::Refused(format!("mask: {other}"))),
         };
         // Only now is the order certain to take its values.
-        for (seed, taken) in order.serials.iter().zip(&taken) {
-            self.working(seed)?.value = signed(taken.range.last, "last")?;
+        for (spec, taken) in order.specs.iter().zip(&taken) {
+            self.working(spec)?.value = signed(taken.range.last, "last")?;
         }
         self.dates.note(order);
         let place = self.entries.len();
@@ -257,35 +257,35 @@ impl Plan {
     /// The values that an order's serials would take; else the serial that is past its last one.
     fn ranges(&mut self, order: &TakeOrder) -> Result<Result<Vec<TakenRange>, u16>, LedgerError> {
         let record = &order.record;
-        if order.count == 0 || order.serials.len() != record.counter_keys.len() {
+        if order.count == 0 || order.specs.len() != record.counter_keys.len() {
             let why = "an order takes at least one number, and names each serial's counter";
             return Err(LedgerError::Refused(format!("order: {why}")));
         }
-        let mut taken = Vec::with_capacity(order.serials.len());
+        let mut taken = Vec::with_capacity(order.specs.len());
         let mut ahead: BTreeMap<(i64, &str, &str), i64> = BTreeMap::new();
-        for (index, seed) in order.serials.iter().enumerate() {
-            let working = self.working(seed)?;
-            let value = match ahead.entry(name(seed)) {
+        for (index, spec) in order.specs.iter().enumerate() {
+            let working = self.working(spec)?;
+            let value = match ahead.entry(name(spec)) {
                 btree_map::Entry::Vacant(empty) => empty.insert(working.value),
                 btree_map::Entry::Occupied(known) => known.into_mut(),
             };
-            let step = columns::step(seed.step)?;
-            let Some((first, last)) = grid::next(*value, step, order.count, seed.max) else {
+            let step = columns::step(spec.step)?;
+            let Some((first, last)) = progression::next(*value, step, order.count, spec.max) else {
                 return Ok(Err(u16::try_from(index).unwrap_or(u16::MAX)));
             };
             *value = last;
             let range = Range {
                 first: unsigned(first, "first")?,
                 last: unsigned(last, "last")?,
-                step: seed.step,
+                step: spec.step,
             };
             taken.push(TakenRange { counter_id: working.counter.counter_id, range });
         }
         Ok(Ok(taken))
     }
 
-    fn working(&mut self, seed: &Seed) -> Result<&mut Working, LedgerError> {
-        let name = (seed.series_id, seed.serial.clone(), seed.key.clone());
+    fn working(&mut self, spec: &CounterSpec) -> Result<&mut Working, LedgerError> {
+        let name = (spec.series_id, spec.serial.clone(), spec.key.clone());
         self.counters.get_mut(&name).ok_or_else(|| fenced(self.at))
     }
 

@@ -23,7 +23,7 @@ use crate::ledger::{GapReason, LedgerError, Unsettled};
 pub(super) const START_ROWS_MAX: u32 = 1_000;
 
 /// Values of a closed epoch that have not all been looked at.
-struct Stretch {
+struct UnsettledSpan {
     /// Its search begins behind what has been looked at.
     loss: Loss,
     /// How many values its counter had counted,
@@ -52,7 +52,7 @@ pub(super) async fn begin(
     rows_left: &mut u32,
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    let mut stretch = Stretch { loss, journaled, found: 0 };
+    let mut stretch = UnsettledSpan { loss, journaled, found: 0 };
     if *rows_left > 0 {
         let look = stretch.look(conn, *rows_left).await?;
         *rows_left = rows_left.saturating_sub(look.rows);
@@ -61,7 +61,7 @@ pub(super) async fn begin(
     if stretch.is_settled() {
         return Ok(());
     }
-    let Stretch { loss, journaled, found } = stretch;
+    let UnsettledSpan { loss, journaled, found } = stretch;
     sqlx::query(
         "insert into unsettled (counter_id, epoch, after_value, upto_value, step, reason, \
          journaled, found, noted_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -140,7 +140,7 @@ async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
     .await?)
 }
 
-async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<Stretch>, LedgerError> {
+async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan>, LedgerError> {
     let row = sqlx::query(for_update!(
         "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found \
          from unsettled where unsettled_id = $1 and after_value < upto_value"
@@ -158,12 +158,12 @@ async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<Stretch>, Led
             epoch: unsigned(row.try_get("epoch")?, "unsettled.epoch")?,
         };
         let (journaled, found) = (row.try_get("journaled")?, row.try_get("found")?);
-        Ok(Stretch { loss, journaled, found })
+        Ok(UnsettledSpan { loss, journaled, found })
     })
     .transpose()
 }
 
-impl Stretch {
+impl UnsettledSpan {
     /// Whether it has been looked through, and every value that was counted is there.
     fn is_settled(&self) -> bool {
         self.loss.after >= self.loss.upto && self.found >= self.journaled

@@ -73,7 +73,7 @@ fn an_id_that_means_two_things_is_refused() {
                  INSERT INTO b.com_no_config (id, bill_type_id) VALUES ('r1','HT');\n";
     let rules = file(&deployment, "rules.sql", &format!("{rules}{BY_DAY}"));
     let error = refused(&deployment, &[&rules, "--from-table"]);
-    assert!(error.contains("com_no_config row 2: rule r1 stands there twice"), "{error}");
+    assert!(error.contains("com_no_config row 2: rule r1 appears twice"), "{error}");
     // A file decides, and names tables that there are.
     let map = file(&deployment, "map.csv", "table,id,code\nprojects,2,LCBP3-C2\n");
     let (code, report, error) = import(&deployment, &[&codes, "--from-table", "--map", &map]);

@@ -5,14 +5,14 @@ use std::time::Duration;
 use numerator::ledger::{Adopted, Closing, LedgerSettings, PartitionState, open};
 use numerator::node::NodeId;
 
-use super::world::{World, at, connections, entry, redis, seed, with};
+use super::world::{World, at, connections, entry, redis, spec, with};
 
 pub(super) async fn entries_of_an_epoch_closed_exact_are_discarded(world: World) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     let new = world.redis_epoch(Closing::Exact).await;
-    world.seed(new, &seed("k")).await;
+    world.seed(new, &spec("k")).await;
     let entries = [entry(old, counter_id, 1), entry(new, counter_id, 2), entry(old, counter_id, 3)];
     let adopted = ledger.adopt(new, dead, &entries, true).await.unwrap();
     assert_eq!(adopted, Adopted { written: 1, discarded: 2, ..Adopted::default() });
@@ -28,7 +28,7 @@ pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_jo
 ) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     world.join_silently(old).await;
     // Being closed: whether it ends exact may depend on these very entries.
     ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
@@ -36,7 +36,7 @@ pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_jo
     assert_eq!((adopted.written, adopted.discarded), (1, 0));
     world.claim(at(2), Closing::Ceiling, &redis()).await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
-    world.seed(at(2), &seed("k")).await;
+    world.seed(at(2), &spec("k")).await;
     assert_eq!(world.gaps(counter_id).await, [(2, 10, "Unaccounted".to_owned())]);
     let adopted = ledger.adopt(at(2), dead, &[entry(old, counter_id, 2)], true).await.unwrap();
     assert_eq!((adopted.written, adopted.discarded), (1, 0));
@@ -46,7 +46,7 @@ pub(super) async fn entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_jo
 pub(super) async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let dead = NodeId::random();
     world.join(dead).await;
     assert!(ledger.participate(open, dead).await.unwrap());
@@ -59,7 +59,7 @@ pub(super) async fn only_a_complete_outbox_accounts_for_its_node(world: World) {
 pub(super) async fn an_adopted_entry_that_its_node_journaled_too_is_known(world: World) {
     let ledger = &world.ledger;
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let entries = [entry(open, counter_id, 1), entry(open, counter_id, 2)];
     world.append(&entries[..1]).await;
     let adopted = ledger.adopt(open, world.node, &entries, true).await.unwrap();
@@ -77,7 +77,7 @@ pub(super) async fn an_outbox_older_than_the_ledgers_ids_is_adopted_by_the_names
 ) {
     let (ledger, dead) = (&world.ledger, NodeId::random());
     let old = world.redis_epoch(Closing::Exact).await;
-    let (of_first, ..) = world.seed(old, &seed("first")).await;
+    let (of_first, ..) = world.seed(old, &spec("first")).await;
     // In the outbox the id that "first" has now is still that of "second".
     let second = |value| {
         with(entry(old, of_first, value), |record| record.counter_keys = vec!["second".into()])
@@ -118,8 +118,8 @@ impl World {
 /// them is locked for longer than a call may take, and for less than a lock may be waited for.
 pub(super) async fn an_adoption_may_take_longer_than_an_ordinary_call(world: World) {
     let open_epoch = world.redis_epoch(Closing::Exact).await;
-    let (of_first, ..) = world.seed(open_epoch, &seed("first")).await;
-    world.seed(open_epoch, &seed("second")).await;
+    let (of_first, ..) = world.seed(open_epoch, &spec("first")).await;
+    world.seed(open_epoch, &spec("second")).await;
     let call_limit = Duration::from_millis(300);
     let lock_timeout = Duration::from_secs(60);
     let hasty = LedgerSettings { call_limit, lock_timeout, ..connections(2) };

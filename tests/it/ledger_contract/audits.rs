@@ -2,18 +2,18 @@
 
 use numerator::ledger::{Closing, Counter, Event, GapFilter, GapReason, Raise};
 
-use super::world::{NOW_US, PARTITION, World, at, entry, range, seed};
+use super::world::{NOW_US, PARTITION, World, at, entry, range, spec};
 
 pub(super) async fn the_tightest_counters_of_redis_come_first(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let mut ids = Vec::new();
-    for (key, room) in [("a", 30), ("b", 10), ("c", 20)] {
-        let seed = numerator::ledger::Seed { room, ..seed(key) };
-        ids.push(world.seed(open, &seed).await.0);
+    for (key, headroom) in [("a", 30), ("b", 10), ("c", 20)] {
+        let spec = numerator::ledger::CounterSpec { headroom, ..spec(key) };
+        ids.push(world.seed(open, &spec).await.0);
     }
     world.append(&[range(open, ids[2], 1, 15)]).await;
     let tightest = world.ledger.tightest(2).await.unwrap();
-    let seen: Vec<_> = tightest.iter().map(|c| (&*c.key, c.room())).collect();
+    let seen: Vec<_> = tightest.iter().map(|c| (&*c.key, c.headroom())).collect();
     assert_eq!(seen, [("c", 5), ("b", 10)]);
     let raise = [Raise { counter_id: ids[2], ceiling: 100 }];
     world.ledger.raise(open, &raise).await.unwrap();
@@ -25,7 +25,7 @@ pub(super) async fn the_tightest_counters_of_redis_come_first(world: World) {
 
 pub(super) async fn an_allocation_is_recorded_wherever_it_stands(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     let (journaled, rejected) = (range(open, id, 1, 3), entry(open, id, 4));
     let (collided, unknown) = (entry(open, id, 2), entry(open, id, 5));
     world.append(std::slice::from_ref(&journaled)).await;
@@ -61,8 +61,8 @@ pub(super) async fn a_closed_epoch_names_who_was_missing(world: World) {
 
 pub(super) async fn gaps_are_listed_by_counter_series_and_reason(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let other = numerator::ledger::Seed { series_id: 8, ..seed("other") };
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let other = numerator::ledger::CounterSpec { series_id: 8, ..spec("other") };
+    let (id, ..) = world.seed(open, &spec("k")).await;
     let (other_id, ..) = world.seed(open, &other).await;
     world.append(&[entry(open, id, 3), entry(open, other_id, 2)]).await;
     world.redis_epoch(Closing::Exact).await;
@@ -86,7 +86,7 @@ pub(super) async fn gaps_are_listed_by_counter_series_and_reason(world: World) {
 
 pub(super) async fn the_masks_beside_a_value_are_those_of_its_neighbours(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[entry(open, id, 2), range(open, id, 5, 7)]).await;
     let masks = async |value| world.ledger.masks_beside(id, value).await.unwrap();
     let both = masks(3).await;

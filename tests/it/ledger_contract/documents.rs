@@ -2,18 +2,18 @@
 
 use numbering::{Policy, SeriesDefinition};
 use numerator::ledger::{
-    At, Closing, Entry, Expected, ImportedCounter, JournalFilter, LedgerError, NewRevision, Owner,
-    PartitionState, Position, REVISIONS_MAX, Revised, Seed, SeriesChange, TakeOrder, TakeOutcome,
-    ValueOf,
+    At, Closing, CounterSpec, Entry, Expected, ImportedCounter, JournalFilter, LedgerError,
+    NewRevision, Owner, PartitionState, Position, REVISIONS_MAX, Revised, SeriesChange, TakeOrder,
+    TakeOutcome, ValueOf,
 };
 
 use super::imports;
-use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, seed, with};
+use super::world::{LOCK_WAIT, NOW_US, World, entry, order_of, question, record, spec, with};
 
 pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (one, ..) = world.seed(open, &seed("one")).await;
-    let (other, ..) = world.seed(open, &seed("other")).await;
+    let (one, ..) = world.seed(open, &spec("one")).await;
+    let (other, ..) = world.seed(open, &spec("other")).await;
     let of_document = |counter_id, value, document: &str, age_us: i64| {
         with(entry(open, counter_id, value), |record| {
             record.document_id = Some(document.into());
@@ -47,7 +47,7 @@ pub(super) async fn the_numbers_of_a_document_are_paged_oldest_first(world: Worl
 /// Two numbers of a document each, in the journal.
 async fn two_numbers(world: &World) -> (At, Entry, Entry) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &Seed { room: 30, ..seed("k") }).await;
+    let (id, ..) = world.seed(open, &CounterSpec { headroom: 30, ..spec("k") }).await;
     let entries = [entry(open, id, 1), entry(open, id, 2)];
     world.append(&entries).await;
     let [one, other] = entries;
@@ -213,8 +213,8 @@ fn dated(document: &str, date: &str) -> TakeOrder {
     record.document_date = date.into();
     record.mask = format!("{}-{{0:3}}", &date[..7]);
     record.counter_keys = vec![key.clone()];
-    let serials = vec![seed(&key)];
-    TakeOrder { family: Some("type=T".into()), serials, ..order_of(record) }
+    let specs = vec![spec(&key)];
+    TakeOrder { family: Some("type=T".into()), specs, ..order_of(record) }
 }
 
 async fn take(world: &World, at: At, orders: &[TakeOrder]) -> Vec<TakeOutcome> {
@@ -288,7 +288,7 @@ pub(super) async fn a_family_without_a_row_finds_its_last_date_in_the_journal(wo
     let unnoticed = |order: TakeOrder| TakeOrder { family: None, ..order };
     let longer = {
         let mut order = unnoticed(dated("x", "2026-09-09"));
-        order.serials = vec![seed("type=TT;month=2026-09")];
+        order.specs = vec![spec("type=TT;month=2026-09")];
         order
     };
     let orders = [unnoticed(dated("a", "2026-02-02")), unnoticed(dated("b", "2026-01-31")), longer];
@@ -329,7 +329,7 @@ pub(super) async fn a_chronology_that_is_switched_forgets_its_dates(world: World
         let record = std::sync::Arc::make_mut(&mut order.record);
         record.series_id = series.series_id;
         order.question.series_id = series.series_id;
-        order.serials[0].series_id = series.series_id;
+        order.specs[0].series_id = series.series_id;
         order.family = family.map(str::to_owned);
         order
     };
@@ -361,7 +361,7 @@ pub(super) async fn the_last_date_of_a_long_family_is_looked_for_in_slices(world
     let Err(LedgerError::LockTimeout { counter: Some(counter), .. }) = &error else {
         panic!("it read the whole family: {error:?}")
     };
-    assert_eq!(*counter, early.serials[0].name());
+    assert_eq!(*counter, early.specs[0].name());
     // The service goes on where the caller ended.
     let service = world.another().await;
     assert!(service.settle_slice(1_000).await.unwrap());

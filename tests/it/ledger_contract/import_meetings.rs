@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use numerator::ledger::{Closing, LedgerError, LedgerSettings, TakeOrder, open};
 
-use super::imports::{counter, number, seed_of, series};
+use super::imports::{counter, number, series, spec_of};
 use super::world::{World, connections, order_of, record};
 
 /// Goal: nobody takes from a counter that an import is about to make, which would be undone by it,
@@ -22,7 +22,7 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
         let mut record = record(&format!("d-{key}"));
         record.series_id = series.series_id;
         record.counter_keys = vec![key.into()];
-        TakeOrder { serials: vec![seed_of(&series, key)], ..order_of(record) }
+        TakeOrder { specs: vec![spec_of(&series, key)], ..order_of(record) }
     };
     let (written, mut is_written) = tokio::sync::mpsc::unbounded_channel();
     let (end, may_end) = std::sync::mpsc::channel::<()>();
@@ -36,7 +36,7 @@ pub(super) async fn whoever_needs_a_counter_that_an_import_makes_waits_for_that_
         other.import(node, &counters, &[], &mut std::iter::once(Ok(rows)).chain(wait)).await
     });
     is_written.recv().await.unwrap();
-    let seeded = hasty.seed(now, node, &[seed_of(&series, "k")]).await;
+    let seeded = hasty.seed(now, node, &[spec_of(&series, "k")]).await;
     assert!(matches!(seeded, Err(LedgerError::LockTimeout { .. })), "{seeded:?}");
     // SQLite has one writer, whoever it is.
     if world.ledger.engine() != "sqlite" {
@@ -62,10 +62,10 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
     let (mut imported, mut touched) = (0, 0);
     for round in 0..20 {
         let key = format!("k{round}");
-        let (counters, seeds) = ([counter(&series, &key, 40)], [seed_of(&series, &key)]);
+        let (counters, specs) = ([counter(&series, &key, 40)], [spec_of(&series, &key)]);
         let chunks = &mut vec![Ok(vec![number(&series, &key, 40)])].into_iter();
         let import = other.import(world.node, &counters, &[], chunks);
-        let seed = world.ledger.seed(now, world.node, &seeds);
+        let seed = world.ledger.seed(now, world.node, &specs);
         // The one that is named first has the start.
         let (import, seed) = if round % 2 == 0 {
             tokio::join!(import, seed)
@@ -103,7 +103,7 @@ pub(super) async fn an_import_that_waits_while_its_counter_is_lifted_is_undone(w
     }
     let series = series(&world).await;
     let open = world.redis_epoch(Closing::Exact).await;
-    world.seed(open, &seed_of(&series, "k")).await;
+    world.seed(open, &spec_of(&series, "k")).await;
     world.redis_epoch(Closing::Exact).await;
     let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
     let mut lift = pool.begin().await.unwrap();

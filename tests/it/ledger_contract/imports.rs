@@ -2,12 +2,12 @@
 
 use numbering::NUMBER_MAX;
 use numerator::ledger::{
-    Closing, Entry, ImportedCounter, IssuePath, JournalFilter, LedgerError, Owner, PartitionState,
-    Seed, SeriesVersion, TakeOrder, TakeOutcome,
+    Closing, CounterSpec, Entry, ImportedCounter, IssuePath, JournalFilter, LedgerError, Owner,
+    PartitionState, SeriesVersion, TakeOrder, TakeOutcome,
 };
 
 use super::setup::change;
-use super::world::{PARTITION, World, at, entry, order_of, record, seed, with};
+use super::world::{PARTITION, World, at, entry, order_of, record, spec, with};
 
 /// A series in the partition that the cases use.
 pub(super) async fn series(world: &World) -> SeriesVersion {
@@ -56,8 +56,8 @@ pub(super) async fn import(
     Ok(world.ledger.import(world.node, counters, &[], chunks).await?.numbers)
 }
 
-pub(super) fn seed_of(series: &SeriesVersion, key: &str) -> Seed {
-    Seed { series_id: series.series_id, max: NUMBER_MAX, ..seed(key) }
+pub(super) fn spec_of(series: &SeriesVersion, key: &str) -> CounterSpec {
+    CounterSpec { series_id: series.series_id, max: NUMBER_MAX, ..spec(key) }
 }
 
 async fn nothing_is_there(world: &World) {
@@ -79,12 +79,12 @@ pub(super) async fn an_imported_counter_goes_on_above_what_was_imported(world: W
     assert_eq!(import(&world, &counters, chunks).await.unwrap(), 3);
     let now = at(world.partition().await.epoch);
     for (key, highest) in [("a", 2), ("b", 1), ("c", 9)] {
-        let (_, value, ceiling) = world.seed(now, &seed_of(&series, key)).await;
+        let (_, value, ceiling) = world.seed(now, &spec_of(&series, key)).await;
         assert_eq!((value, ceiling), (highest, highest + 10), "{key}");
     }
     world.redis_epoch(Closing::Ceiling).await;
     let now = at(world.partition().await.epoch);
-    let (_, value, _) = world.seed(now, &seed_of(&series, "a")).await;
+    let (_, value, _) = world.seed(now, &spec_of(&series, "a")).await;
     assert_eq!(value, 12, "from its first touch on it is a counter like any other");
     world.verify().await;
     let filter = JournalFilter { number: Some("a-2".into()), ..JournalFilter::default() };
@@ -102,7 +102,8 @@ pub(super) async fn an_import_that_stays_below_what_an_epoch_lost_lets_late_rows
 ) {
     let series = series(&world).await;
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed_of(&series, "a") }).await;
+    let (counter_id, ..) =
+        world.seed(old, &CounterSpec { headroom: 20, ..spec_of(&series, "a") }).await;
     world.redis_epoch(Closing::Ceiling).await;
     import(&world, &[counter(&series, "a", 10)], Vec::new()).await.unwrap();
     let lost = |first, last| (first, last, "Unaccounted".to_owned());
@@ -124,7 +125,7 @@ pub(super) async fn what_did_not_come_along_is_a_gap(world: World) {
     world.verify().await;
     // A first touch registers nothing a second time.
     let now = world.redis_epoch(Closing::Exact).await;
-    world.seed(now, &seed_of(&series, "a")).await;
+    world.seed(now, &spec_of(&series, "a")).await;
     assert_eq!(world.gaps(row.counter_id).await, expected);
     world.verify().await;
 }
@@ -136,7 +137,7 @@ pub(super) async fn numbers_come_after_their_counter(world: World) {
     let counters = [counter(&series, "a", 9)];
     import(&world, &counters, Vec::new()).await.unwrap();
     let now = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, value, _) = world.seed(now, &seed_of(&series, "a")).await;
+    let (counter_id, value, _) = world.seed(now, &spec_of(&series, "a")).await;
     assert_eq!(value, 9);
     let mut issued = number(&series, "a", 10);
     issued.taken[0].counter_id = counter_id;
@@ -182,7 +183,7 @@ pub(super) async fn a_document_comes_to_no_partition_of_redis(world: World) {
 pub(super) async fn an_import_above_a_counter_of_redis_is_undone(world: World) {
     let series = series(&world).await;
     let now = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(now, &seed_of(&series, "b")).await;
+    let (counter_id, ..) = world.seed(now, &spec_of(&series, "b")).await;
     let before = world.ledger.counters(0, 10).await.unwrap();
     let counters = [counter(&series, "a", 1), counter(&series, "b", 50)];
     let chunks = || vec![Ok(vec![number(&series, "a", 1), number(&series, "b", 50)])];
@@ -209,7 +210,7 @@ pub(super) async fn a_counter_of_a_closed_epoch_is_lifted(world: World) {
         let key = &key_of(closing);
         import(&world, &[counter(&series, key, 3)], Vec::new()).await.unwrap();
         let now = world.redis_epoch(Closing::Exact).await;
-        let (counter_id, value, ceiling) = world.seed(now, &seed_of(&series, key)).await;
+        let (counter_id, value, ceiling) = world.seed(now, &spec_of(&series, key)).await;
         assert_eq!((value, ceiling), (3, 13), "{key}");
         let mut issued = number(&series, key, 5);
         (issued.at, issued.taken[0].counter_id) = (now, counter_id);
@@ -233,7 +234,7 @@ pub(super) async fn a_counter_of_a_closed_epoch_is_lifted(world: World) {
         assert_eq!(spans, expected, "{key}");
         world.verify().await;
         let now = at(world.partition().await.epoch);
-        let (_, value, _) = world.seed(now, &seed_of(&series, key)).await;
+        let (_, value, _) = world.seed(now, &spec_of(&series, key)).await;
         assert_eq!(value, i64::try_from(base).unwrap() + 6, "{key}");
         world.verify().await;
     }
@@ -245,10 +246,10 @@ pub(super) async fn a_counter_of_the_database_is_lifted_in_its_epoch(world: Worl
     let series = series(&world).await;
     let now = world.database_epoch().await;
     let order = |document: &str, step| {
-        let seed = Seed { step, ..seed_of(&series, "k") };
+        let spec = CounterSpec { step, ..spec_of(&series, "k") };
         let mut record = record(document);
         (record.series_id, record.version) = (series.series_id, series.version);
-        TakeOrder { serials: vec![seed], ..order_of(record) }
+        TakeOrder { specs: vec![spec], ..order_of(record) }
     };
     for document in ["a", "b"] {
         world.take(now, order(document, 1)).await;
@@ -270,7 +271,7 @@ pub(super) async fn a_counter_of_the_database_is_lifted_in_its_epoch(world: Worl
     assert_eq!(world.ledger.counters(0, 10).await.unwrap(), before);
     let (_, value, _) = {
         let now = world.redis_epoch(Closing::Exact).await;
-        world.seed(now, &Seed { step: 5, ..seed_of(&series, "k") }).await
+        world.seed(now, &CounterSpec { step: 5, ..spec_of(&series, "k") }).await
     };
     assert_eq!(value, 21);
     world.verify().await;
@@ -286,7 +287,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
         let mut record = record(&document);
         record.series_id = series.series_id;
         record.mask = "n-{0}".into();
-        TakeOrder { serials: vec![seed_of(&series, "k")], ..order_of(record) }
+        TakeOrder { specs: vec![spec_of(&series, "k")], ..order_of(record) }
     };
     let (mut highest, mut lifted, mut issued) = (0, 0, Vec::new());
     for round in 0..20 {
@@ -323,7 +324,7 @@ pub(super) async fn takes_and_a_lift_of_one_counter_never_meet(world: World) {
 pub(super) async fn an_import_that_meets_a_number_is_undone(world: World) {
     let series = series(&world).await;
     let now = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(now, &seed_of(&series, "other")).await;
+    let (counter_id, ..) = world.seed(now, &spec_of(&series, "other")).await;
     let mut issued = number(&series, "other", 1);
     issued.taken[0].counter_id = counter_id;
     (issued.at, issued.number) = (now, "a-2".into());

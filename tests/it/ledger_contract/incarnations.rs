@@ -5,7 +5,7 @@ use numerator::ledger::{At, Closing, LedgerError, Owner, PartitionState, Questio
 use numerator::node::NodeId;
 
 use super::journal::marks;
-use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, range, redis, seed};
+use super::world::{LOCK_WAIT, PARTITION, World, at, entry, order, range, redis, spec};
 
 fn went_back<T>(result: &Result<T, LedgerError>) -> bool {
     matches!(result, Err(LedgerError::WentBack(_)))
@@ -33,7 +33,7 @@ impl World {
     async fn assert_stopped(&self, open: At, counter_id: i64) {
         let (ledger, node) = (&self.ledger, self.node);
         assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
-        assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
+        assert!(went_back(&ledger.seed(open, node, &[spec("new")]).await));
         assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
         assert!(went_back(&ledger.participate(open, node).await));
         assert!(went_back(&ledger.heartbeat(node, None).await));
@@ -129,7 +129,7 @@ pub(super) async fn an_entry_above_the_ceiling_of_its_epoch_shows_that_the_ledge
     world: World,
 ) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, _, ceiling) = world.seed(open, &seed("k")).await;
+    let (counter_id, _, ceiling) = world.seed(open, &spec("k")).await;
     assert_eq!(ceiling, 10);
     let above = range(open, counter_id, 10, 12);
     let batch = [entry(open, counter_id, 1), above.clone()];

@@ -154,9 +154,9 @@ pub(super) async fn whom_a_reporter_or_redis_has_met_is_waited_for(world: World)
     let report = other.report();
     let identities = [report.identities.clone(), vec![lost]].concat();
     assert!(other.say(&Report { identities, ..report }).await, "it was an identity of this one");
-    let flown = NodeId::random();
-    let known = Known { nodes: vec![flown], ..Known::default() };
-    assert_eq!(one.ledger.agree(one.is, &known).await.unwrap(), waits(&[flown], &[]));
+    let sender = NodeId::random();
+    let known = Known { nodes: vec![sender], ..Known::default() };
+    assert_eq!(one.ledger.agree(one.is, &known).await.unwrap(), waits(&[sender], &[]));
     assert_eq!(one.agree().await, Agreement::Agreed);
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use numbering::{Range, TakenRange};
-use numerator::ledger::{Closing, Counter, Entry, LedgerError, Seed};
+use numerator::ledger::{Closing, Counter, CounterSpec, Entry, LedgerError};
 
-use super::world::{NOW_US, World, at, entry, range, seed, stepped, with};
+use super::world::{NOW_US, World, at, entry, range, spec, stepped, with};
 
 /// An epoch of Redis with one counter, and room for 1,000 values.
 async fn counting(world: &World) -> (numerator::ledger::At, i64) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &Seed { room: 1_000, ..seed("k") }).await;
+    let (counter_id, ..) = world.seed(open, &CounterSpec { headroom: 1_000, ..spec("k") }).await;
     (open, counter_id)
 }
 
@@ -107,13 +107,13 @@ pub(super) async fn a_second_equal_number_in_its_scope_is_a_collision(world: Wor
     // It was handed out: the next epoch must not give its value again.
     assert_eq!(marks(&world).await, (6, 1_000, 4));
     let new = world.redis_epoch(Closing::Exact).await;
-    assert_eq!(world.seed(new, &seed("k")).await.1, 6);
+    assert_eq!(world.seed(new, &spec("k")).await.1, 6);
     assert_eq!(world.gaps(counter_id).await, [], "a recorded collision is no gap");
 }
 
 pub(super) async fn one_collision_in_a_large_batch_keeps_nobody_out(world: World) {
     let (open, counter_id) = counting(&world).await;
-    let (other, ..) = world.seed(open, &seed("other")).await;
+    let (other, ..) = world.seed(open, &spec("other")).await;
     let mut first = with(entry(open, other, 1), |r| r.counter_keys = vec!["other".into()]);
     let mut batch: Vec<Entry> = (1..=300).map(|value| entry(open, counter_id, value)).collect();
     first.number.clone_from(&batch[149].number);
@@ -129,7 +129,7 @@ pub(super) async fn one_collision_in_a_large_batch_keeps_nobody_out(world: World
 
 pub(super) async fn a_row_above_what_its_counter_has_taken_stops_no_batch(world: World) {
     let (open, counter_id) = counting(&world).await;
-    let (lot, ..) = world.seed(open, &Seed { serial: "LOT".into(), ..seed("k") }).await;
+    let (lot, ..) = world.seed(open, &CounterSpec { serial: "LOT".into(), ..spec("k") }).await;
     let two = |value: u64, of_lot: u64| {
         let mut entry = with(entry(open, counter_id, value), |record| {
             record.serials.push("LOT".into());
@@ -223,7 +223,7 @@ pub(super) async fn random_ranges_collide_exactly_where_they_overlap(world: Worl
 /// Once its epoch is closed, a counter may have been settled: its ceiling says nothing more.
 pub(super) async fn an_entry_above_the_ceiling_of_a_closed_epoch_lifts_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     world.redis_epoch(Closing::Exact).await;
     world.append(&[entry(open, counter_id, 12)]).await;
     assert_eq!(marks(&world).await, (12, 12, 1));
@@ -231,9 +231,9 @@ pub(super) async fn an_entry_above_the_ceiling_of_a_closed_epoch_lifts_it(world:
 
 pub(super) async fn an_entry_of_an_older_epoch_counts_nothing(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
-    world.seed(new, &seed("k")).await;
+    world.seed(new, &spec("k")).await;
     world.append(&[entry(old, counter_id, 3), entry(new, counter_id, 11)]).await;
     assert_eq!(marks(&world).await, (11, 20, 1));
     // Never happens. If it does, nobody may come upon it unawares, nor begin below it.
@@ -253,7 +253,9 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
     let open = world.redis_epoch(Closing::Exact).await;
     let mut ids = Vec::new();
     for key in 0..COUNTERS {
-        ids.push(world.seed(open, &Seed { room: 1_000, ..seed(&format!("k{key}")) }).await.0);
+        ids.push(
+            world.seed(open, &CounterSpec { headroom: 1_000, ..spec(&format!("k{key}")) }).await.0,
+        );
     }
     // In each round both have a value of their own of each counter, and one that the other has.
     let batch = |round: u64, node: u64| -> Vec<Entry> {
@@ -284,9 +286,9 @@ pub(super) async fn two_nodes_that_append_to_the_same_counters_count_all_and_sha
 
 pub(super) async fn a_late_entry_shrinks_the_gap(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &Seed { room: 20, ..seed("k") }).await;
+    let (counter_id, ..) = world.seed(old, &CounterSpec { headroom: 20, ..spec("k") }).await;
     let new = world.redis_epoch(Closing::Ceiling).await;
-    world.seed(new, &seed("k")).await;
+    world.seed(new, &spec("k")).await;
     let lost = |first, last| (first, last, "Unaccounted".to_owned());
     assert_eq!(world.gaps(counter_id).await, [lost(1, 20)]);
     let late = [entry(old, counter_id, 1), range(old, counter_id, 5, 7)];
@@ -333,12 +335,12 @@ pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
     let appended = world.ledger.append(world.node, &[sound]).await.unwrap();
     assert_eq!((appended.written, appended.known), (0, 1), "it is counted already");
     let new = world.redis_epoch(Closing::Exact).await;
-    assert_eq!(world.seed(new, &seed("k")).await.1, 4);
+    assert_eq!(world.seed(new, &spec("k")).await.1, 4);
     assert_eq!(world.gaps(counter_id).await, []);
 
     // A late one fills the gap that stood for it.
     let third = world.redis_epoch(Closing::Ceiling).await;
-    world.seed(third, &seed("k")).await;
+    world.seed(third, &spec("k")).await;
     assert_eq!(world.gaps(counter_id).await, [(5, 14, "Unaccounted".to_owned())]);
     world.ledger.reject(&entry(new, counter_id, 5), "late").await.unwrap();
     assert_eq!(world.gaps(counter_id).await, [(6, 14, "Unaccounted".to_owned())]);
@@ -346,8 +348,8 @@ pub(super) async fn a_rejected_entry_is_accounted_for_once(world: World) {
 
 pub(super) async fn several_serials_are_written_together(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (a, ..) = world.seed(open, &seed("k")).await;
-    let (b, ..) = world.seed(open, &Seed { serial: "LOT".into(), ..seed("second") }).await;
+    let (a, ..) = world.seed(open, &spec("k")).await;
+    let (b, ..) = world.seed(open, &CounterSpec { serial: "LOT".into(), ..spec("second") }).await;
     let both = |first: u64, second: u64| {
         let mut entry = with(entry(open, a, first), |record| {
             record.serials.push("LOT".into());

@@ -1,14 +1,14 @@
 //! What the journal answers.
 
-use numerator::ledger::{Closing, Found, JournalFilter, JournalRow, Question, Seed};
+use numerator::ledger::{Closing, CounterSpec, Found, JournalFilter, JournalRow, Question};
 
-use super::world::{NOW_US, World, entry, question, range, record, seed, with};
+use super::world::{NOW_US, World, entry, question, range, record, spec, with};
 
 const HOUR_US: i64 = 3_600_000_000;
 
 pub(super) async fn the_newest_number_under_a_key_or_document_is_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let keyed = |value, document: &str, key: Option<&str>, user: &str, age_us: i64| {
         with(entry(open, counter_id, value), |r| {
             r.document_id = Some(document.into());
@@ -52,7 +52,7 @@ pub(super) async fn the_newest_number_under_a_key_or_document_is_found(world: Wo
 
 pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let written = with(entry(open, counter_id, 1), |r| r.idempotency_key = Some("key".into()));
     world.append(std::slice::from_ref(&written)).await;
     let ask = |since_us| Question { since_us, ..question(&written.record) };
@@ -69,8 +69,8 @@ pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) 
 pub(super) async fn keys_are_compared_byte_for_byte(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let keys = ["Team", "TEAM", "team", "téam", "te\u{301}am", "team "];
-    let seeds: Vec<Seed> = keys.map(seed).into();
-    world.ledger.seed(open, world.node, &seeds).await.unwrap();
+    let specs: Vec<CounterSpec> = keys.map(spec).into();
+    world.ledger.seed(open, world.node, &specs).await.unwrap();
     assert_eq!(world.ledger.counters(0, 100).await.unwrap().len(), keys.len());
     let counter_id = world.ledger.counter(7, "SEQ", "TEAM").await.unwrap().unwrap().counter_id;
     let entries: Vec<_> = (1..)
@@ -94,7 +94,7 @@ pub(super) async fn keys_are_compared_byte_for_byte(world: World) {
 
 pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     // From a minute to half a year ago: every reach of a look-up by time.
     let ages_us = [HOUR_US / 60, 2 * HOUR_US, 72 * HOUR_US, 4_000 * HOUR_US];
     let mut entries = Vec::new();
@@ -130,8 +130,8 @@ pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World
 
 pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &Seed { room: 30, ..seed("k") }).await;
-    let (other, ..) = world.seed(open, &Seed { room: 30, ..seed("other") }).await;
+    let (id, ..) = world.seed(open, &CounterSpec { headroom: 30, ..spec("k") }).await;
+    let (other, ..) = world.seed(open, &CounterSpec { headroom: 30, ..spec("other") }).await;
     let mut apart = range(open, id, 20, 26);
     apart.taken[0].range.step = 3;
     world.append(&[range(open, id, 1, 5), entry(open, id, 6), apart]).await;
@@ -157,8 +157,8 @@ pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {
 
 pub(super) async fn counters_and_totals_are_listed(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let seeds = ["a", "b", "c"].map(seed);
-    world.ledger.seed(open, world.node, &seeds).await.unwrap();
+    let specs = ["a", "b", "c"].map(spec);
+    world.ledger.seed(open, world.node, &specs).await.unwrap();
     let all = world.ledger.counters(0, 100).await.unwrap();
     assert_eq!(all.iter().map(|c| &*c.key).collect::<Vec<_>>(), ["a", "b", "c"]);
     let rest = world.ledger.counters(all[0].counter_id, 1).await.unwrap();
@@ -176,7 +176,7 @@ pub(super) async fn counters_and_totals_are_listed(world: World) {
 
 pub(super) async fn a_value_both_issued_and_lost_is_an_overlap(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 5)]).await;
     assert_eq!(world.ledger.overlaps(id, 10).await.unwrap(), []);
     // Only another hand can write this.

@@ -8,9 +8,9 @@ use numerator::ledger::{
 use numerator::node::NodeId;
 use tokio::task::JoinHandle;
 
-use super::imports::{counter, number, seed_of, series};
+use super::imports::{counter, number, series, spec_of};
 use super::races::{LIMIT, Scene, let_go, order};
-use super::world::{LOCK_WAIT, PARTITION, order_of, question, record, seed, with};
+use super::world::{LOCK_WAIT, PARTITION, order_of, question, record, spec, with};
 
 /// A take of `twice` that has looked for an earlier number, and waits as it writes its row for who
 /// has this lock.
@@ -68,7 +68,7 @@ async fn a_question_waits_for_a_take_under_its_key_whatever_that_counts_by() {
     let taking = tokio::spawn(async move { ledger.take(old, node, &orders, LOCK_WAIT).await });
     scene.wait(1, &taking).await;
     let new = scene.world.redis_epoch(Closing::Exact).await;
-    scene.world.seed(new, &seed("b")).await;
+    scene.world.seed(new, &spec("b")).await;
     let ledger = scene.world.another().await;
     let asking = tokio::spawn(async move { ledger.ask(PARTITION, &[asked()]).await });
     scene.wait(2, &asking).await;
@@ -126,7 +126,7 @@ async fn a_question_waits_a_moment_for_a_name_and_may_be_asked_again() {
 fn order_in(series: &SeriesVersion, document: &str) -> TakeOrder {
     let mut record = record(document);
     (record.series_id, record.version) = (series.series_id, series.version);
-    TakeOrder { serials: vec![seed_of(series, "k")], ..order_of(record) }
+    TakeOrder { specs: vec![spec_of(series, "k")], ..order_of(record) }
 }
 
 /// Imports the document `twice` with the number `old-1`.

@@ -2,7 +2,7 @@
 
 use numerator::clock::Clock;
 use numerator::ledger::{
-    Acknowledged, At, Claim, Closing, LedgerError, Owner, PartitionState, Sight, Wanted,
+    Acknowledged, At, Claim, Closing, HealthReport, LedgerError, Owner, PartitionState, Wanted,
 };
 use numerator::node::NodeId;
 use uuid::Uuid;
@@ -280,11 +280,11 @@ pub(super) async fn a_heartbeat_says_what_the_node_sees_of_redis(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
     let sight = async || ledger.nodes().await.unwrap().remove(0).sight;
     assert_eq!(sight().await, None);
-    let seen = Sight::from([("a".repeat(40), [0, 2].into()), ("b".repeat(40), [1].into())]);
+    let seen = HealthReport::from([("a".repeat(40), [0, 2].into()), ("b".repeat(40), [1].into())]);
     ledger.heartbeat(node, Some(&seen)).await.unwrap();
     assert_eq!(sight().await, Some(seen));
-    ledger.heartbeat(node, Some(&Sight::new())).await.unwrap();
-    assert_eq!(sight().await, Some(Sight::new()));
+    ledger.heartbeat(node, Some(&HealthReport::new())).await.unwrap();
+    assert_eq!(sight().await, Some(HealthReport::new()));
     ledger.heartbeat(node, None).await.unwrap();
     assert_eq!(sight().await, None);
 }

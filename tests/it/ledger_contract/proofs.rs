@@ -2,13 +2,13 @@
 
 use numbering::{Ambiguity, Reset};
 use numerator::ledger::{
-    ActivityChange, At, LedgerError, Owner, PartitionState, Seed, SeriesRefusal,
+    ActivityChange, At, CounterSpec, LedgerError, Owner, PartitionState, SeriesRefusal,
 };
 use serde_json::json;
 
 use super::references::{of_rows, row};
 use super::setup::change;
-use super::world::{NOW_US, World, seed};
+use super::world::{NOW_US, World, spec};
 
 /// What is said of a series that is not proved.
 fn ambiguity<T: std::fmt::Debug>(result: Result<T, LedgerError>) -> Ambiguity {
@@ -85,11 +85,11 @@ pub(super) async fn a_step_that_was_another_one_is_not_built_on(world: World) {
     let fives = || vec![change("B", "{SEQ}5")];
     ledger.try_series(&fives()).await.unwrap();
     let at = At { partition: first.partition, epoch: world.partition().await.epoch };
-    let seed = Seed { series_id: first.series_id, version: 2, ..seed("type=A") };
+    let spec = CounterSpec { series_id: first.series_id, version: 2, ..spec("type=A") };
     let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
     let at = At { epoch: bump, ..at };
     ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
-    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    ledger.seed(at, world.node, &[spec]).await.unwrap();
     // The first version had no counter.
     ledger.try_series(&fives()).await.unwrap();
     ledger.apply_series(&[tens("A", 5)]).await.unwrap();
@@ -171,11 +171,11 @@ pub(super) async fn a_version_is_proved_against_the_earlier_ones_that_were_used(
         ledger.apply_series(&[version(template)]).await.unwrap();
     }
     let at = At { partition: first.partition, epoch: world.partition().await.epoch };
-    let seed = Seed { series_id: first.series_id, version: 3, ..seed("type=A;SITE=01") };
+    let spec = CounterSpec { series_id: first.series_id, version: 3, ..spec("type=A;SITE=01") };
     let bump = ledger.bump(at, PartitionState::Open, world.node, "test").await.unwrap().unwrap();
     let at = At { epoch: bump, ..at };
     ledger.claim_open(at, world.node, true, &Owner::Database).await.unwrap();
-    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    ledger.seed(at, world.node, &[spec]).await.unwrap();
     let turned = || vec![version("{SEQ:2}-{SITE}")];
     for result in [ledger.try_series(&turned()).await, ledger.apply_series(&turned()).await] {
         let error = ambiguity(result).to_string();

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;
 use numerator::ledger::{
-    Appended, At, Claim, Closing, Entry, LedgerError, PartitionState, Raise, Seed, SharedLedger,
-    TakeOrder,
+    Appended, At, Claim, Closing, CounterSpec, Entry, LedgerError, PartitionState, Raise,
+    SharedLedger, TakeOrder,
 };
 use numerator::node::NodeId;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::task::JoinHandle;
 
-use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, seed, with};
+use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, spec, with};
 
 /// How long a session may take to wait for another, or to end.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
@@ -75,7 +75,7 @@ impl Scene {
         let new = self.world.redis_epoch(Closing::Exact).await;
         let (ledger, node) = (self.world.another().await, NodeId::random());
         let touched =
-            tokio::spawn(async move { ledger.seed(new, node, &["b", "c"].map(seed)).await });
+            tokio::spawn(async move { ledger.seed(new, node, &["b", "c"].map(spec)).await });
         self.wait(2, &touched).await;
         let_go(first).await;
         self.wait(2, &call).await;
@@ -123,14 +123,14 @@ async fn append(world: &World, entries: Vec<Entry>) -> JoinHandle<Result<Appende
 pub(super) fn order(key: &str, document: &str) -> TakeOrder {
     let mut record = record(document);
     record.counter_keys = vec![key.into()];
-    TakeOrder { serials: vec![seed(key)], ..order_of(record) }
+    TakeOrder { specs: vec![spec(key)], ..order_of(record) }
 }
 
 /// A ledger whose counters `a`, `b` and `c` were touched in the epoch of Redis that is open.
 async fn seeded(scene: &Scene) -> At {
     let old = scene.world.redis_epoch(Closing::Exact).await;
     let ledger: &SharedLedger = &scene.world.ledger;
-    ledger.seed(old, scene.world.node, &["a", "b", "c"].map(seed)).await.unwrap();
+    ledger.seed(old, scene.world.node, &["a", "b", "c"].map(spec)).await.unwrap();
     old
 }
 
@@ -188,8 +188,9 @@ async fn a_seed_that_waits_while_its_epoch_ends_touches_nothing_of_the_next() {
     seeded(&scene).await;
     let old = scene.world.redis_epoch(Closing::Exact).await;
     let (ledger, node) = (scene.world.another().await, NodeId::random());
-    let seeds: Vec<Seed> = ["a", "b"].map(|key| Seed { room: 90, ..seed(key) }).into();
-    let (touched, new) = scene.overtake(async move { ledger.seed(old, node, &seeds).await }).await;
+    let specs: Vec<CounterSpec> =
+        ["a", "b"].map(|key| CounterSpec { headroom: 90, ..spec(key) }).into();
+    let (touched, new) = scene.overtake(async move { ledger.seed(old, node, &specs).await }).await;
     let fenced = matches!(touched, Err(LedgerError::Fenced { epoch, .. }) if epoch == old.epoch);
     assert!(fenced, "{touched:?}");
     let row = scene.world.ledger.counter(7, "SEQ", "b").await.unwrap().unwrap();
@@ -197,8 +198,8 @@ async fn a_seed_that_waits_while_its_epoch_ends_touches_nothing_of_the_next() {
     scene.goes_on_alone(new).await;
 }
 
-/// Goal: no node flies in an epoch that a leader closes without it (F5). Method: a participant that
-/// has the partition and waits for its own row while the leader bumps the epoch.
+/// Goal: no node sends flights in an epoch that a leader closes without it (F5). Method: a
+/// participant that has the partition and waits for its own row while the leader bumps the epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     let mut scene = Scene::set().await;
@@ -219,7 +220,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     // A leader that did not wait closes the epoch right away.
     let early = if bumped.is_finished() { Some(claim().await) } else { None };
     let_go(held).await;
-    assert!(joined.await.unwrap().unwrap(), "it flies");
+    assert!(joined.await.unwrap().unwrap(), "it takes part");
     assert_eq!(bumped.await.unwrap().unwrap(), Some(next.epoch));
     let claimed = match early {
         Some(claimed) => claimed,
@@ -228,7 +229,7 @@ async fn a_leader_that_bumps_while_a_node_joins_waits_for_it_and_counts_it() {
     assert_eq!(claimed, Claim::Waiting(vec![node]));
 }
 
-/// Goal: who asks to take part while an epoch ends does not fly in it (F5).
+/// Goal: who asks to take part while an epoch ends does not take part in it (F5).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_joins_while_a_leader_bumps_waits_for_it_and_takes_no_part() {
     let mut scene = Scene::set().await;

@@ -3,13 +3,13 @@
 
 use numbering::{ReferenceRow, SeriesDefinition};
 use numerator::ledger::{
-    At, Closing, Effect, Expected, MembershipChange, Owner, PartitionState, ReferenceChange,
-    RowChange, Seed,
+    At, Closing, CounterSpec, Effect, Expected, MembershipChange, Owner, PartitionState,
+    ReferenceChange, RowChange,
 };
 use numerator::ledger::{LedgerError, ReferencePlan, SeriesChange};
 use serde_json::json;
 
-use super::world::{NOW_US, World, seed};
+use super::world::{NOW_US, World, spec};
 
 pub(super) fn row(id: &str, code: &str, active: bool) -> ReferenceRow {
     let (table, name) = (String::new(), format!("name of {id}"));
@@ -216,13 +216,13 @@ pub(super) async fn a_series_with_counters_keeps_the_tables_that_name_them(world
     let at = At { partition, epoch: next.unwrap().unwrap() };
     world.claim(at, Closing::Exact, &Owner::Database).await;
     let (series_id, version) = (unused.series_id, unused.version);
-    let named = Seed { series_id, version, ..seed("project_id=2") };
+    let named = CounterSpec { series_id, version, ..spec("project_id=2") };
     ledger.seed(at, world.node, &[named]).await.unwrap();
     for table in [None, Some("sites")] {
         let error = ledger.apply_series(&[change(table, "n")]).await.expect_err("has counters");
         assert!(error.to_string().contains("named by the ids of a table"), "{error}");
     }
-    let stale = Seed { series_id: unused.series_id, ..seed("project=LCBP3") };
+    let stale = CounterSpec { series_id: unused.series_id, ..spec("project=LCBP3") };
     let error = ledger.seed(at, world.node, &[stale]).await.expect_err("named by an old version");
     assert!(error.to_string().contains("has just changed"), "{error}");
     let renamed = ledger.apply_series(&[change(Some("projects"), "m")]).await.unwrap().remove(0);

@@ -9,7 +9,7 @@ use numerator::ledger::{
 use numerator::node::NodeId;
 
 use super::world::{
-    LOCK_WAIT, NOW_US, World, at, entry, order, order_of, record, redis, seed, with,
+    LOCK_WAIT, NOW_US, World, at, entry, order, order_of, record, redis, spec, with,
 };
 
 impl World {
@@ -35,7 +35,7 @@ async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
     assert!(went_back(&ledger.heartbeat(node, None).await));
     assert!(went_back(&ledger.heartbeat(node, None).await), "it does not catch up");
     assert!(went_back(&ledger.participate(open, node).await));
-    assert!(went_back(&ledger.seed(open, node, &[seed("new")]).await));
+    assert!(went_back(&ledger.seed(open, node, &[spec("new")]).await));
     assert!(went_back(&ledger.take(open, node, &[order("d")], LOCK_WAIT).await));
     assert!(went_back(&ledger.append(node, &[entry(open, counter_id, 9)]).await));
     let from = PartitionState::Open;
@@ -49,7 +49,7 @@ async fn assert_forgotten(world: &World, open: At, counter_id: i64) {
 async fn busy(world: &World) -> (At, i64) {
     let open = world.redis_epoch(Closing::Exact).await;
     assert!(world.ledger.participate(open, world.node).await.unwrap());
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     for value in [1, 2] {
         world.append(&[entry(open, counter_id, value)]).await;
     }
@@ -123,10 +123,10 @@ pub(super) async fn a_release_goes_on_above_all_that_was_seen(world: World) {
     let (ledger, node) = (&world.ledger, world.node);
     let next = world.redis_epoch(Closing::Exact).await;
     assert_eq!(next, at(10));
-    let (_, value, _) = world.seed(next, &seed("k")).await;
+    let (_, value, _) = world.seed(next, &spec("k")).await;
     assert_eq!(value, 25, "above Redis's ceiling and the margin");
     assert_eq!(world.gaps(counter_id).await, [(3, 25, "Unaccounted".to_owned())]);
-    let (forgotten, value, _) = world.seed(next, &seed("forgotten")).await;
+    let (forgotten, value, _) = world.seed(next, &spec("forgotten")).await;
     assert_eq!(value, 9);
     assert_eq!(world.gaps(forgotten).await, [(1, 9, "Unaccounted".to_owned())]);
     // A record that turns up late still finds its place.
@@ -137,7 +137,7 @@ pub(super) async fn a_release_goes_on_above_all_that_was_seen(world: World) {
 
 pub(super) async fn what_is_journaled_again_finds_its_counter_by_name(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (first, ..) = world.seed(open, &seed("first")).await;
+    let (first, ..) = world.seed(open, &spec("first")).await;
     let named = |counter_id, value, key: &str| {
         with(entry(open, counter_id, value), |record| record.counter_keys = vec![key.into()])
     };
@@ -179,7 +179,7 @@ pub(super) async fn what_was_taken_where_a_series_lived_then_is_journaled_where_
     world: World,
 ) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (first, ..) = world.seed(open, &seed("first")).await;
+    let (first, ..) = world.seed(open, &spec("first")).await;
     let before = world.ledger.counter(7, "SEQ", "first").await.unwrap();
     // The copy is from before its policy was changed, and the database took its numbers.
     let (series_id, home) = saved_with(&world, "fast").await;
@@ -224,7 +224,7 @@ pub(super) async fn a_counter_is_lifted_where_its_series_lives_now(world: World)
     let to = At { epoch: next, ..to };
     ledger.claim_open(to, node, true, &Owner::Database).await.unwrap();
     let mut one = order_of(Record { series_id, ..record("d") });
-    one.serials[0].series_id = series_id;
+    one.specs[0].series_id = series_id;
     let taken = world.take(to, one).await;
     assert_eq!(taken.taken[0].range.first, 26, "above all that redis may have issued");
     assert_eq!(ledger.lift(then, node, &lift(25)).await.unwrap(), 0, "a repeat changes nothing");
@@ -242,8 +242,8 @@ pub(super) async fn a_refused_record_spends_no_value_of_the_counter_that_has_its
     world: World,
 ) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (first, ..) = world.seed(open, &seed("first")).await;
-    world.seed(open, &seed("second")).await;
+    let (first, ..) = world.seed(open, &spec("first")).await;
+    world.seed(open, &spec("second")).await;
     let ledger = &world.ledger;
     let named = |value, key: &str| {
         with(entry(open, first, value), |record| record.counter_keys = vec![key.into()])
@@ -292,13 +292,13 @@ pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_c
     world: World,
 ) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (touched, ..) = world.seed(open, &seed("touched")).await;
-    world.seed(open, &seed("untouched")).await;
+    let (touched, ..) = world.seed(open, &spec("touched")).await;
+    world.seed(open, &spec("untouched")).await;
     world.append(&[entry(open, touched, 1)]).await;
     let next = world.redis_epoch(Closing::Ceiling).await;
     let lost = async |closed| world.ledger.lost_at_most(closed).await.unwrap();
     assert_eq!(lost(open).await, 9 + 10);
-    world.seed(next, &seed("touched")).await;
+    world.seed(next, &spec("touched")).await;
     assert_eq!(lost(open).await, 9 + 10, "what was resolved meanwhile is in the gap register");
     world.redis_epoch(Closing::Ceiling).await;
     assert_eq!(lost(next).await, 10, "an earlier closing has the other already");
@@ -307,7 +307,7 @@ pub(super) async fn numbers_at_most_lost_are_summed_over_touched_and_untouched_c
 /// Lifts a held counter that its epoch's closing at the ceiling would settle.
 async fn lifted(world: &World) -> (At, i64) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[entry(open, counter_id, 1)]).await;
     let next = world.redis_epoch(Closing::Exact).await;
     (next, counter_id)
@@ -327,7 +327,7 @@ pub(super) async fn a_counter_of_a_held_partition_is_not_settled(world: World) {
     ledger.settle(counter_id).await.unwrap();
     let world = world.anew().await;
     let next = world.redis_epoch(Closing::Exact).await;
-    let (_, value, _) = world.seed(next, &seed("k")).await;
+    let (_, value, _) = world.seed(next, &spec("k")).await;
     assert_eq!(value, 50, "and counts");
     world.verify().await;
 }

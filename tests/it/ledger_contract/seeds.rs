@@ -1,16 +1,16 @@
 //! First touches, raises, and what a closed epoch leaves behind.
 
 use numerator::ledger::{
-    At, Closing, Counter, LedgerError, Owner, PartitionState, Raise, Seed, SeedOutcome,
+    At, Closing, Counter, CounterSpec, LedgerError, Owner, PartitionState, Raise, SeedOutcome,
     SharedLedger, Unsettled,
 };
 use numerator::node::NodeId;
 
-use super::world::{LOCK_WAIT, World, at, entry, order, range, seed, stepped};
+use super::world::{LOCK_WAIT, World, at, entry, order, range, spec, stepped};
 
 pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let wanted = Seed { start: 1, step: 5, ..seed("k") };
+    let wanted = CounterSpec { start: 1, step: 5, ..spec("k") };
     let (counter_id, value, ceiling) = world.seed(open, &wanted).await;
     assert_eq!((value, ceiling), (-4, 46));
     let counter = world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap();
@@ -39,23 +39,24 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
 pub(super) async fn a_first_ceiling_stays_on_the_step_below_the_maximum(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     let (_, value, ceiling) =
-        world.seed(open, &Seed { start: 1, step: 5, max: 10, ..seed("k") }).await;
+        world.seed(open, &CounterSpec { start: 1, step: 5, max: 10, ..spec("k") }).await;
     assert_eq!((value, ceiling), (-4, 6));
-    let still = Seed { step: 0, ..seed("k") };
-    for refused in [still, Seed { start: u64::MAX, ..seed("huge") }] {
+    let still = CounterSpec { step: 0, ..spec("k") };
+    for refused in [still, CounterSpec { start: u64::MAX, ..spec("huge") }] {
         let error = world.ledger.seed(open, world.node, &[refused]).await.expect_err("refused");
         assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     }
-    let (_, value, ceiling) = world.seed(open, &Seed { start: 20, max: 10, ..seed("full") }).await;
+    let (_, value, ceiling) =
+        world.seed(open, &CounterSpec { start: 20, max: 10, ..spec("full") }).await;
     assert_eq!((value, ceiling), (19, 19), "at least where it starts");
 }
 
 pub(super) async fn a_second_seed_in_one_epoch_names_the_first_seeder(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("b")).await;
+    let (counter_id, ..) = world.seed(open, &spec("b")).await;
     world.append(&[range(open, counter_id, 1, 4)]).await;
-    let seeds = [seed("c"), seed("b"), seed("c")];
-    let outcomes = world.ledger.seed(open, NodeId::random(), &seeds).await.unwrap();
+    let specs = [spec("c"), spec("b"), spec("c")];
+    let outcomes = world.ledger.seed(open, NodeId::random(), &specs).await.unwrap();
     assert!(matches!(outcomes[0], SeedOutcome::Seeded { value: 0, ceiling: 10, .. }));
     let seeder = world.node;
     assert_eq!(outcomes[1], SeedOutcome::Already { counter_id, seeder, value: 0, ceiling: 10 });
@@ -68,8 +69,8 @@ pub(super) async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) 
     for _ in 0..4 {
         let ledger = world.another().await;
         calls.push(tokio::spawn(async move {
-            let seeds: Vec<Seed> = ["b", "a", "c"].map(seed).into();
-            ledger.seed(open, NodeId::random(), &seeds).await.unwrap()
+            let specs: Vec<CounterSpec> = ["b", "a", "c"].map(spec).into();
+            ledger.seed(open, NodeId::random(), &specs).await.unwrap()
         }));
     }
     let mut seeded = [0; 3];
@@ -83,10 +84,10 @@ pub(super) async fn of_many_seeders_of_a_new_counter_one_seeds_it(world: World) 
 
 pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     let (ledger, old) = (&world.ledger, world.redis_epoch(Closing::Exact).await);
-    world.seed(old, &seed("k")).await;
+    world.seed(old, &spec("k")).await;
     ledger.bump(old, PartitionState::Open, world.node, "c").await.unwrap().unwrap();
     let fenced = async |at, key| {
-        let error = ledger.seed(at, world.node, &[seed(key)]).await.expect_err("fenced");
+        let error = ledger.seed(at, world.node, &[spec(key)]).await.expect_err("fenced");
         let expected = matches!(error, LedgerError::Fenced { epoch, .. } if epoch == at.epoch);
         assert!(expected, "{error}");
     };
@@ -97,14 +98,14 @@ pub(super) async fn a_seed_is_fenced_once_the_epoch_is_over(world: World) {
     world.claim(at(2), Closing::Exact, &super::world::redis()).await;
     fenced(at(2), "new").await;
     assert!(ledger.opened(at(2), world.node).await.unwrap());
-    world.seed(at(2), &seed("new")).await;
+    world.seed(at(2), &spec("new")).await;
     fenced(old, "new").await;
 }
 
 pub(super) async fn a_raise_lifts_and_never_lowers(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (a, ..) = world.seed(open, &seed("a")).await;
-    let (b, ..) = world.seed(open, &seed("b")).await;
+    let (a, ..) = world.seed(open, &spec("a")).await;
+    let (b, ..) = world.seed(open, &spec("b")).await;
     let raises = [(b, 30), (a, 5), (b, 20), (999, 1)];
     let raises = raises.map(|(counter_id, ceiling)| Raise { counter_id, ceiling });
     let ceilings = world.ledger.raise(open, &raises).await.unwrap();
@@ -113,11 +114,11 @@ pub(super) async fn a_raise_lifts_and_never_lowers(world: World) {
 
 pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     let new = world.redis_epoch(Closing::Exact).await;
     let raise = [Raise { counter_id, ceiling: 99 }];
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [None], "not seeded yet");
-    world.seed(new, &seed("k")).await;
+    world.seed(new, &spec("k")).await;
     assert_eq!(world.ledger.raise(old, &raise).await.unwrap(), [None]);
     assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap().unwrap().ceiling, 10);
     assert_eq!(world.ledger.raise(new, &raise).await.unwrap(), [Some(99)]);
@@ -127,23 +128,23 @@ pub(super) async fn a_raise_is_fenced_once_the_counter_went_on(world: World) {
 
 pub(super) async fn a_counter_goes_on_from_taken_after_an_exact_close(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     // 1 and 4..5 were taken by flights that nobody handed out.
     world.append(&[range(old, counter_id, 2, 3), entry(old, counter_id, 6)]).await;
     let new = world.redis_epoch(Closing::Exact).await;
-    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 6, 16));
+    assert_eq!(world.seed(new, &spec("k")).await, (counter_id, 6, 16));
     let lost = |first, last| (first, last, "Discarded".to_owned());
     assert_eq!(world.gaps(counter_id).await, [lost(1, 1), lost(4, 5)]);
     world.verify().await;
 
     world.append(&[range(new, counter_id, 7, 9)]).await;
     let third = world.redis_epoch(Closing::Exact).await;
-    assert_eq!(world.seed(third, &seed("k")).await, (counter_id, 9, 19));
+    assert_eq!(world.seed(third, &spec("k")).await, (counter_id, 9, 19));
     assert_eq!(world.gaps(counter_id).await.len(), 2, "a complete epoch leaves none");
 }
 
 pub(super) async fn a_step_leaves_no_false_holes(world: World) {
-    let by_five = Seed { start: 5, step: 5, room: 6, ..seed("k") };
+    let by_five = CounterSpec { start: 5, step: 5, headroom: 6, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, value, ceiling) = world.seed(old, &by_five).await;
     assert_eq!((value, ceiling), (0, 30));
@@ -151,9 +152,9 @@ pub(super) async fn a_step_leaves_no_false_holes(world: World) {
     assert_eq!(world.holes(counter_id, 0, 20).await, [(15, 15)]);
     assert_eq!(world.holes(counter_id, 0, 30).await, [(15, 15), (25, 30)]);
     assert_eq!(world.holes(counter_id, 0, 24).await, [(15, 15)], "24 is no value");
-    // The next epoch counts by one: its values follow the old grid's last one.
+    // The next epoch counts by one: its values follow the old progression's last one.
     let new = world.redis_epoch(Closing::Ceiling).await;
-    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 30, 40));
+    assert_eq!(world.seed(new, &spec("k")).await, (counter_id, 30, 40));
     let lost = |first, last| (first, last, "Unaccounted".to_owned());
     assert_eq!(world.gaps(counter_id).await, [lost(15, 15), lost(25, 30)]);
     world.append(&[range(new, counter_id, 31, 33)]).await;
@@ -168,7 +169,7 @@ pub(super) async fn a_step_leaves_no_false_holes(world: World) {
 pub(super) async fn an_untouched_counter_is_settled_on_request(world: World) {
     let ledger = &world.ledger;
     let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
+    let (counter_id, ..) = world.seed(old, &spec("k")).await;
     world.append(&[entry(old, counter_id, 3)]).await;
     ledger.settle(counter_id).await.unwrap();
     assert_eq!(world.gaps(counter_id).await, [], "its epoch is the current one");
@@ -184,14 +185,14 @@ pub(super) async fn an_untouched_counter_is_settled_on_request(world: World) {
         assert_eq!(world.gaps(counter_id).await, [lost(1, 2), lost(4, 10)]);
     }
     world.verify().await;
-    assert_eq!(world.seed(at(2), &seed("k")).await, (counter_id, 10, 20), "still a first touch");
+    assert_eq!(world.seed(at(2), &spec("k")).await, (counter_id, 10, 20), "still a first touch");
     assert_eq!(world.gaps(counter_id).await.len(), 2);
     let error = ledger.settle(999).await.expect_err("unknown");
     assert!(matches!(error, LedgerError::Refused(_)), "{error}");
 }
 
 pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = CounterSpec { headroom: 6_000, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..2_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -205,7 +206,7 @@ pub(super) async fn more_holes_than_one_search_finds_are_all_registered(world: W
 }
 
 pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = CounterSpec { headroom: 6_000, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..2_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -222,7 +223,7 @@ pub(super) async fn a_start_reads_no_more_than_a_slice_of_a_long_epoch(world: Wo
 /// Goal: what a long epoch lost is found behind, whoever dies on the way and whatever comes late.
 /// Method: slices of few rows by three processes, the first of which is gone after one.
 pub(super) async fn a_long_epoch_is_settled_in_slices_whoever_dies(world: World) {
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = CounterSpec { headroom: 6_000, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..1_500).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -256,7 +257,7 @@ pub(super) async fn a_late_row_that_a_slice_did_not_see_leaves_no_gap(world: Wor
         // One transaction writes at a time: there is no such moment.
         return;
     }
-    let wide = Seed { room: 6_000, ..seed("k") };
+    let wide = CounterSpec { headroom: 6_000, ..spec("k") };
     let old = world.redis_epoch(Closing::Exact).await;
     let (counter_id, ..) = world.seed(old, &wide).await;
     let odd: Vec<_> = (0..1_200).map(|i| entry(old, counter_id, 2 * i + 1)).collect();
@@ -314,7 +315,7 @@ pub(super) async fn a_counter_of_another_partition_is_refused_and_fences_nobody(
     let taken = world.ledger.take(database, world.node, &[order("b")], LOCK_WAIT).await;
     assert!(matches!(taken, Err(LedgerError::Refused(_))), "{taken:?}");
     let redis = open(1, super::world::redis()).await;
-    let seeded = world.ledger.seed(redis, world.node, &[seed("k")]).await;
+    let seeded = world.ledger.seed(redis, world.node, &[spec("k")]).await;
     assert!(matches!(seeded, Err(LedgerError::Refused(_))), "{seeded:?}");
     assert_eq!(world.ledger.totals().await.unwrap().journal, 1);
 }
@@ -325,12 +326,12 @@ pub(super) async fn writers_of_many_counters_lock_them_in_one_order(world: World
     const COUNTERS: u64 = 40;
     const ROUNDS: u64 = 30;
     let epoch = world.redis_epoch(Closing::Exact).await;
-    let wide = |i: u64| Seed { room: 1_000, ..seed(&format!("k{i:02}")) };
-    let seeds: Vec<Seed> = (0..COUNTERS).map(wide).collect();
+    let wide = |i: u64| CounterSpec { headroom: 1_000, ..spec(&format!("k{i:02}")) };
+    let specs: Vec<CounterSpec> = (0..COUNTERS).map(wide).collect();
     let mut ids = Vec::new();
     // The ids rise as the names fall.
-    for seed in seeds.iter().rev() {
-        ids.push(world.seed(epoch, seed).await.0);
+    for spec in specs.iter().rev() {
+        ids.push(world.seed(epoch, spec).await.0);
     }
     let appender = async {
         for round in 1..=ROUNDS {
@@ -348,7 +349,7 @@ pub(super) async fn writers_of_many_counters_lock_them_in_one_order(world: World
     };
     let seeder = async {
         for _ in 0..ROUNDS {
-            world.ledger.seed(epoch, world.node, &seeds).await.expect("seeded already");
+            world.ledger.seed(epoch, world.node, &specs).await.expect("seeded already");
         }
     };
     tokio::join!(appender, raiser, seeder);

@@ -8,7 +8,7 @@ use numerator::ledger::{
     Link, SharedLedger, StepState,
 };
 
-use super::world::{NOW_US, World, entry, seed, with};
+use super::world::{NOW_US, World, entry, spec, with};
 
 const HOUR_US: i64 = 3_600_000_000;
 const UNIFIED: &str = "C0001A0101201507100000000001";
@@ -256,7 +256,7 @@ pub(super) async fn a_step_belongs_to_one_unified_serial(world: World) {
 
 pub(super) async fn a_chain_lists_its_serials_and_events_in_pages(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(open, &seed("k")).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
     let issued = |value, number: &str, kind: &str, document: Option<String>, age_us: i64| {
         let mut entry = with(entry(open, counter_id, value), |r| {
             r.type_code = kind.into();

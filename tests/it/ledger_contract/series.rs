@@ -2,12 +2,12 @@
 
 use numbering::Reset;
 use numerator::ledger::{
-    ActivityChange, At, Closing, Expected, LedgerError, Owner, PartitionState, Seed, SeriesChange,
-    SeriesRefusal, SeriesVersion, SharedLedger,
+    ActivityChange, At, Closing, CounterSpec, Expected, LedgerError, Owner, PartitionState,
+    SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger,
 };
 
 use super::setup::change;
-use super::world::{NOW_US, World, seed};
+use super::world::{NOW_US, World, spec};
 
 fn activity(series_id: i64, active: bool) -> ActivityChange {
     let (saved_by, reason) = ("boss".to_owned(), "moved".to_owned());
@@ -39,8 +39,8 @@ async fn epoch_of(world: &World, series: &SeriesVersion) -> At {
     at
 }
 
-fn first_counter(series: &SeriesVersion) -> Seed {
-    Seed { series_id: series.series_id, version: series.version, ..seed("k") }
+fn first_counter(series: &SeriesVersion) -> CounterSpec {
+    CounterSpec { series_id: series.series_id, version: series.version, ..spec("k") }
 }
 
 pub(super) async fn activity_changes_by_versions_of_their_own(world: World) {
@@ -188,7 +188,7 @@ pub(super) async fn a_first_counter_is_refused_for_a_version_of_before_the_serie
     named.definition = second.definition.clone();
     named.definition.name = "another".into();
     assert_eq!(save(ledger, named).await.version, 3);
-    let other = Seed { key: "other".into(), ..first_counter(&second) };
+    let other = CounterSpec { key: "other".into(), ..first_counter(&second) };
     ledger.seed(at, world.node, &[other]).await.unwrap();
 }
 

@@ -2,12 +2,12 @@
 
 use numbering::SeriesDefinition;
 use numerator::ledger::{
-    At, Closing, Deployment, Event, Expected, LedgerError, Owner, PartitionState, Seed,
+    At, Closing, CounterSpec, Deployment, Event, Expected, LedgerError, Owner, PartitionState,
     SeriesChange,
 };
 use serde_json::json;
 
-use super::world::{NOW_US, World, connections, deployment, seed};
+use super::world::{NOW_US, World, connections, deployment, spec};
 
 /// A definition of one serial for the type of its code.
 pub(super) fn change(code: &str, template: &str) -> SeriesChange {
@@ -107,8 +107,8 @@ pub(super) async fn a_series_with_counters_stays_in_its_partition(world: World) 
     let at = At { partition, epoch: next.unwrap().unwrap() };
     let owner = Owner::Database;
     world.claim(at, Closing::Exact, &owner).await;
-    let seed = Seed { series_id: series.series_id, ..seed("k") };
-    ledger.seed(at, world.node, &[seed]).await.unwrap();
+    let spec = CounterSpec { series_id: series.series_id, ..spec("k") };
+    ledger.seed(at, world.node, &[spec]).await.unwrap();
     let error = ledger.apply_series(&[of_policy("A", "gapless")]).await.expect_err("has counters");
     assert!(error.to_string().contains("apply a new series"), "{error}");
     let changed = ledger.apply_series(&[of_policy("A", "durable")]).await.unwrap().remove(0);
@@ -119,8 +119,8 @@ pub(super) async fn a_first_counter_is_refused_where_its_series_no_longer_lives(
     let ledger = &world.ledger;
     let series = ledger.apply_series(&[of_policy("A", "gapless")]).await.unwrap().remove(0);
     let at = world.database_epoch().await;
-    let seed = Seed { series_id: series.series_id, ..seed("k") };
-    let error = ledger.seed(at, world.node, &[seed]).await.expect_err("lives elsewhere");
+    let spec = CounterSpec { series_id: series.series_id, ..spec("k") };
+    let error = ledger.seed(at, world.node, &[spec]).await.expect_err("lives elsewhere");
     assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     assert_eq!(ledger.counters(0, 10).await.unwrap(), []);
 }

@@ -4,13 +4,13 @@
 use numbering::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
 use numerator::allocator::Catalog;
 use numerator::ledger::{
-    ActivityChange, At, Closing, LedgerError, Owner, PartitionState, Seed, SeriesChange,
+    ActivityChange, At, Closing, CounterSpec, LedgerError, Owner, PartitionState, SeriesChange,
     SeriesRefusal, SeriesVersion,
 };
 use serde_json::json;
 
 use super::setup::change;
-use super::world::{NOW_US, World, seed};
+use super::world::{NOW_US, World, spec};
 
 /// A definition that shows the year and begins anew with it.
 fn yearly(code: &str, template: &str) -> SeriesChange {
@@ -49,7 +49,7 @@ async fn first_number(world: &World, saved: &SeriesVersion) -> Result<(), Ledger
         world.claim(at, Closing::Exact, &Owner::Database).await;
     }
     let key = format!("k{}", saved.series_id);
-    let first = Seed { series_id: saved.series_id, version: saved.version, ..seed(&key) };
+    let first = CounterSpec { series_id: saved.series_id, version: saved.version, ..spec(&key) };
     ledger.seed(at, world.node, &[first]).await.map(|_| ())
 }
 

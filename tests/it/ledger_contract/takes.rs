@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use numerator::ledger::{
-    Closing, Entry, Found, JournalFilter, LedgerError, PartitionState, Seed, TakeOrder, TakeOutcome,
+    Closing, CounterSpec, Entry, Found, JournalFilter, LedgerError, PartitionState, TakeOrder,
+    TakeOutcome,
 };
 
 use super::world::{
-    LOCK_WAIT, PARTITION, World, entry, order, order_of, question, record, seed, with,
+    LOCK_WAIT, PARTITION, World, entry, order, order_of, question, record, spec, with,
 };
 
 fn first(entry: &Entry) -> u64 {
@@ -34,8 +35,8 @@ pub(super) async fn numbers_follow_each_other_across_calls(world: World) {
 
 pub(super) async fn a_range_is_taken_whole(world: World) {
     let at = world.database_epoch().await;
-    let wide = Seed { start: 10, step: 5, ..seed("k") };
-    let order = TakeOrder { count: 1_000, serials: vec![wide], ..order("a") };
+    let wide = CounterSpec { start: 10, step: 5, ..spec("k") };
+    let order = TakeOrder { count: 1_000, specs: vec![wide], ..order("a") };
     let entry = world.take(at, order).await;
     let range = entry.taken[0].range;
     assert_eq!((range.first, range.last, range.step), (10, 5_005, 5));
@@ -49,12 +50,12 @@ pub(super) async fn a_range_is_taken_whole(world: World) {
 /// Two serials of one counter key, as two versions of a series list them.
 fn numbered(document: &str, serials: [&str; 2]) -> TakeOrder {
     let start = |name: &str| if name == "SEQ" { 1 } else { 7 };
-    let seed = |name: &str| Seed { serial: name.into(), start: start(name), ..seed("k") };
+    let spec = |name: &str| CounterSpec { serial: name.into(), start: start(name), ..spec("k") };
     let mut record = record(document);
     record.mask = format!("{document}-{{0:3}}-{{1:3}}");
     record.serials = serials.map(Into::into).into();
     record.counter_keys = ["k", "k"].map(Into::into).into();
-    TakeOrder { serials: serials.map(seed).into(), ..order_of(record) }
+    TakeOrder { specs: serials.map(spec).into(), ..order_of(record) }
 }
 
 pub(super) async fn serials_in_another_order_keep_their_counters(world: World) {
@@ -79,8 +80,8 @@ pub(super) async fn several_serials_are_taken_together_or_not_at_all(world: Worl
         record.mask = format!("{document}-{{0:3}}-{{1:2}}");
         record.serials.push("LOT".into());
         record.counter_keys.push("second".into());
-        let second = Seed { serial: "LOT".into(), start: 7, max: 8, ..seed("second") };
-        TakeOrder { serials: vec![seed("k"), second], ..order_of(record) }
+        let second = CounterSpec { serial: "LOT".into(), start: 7, max: 8, ..spec("second") };
+        TakeOrder { specs: vec![spec("k"), second], ..order_of(record) }
     };
     assert_eq!(world.take(at, both("a")).await.number, "a-001-07");
     assert_eq!(world.take(at, both("b")).await.number, "b-002-08");
@@ -194,7 +195,7 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     let at = world.database_epoch().await;
     let limited = |document: &str, count| TakeOrder {
         count,
-        serials: vec![Seed { max: 3, ..seed("k") }],
+        specs: vec![CounterSpec { max: 3, ..spec("k") }],
         ..order(document)
     };
     let orders = [limited("a", 2), limited("b", 2), limited("c", 1), limited("d", 1)];
@@ -205,7 +206,8 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
     // Past the width of its field, whatever the maximum says.
     let mut narrow = record("e");
     narrow.mask = "e-{0:1}".into();
-    let wide = TakeOrder { serials: vec![Seed { start: 10, ..seed("wide") }], ..order_of(narrow) };
+    let wide =
+        TakeOrder { specs: vec![CounterSpec { start: 10, ..spec("wide") }], ..order_of(narrow) };
     let taken = world.ledger.take(at, world.node, &[wide], LOCK_WAIT).await.unwrap();
     assert_eq!(taken.outcomes, [TakeOutcome::Exhausted { serial: 0 }]);
     world.verify().await;
@@ -213,7 +215,7 @@ pub(super) async fn an_exhausted_serial_takes_nothing(world: World) {
 
 pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (other, ..) = world.seed(old, &seed("other")).await;
+    let (other, ..) = world.seed(old, &spec("other")).await;
     let mut taken_already = entry(old, other, 1);
     taken_already.number = "a-001".into();
     world.append(&[taken_already]).await;
@@ -233,13 +235,13 @@ pub(super) async fn a_number_that_another_has_is_spent_and_the_batch_goes_on(wor
     assert_eq!((counter.taken, counter.ceiling, counter.journaled), (3, 3, 2));
     world.verify().await;
     let next = world.database_epoch().await;
-    assert_eq!(world.seed(next, &Seed { room: 0, ..seed("k") }).await.1, 3);
+    assert_eq!(world.seed(next, &CounterSpec { headroom: 0, ..spec("k") }).await.1, 3);
     assert_eq!(world.gaps(counter_id).await.len(), 1, "registered once");
 }
 
 pub(super) async fn a_number_of_two_serials_that_another_has_spends_both_values(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (other, ..) = world.seed(old, &seed("other")).await;
+    let (other, ..) = world.seed(old, &spec("other")).await;
     let mut taken_already = entry(old, other, 1);
     taken_already.number = "a-001-007".into();
     world.append(&[taken_already]).await;
@@ -305,7 +307,7 @@ pub(super) async fn a_take_is_fenced_once_the_counter_went_on(world: World) {
     let old = world.database_epoch().await;
     world.take(old, order("a")).await;
     let new = world.redis_epoch(Closing::Exact).await;
-    assert_eq!(world.seed(new, &seed("k")).await.1, 1);
+    assert_eq!(world.seed(new, &spec("k")).await.1, 1);
     let error =
         world.ledger.take(old, world.node, &[order("c")], LOCK_WAIT).await.expect_err("fenced");
     assert!(matches!(error, LedgerError::Fenced { epoch, .. } if epoch == old.epoch), "{error}");
@@ -323,7 +325,7 @@ pub(super) async fn a_take_is_fenced_once_its_epoch_is_over_whoever_touched_its_
     let old = world.database_epoch().await;
     world.take(old, order("first")).await;
     let new = world.redis_epoch(Closing::Exact).await;
-    world.seed(new, &seed("other")).await;
+    world.seed(new, &spec("other")).await;
     let asked = question(&record("late"));
     let found = world.ledger.ask(PARTITION, std::slice::from_ref(&asked)).await.unwrap();
     assert_eq!(found, [Found::default()]);
@@ -368,7 +370,7 @@ pub(super) async fn a_database_epoch_closes_without_a_gap(world: World) {
     assert_eq!(first(&world.take(second, order("b")).await), 2);
     let third = world.redis_epoch(Closing::Exact).await;
     let counter_id = entry.taken[0].counter_id;
-    assert_eq!(world.seed(third, &seed("k")).await, (counter_id, 2, 12));
+    assert_eq!(world.seed(third, &spec("k")).await, (counter_id, 2, 12));
     assert_eq!(world.gaps(counter_id).await, []);
     world.verify().await;
 }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use numerator::counter::Keys;
-use numerator::ledger::{Acknowledgement, Closing, Entry, Seed};
+use numerator::ledger::{Acknowledgement, Closing, CounterSpec, Entry};
 use numerator::reconciler::{Stores, VerifyReport, verify};
 
-use super::world::{World, entry, range, seed, stepped, with};
+use super::world::{World, entry, range, spec, stepped, with};
 
 impl World {
     async fn report(&self) -> VerifyReport {
@@ -39,7 +39,7 @@ fn masked(entry: Entry, mask: &str) -> Entry {
 
 pub(super) async fn a_number_that_its_mask_does_not_render_is_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[entry(open, id, 1), range(open, id, 2, 5), entry(open, id, 6)]).await;
     assert!(world.report().await.is_clean());
     world.sql("update journal set number = 'forged' where first_value = 2").await;
@@ -53,7 +53,7 @@ pub(super) async fn a_number_that_its_mask_does_not_render_is_found(world: World
 pub(super) async fn a_row_without_a_counter_is_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
     for key in ["a", "b", "c"] {
-        let (id, ..) = world.seed(open, &seed(key)).await;
+        let (id, ..) = world.seed(open, &spec(key)).await;
         world.append(&[range(open, id, 1, 3)]).await;
     }
     for key in ["b", "c"] {
@@ -72,7 +72,7 @@ pub(super) async fn a_row_without_a_counter_is_found(world: World) {
 
 pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 3)]).await;
     world.ledger.reject(&entry(open, id, 4), "it has a counter").await.unwrap();
     let report = world.report().await;
@@ -88,7 +88,7 @@ pub(super) async fn a_rejected_record_of_no_counter_is_found(world: World) {
 
 pub(super) async fn rows_deleted_before_their_epoch_was_settled_are_found(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(old, &seed("k")).await;
+    let (id, ..) = world.seed(old, &spec("k")).await;
     // 1 was taken by a flight that nobody handed out: so the epoch has to be looked through.
     world.append(&[range(old, id, 2, 5), entry(old, id, 6), range(old, id, 7, 10)]).await;
     world.redis_epoch(Closing::Exact).await;
@@ -100,7 +100,7 @@ pub(super) async fn rows_deleted_before_their_epoch_was_settled_are_found(world:
 
 pub(super) async fn equal_numbers_inside_ranges_are_found(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let wide = |key| Seed { room: 1_000, ..seed(key) };
+    let wide = |key| CounterSpec { headroom: 1_000, ..spec(key) };
     let (a, ..) = world.seed(open, &wide("a")).await;
     let (b, ..) = world.seed(open, &wide("b")).await;
     let (c, ..) = world.seed(open, &wide("c")).await;
@@ -128,7 +128,7 @@ pub(super) async fn equal_numbers_inside_ranges_are_found(world: World) {
 
 pub(super) async fn an_explained_collision_is_told_apart_from_the_next_one(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 3)]).await;
     let second = [entry(open, id, 2), entry(open, id, 3)];
     let counts = async || {
@@ -167,11 +167,11 @@ async fn traces(world: &World) -> String {
 pub(super) async fn verify_writes_nothing_where_nothing_changed(world: World) {
     let old = world.redis_epoch(Closing::Exact).await;
     for key in ["a", "b"] {
-        let (id, ..) = world.seed(old, &seed(key)).await;
+        let (id, ..) = world.seed(old, &spec(key)).await;
         world.append(&[range(old, id, 2, 5)]).await;
     }
     let new = world.redis_epoch(Closing::Exact).await;
-    world.seed(new, &seed("a")).await;
+    world.seed(new, &spec("a")).await;
     assert!(world.report().await.is_clean(), "it settles what is left");
     if world.ledger.engine() == "sqlite" {
         let pool = sqlx::SqlitePool::connect(&world.url).await.unwrap();
@@ -195,7 +195,7 @@ pub(super) async fn verify_writes_nothing_where_nothing_changed(world: World) {
 
 pub(super) async fn sizes_of_long_tables_are_estimated(world: World) {
     let open = world.redis_epoch(Closing::Exact).await;
-    let (id, ..) = world.seed(open, &seed("k")).await;
+    let (id, ..) = world.seed(open, &spec("k")).await;
     world.append(&[range(open, id, 1, 3)]).await;
     let sizes = world.ledger.sizes().await.unwrap();
     assert_eq!((sizes.journal, sizes.gaps, sizes.estimated), (1, 0, false));

@@ -7,9 +7,9 @@ use std::time::Duration;
 use numbering::{NUMBER_MAX, Range, TakenRange};
 use numerator::clock::ManualClock;
 use numerator::ledger::{
-    At, Claim, Closing, Deployment, Entry, IssuePath, LedgerError, LedgerSettings, NewNode, Owner,
-    Partition, PartitionState, Question, Record, Seed, SeedOutcome, SharedLedger, Span, TakeOrder,
-    TakeOutcome, Taken, open,
+    At, Claim, Closing, CounterSpec, Deployment, Entry, IssuePath, LedgerError, LedgerSettings,
+    NewNode, Owner, Partition, PartitionState, Question, Record, SeedOutcome, SharedLedger, Span,
+    TakeOrder, TakeOutcome, Taken, open,
 };
 use numerator::node::NodeId;
 use uuid::Uuid;
@@ -93,8 +93,8 @@ impl World {
     }
 
     /// Seeds one counter; its id, the value it starts above, and its ceiling.
-    pub(super) async fn seed(&self, at: At, seed: &Seed) -> (i64, i64, i64) {
-        let seeded = self.ledger.seed(at, self.node, std::slice::from_ref(seed)).await.unwrap();
+    pub(super) async fn seed(&self, at: At, spec: &CounterSpec) -> (i64, i64, i64) {
+        let seeded = self.ledger.seed(at, self.node, std::slice::from_ref(spec)).await.unwrap();
         match &seeded[..] {
             [SeedOutcome::Seeded { counter_id, value, ceiling }] => (*counter_id, *value, *ceiling),
             other => panic!("not seeded: {other:?}"),
@@ -177,10 +177,10 @@ pub(super) fn redis() -> Owner {
 }
 
 /// A counter from 1 by 1 with room for 10.
-pub(super) fn seed(key: &str) -> Seed {
+pub(super) fn spec(key: &str) -> CounterSpec {
     let key = key.to_owned();
-    let (serial, start, step, max, room) = ("SEQ".to_owned(), 1, 1, NUMBER_MAX, 10);
-    Seed { series_id: 7, version: 1, serial, key, start, step, max, room }
+    let (serial, start, step, max, headroom) = ("SEQ".to_owned(), 1, 1, NUMBER_MAX, 10);
+    CounterSpec { series_id: 7, version: 1, serial, key, start, step, max, headroom }
 }
 
 /// A record whose number is `<document>-<value>`.
@@ -247,7 +247,7 @@ pub(super) fn order_of(record: Record) -> TakeOrder {
         record: Arc::new(record),
         count: 1,
         family: None,
-        serials: vec![seed("k")],
+        specs: vec![spec("k")],
         retry_count: 0,
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use numbering::{Range, TakenRange};
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueAnswer, IssueOutcome, IssueRequest, Keys, Landing,
-    OpenOutcome, Opening, PayloadMark, RecordLimits, Redis, RedisSettings, SeedPlace, SeedState,
-    Take, Trimmed,
+    Completion, CounterError, Flight, Guard, IdempotencyLimits, IssueAnswer, IssueOutcome,
+    IssueRequest, Keys, OpenOutcome, Opening, PayloadMark, Redis, RedisSettings, SeedPlace,
+    SeedState, Take, Trimmed,
 };
 use numerator::node::NodeId;
 
@@ -17,8 +17,8 @@ pub(super) const EPOCH: u64 = 5;
 pub(super) const DEPLOYMENT: &str = "deployment-a";
 pub(super) const NOW_MS: i64 = 1_800_000_000_000;
 pub(super) const WINDOW_MS: u64 = 86_400_000;
-pub(super) const LIMITS: RecordLimits =
-    RecordLimits { window_ms: WINDOW_MS, records_max: 1_000_000, keep_whole: false };
+pub(super) const LIMITS: IdempotencyLimits =
+    IdempotencyLimits { window_ms: WINDOW_MS, records_max: 1_000_000, keep_whole: false };
 pub(super) const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A node on a server of its own, in epoch 5 of partition 7.
@@ -27,7 +27,7 @@ pub(super) struct Bench {
     pub(super) redis: Redis,
     pub(super) keys: Keys,
     pub(super) guard: Guard,
-    pub(super) limits: RecordLimits,
+    pub(super) limits: IdempotencyLimits,
 }
 
 impl Bench {
@@ -109,7 +109,7 @@ impl Bench {
         let place = SeedPlace { counter: name.into(), counter_id: 70, value, ceiling };
         let guard = self.next();
         let flight = Flight::seed(&self.keys, &guard, &[place]);
-        let states = landed(self.redis.seed(&flight).await);
+        let states = completed(self.redis.seed(&flight).await);
         self.guard.confirmed = self.guard.flight;
         states[0]
     }
@@ -129,19 +129,19 @@ impl Bench {
         Flight::issue(&self.keys, guard, requests, Some(now_ms), self.limits)
     }
 
-    /// Flies requests at a moment; the whole answer.
+    /// Sends requests at a moment; the whole answer.
     pub(super) async fn issue_at(&mut self, requests: &[IssueRequest], now_ms: i64) -> IssueAnswer {
         let guard = self.next();
         let flight = self.flight_at(&guard, requests, now_ms);
-        let landing = self.redis.issue(&flight).await;
+        let completion = self.redis.issue(&flight).await;
         self.guard.confirmed = guard.flight;
-        let Ok(Landing::Landed(issued)) = landing else {
-            panic!("the flight did not land: {landing:?}");
+        let Ok(Completion::Completed(issued)) = completion else {
+            panic!("the flight did not complete: {completion:?}");
         };
         issued
     }
 
-    /// Flies requests under the next number and keeps the outcome as known.
+    /// Sends requests under the next number and keeps the outcome as known.
     pub(super) async fn issue(&mut self, requests: &[IssueRequest]) -> Vec<IssueOutcome> {
         self.issue_at(requests, NOW_MS).await.outcomes
     }
@@ -153,11 +153,11 @@ impl Bench {
         assert!(matches!(trimmed, Trimmed::Removed(_)), "{trimmed:?}");
     }
 
-    /// What a flight under `guard` meets when it does not land.
-    pub(super) async fn refused(&self, guard: &Guard) -> Landing<IssueAnswer> {
-        let landing = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
-        assert!(!matches!(landing, Landing::Landed(_)), "{landing:?}");
-        landing
+    /// What a flight under `guard` meets when it does not complete.
+    pub(super) async fn refused(&self, guard: &Guard) -> Completion<IssueAnswer> {
+        let completion = self.redis.issue(&self.flight(guard, &[plain("c")])).await.unwrap();
+        assert!(!matches!(completion, Completion::Completed(_)), "{completion:?}");
+        completion
     }
 
     pub(super) fn counter_key(&self, name: &str) -> String {
@@ -202,19 +202,23 @@ pub(super) fn connect(server: &Server) -> Redis {
     .unwrap()
 }
 
-/// The answers of a flight that landed.
-pub(super) fn landed<T: std::fmt::Debug>(landing: Result<Landing<Vec<T>>, CounterError>) -> Vec<T> {
-    match landing {
-        Ok(Landing::Landed(answers)) => answers,
-        other => panic!("the flight did not land: {other:?}"),
+/// The answers of a flight that completed.
+pub(super) fn completed<T: std::fmt::Debug>(
+    completion: Result<Completion<Vec<T>>, CounterError>,
+) -> Vec<T> {
+    match completion {
+        Ok(Completion::Completed(answers)) => answers,
+        other => panic!("the flight did not complete: {other:?}"),
     }
 }
 
 /// The same of a flight of requests.
-pub(super) fn issued(landing: Result<Landing<IssueAnswer>, CounterError>) -> Vec<IssueOutcome> {
-    match landing {
-        Ok(Landing::Landed(issued)) => issued.outcomes,
-        other => panic!("the flight did not land: {other:?}"),
+pub(super) fn issued(
+    completion: Result<Completion<IssueAnswer>, CounterError>,
+) -> Vec<IssueOutcome> {
+    match completion {
+        Ok(Completion::Completed(issued)) => issued.outcomes,
+        other => panic!("the flight did not complete: {other:?}"),
     }
 }
 

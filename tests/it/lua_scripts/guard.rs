@@ -1,11 +1,12 @@
-//! Whether a flight may land: fences, bars, ghosts, repetitions, counts.
+//! Whether a flight may complete: fences, bars, ghosts, repetitions, counts.
 
 use numerator::counter::{
-    Flight, Guard, IssueOutcome, Landing, Raised, RecordLimits, SeedPlace, SeedState,
+    Completion, Flight, Guard, IdempotencyLimits, IssueOutcome, Raised, SeedPlace, SeedState,
 };
 
 use super::bench::{
-    Bench, EPOCH, LIMITS, NOW_MS, WINDOW_MS, connect, issued, keyed, landed, plain, replayed, taken,
+    Bench, EPOCH, LIMITS, NOW_MS, WINDOW_MS, completed, connect, issued, keyed, plain, replayed,
+    taken,
 };
 
 async fn seeded() -> Bench {
@@ -14,8 +15,8 @@ async fn seeded() -> Bench {
     bench
 }
 
-fn assert_fenced<T: std::fmt::Debug>(landing: &Landing<T>, epoch: Option<u64>, part: &str) {
-    let Landing::Fenced { epoch: shown, reason } = landing else { panic!("{landing:?}") };
+fn assert_fenced<T: std::fmt::Debug>(completion: &Completion<T>, epoch: Option<u64>, part: &str) {
+    let Completion::Fenced { epoch: shown, reason } = completion else { panic!("{completion:?}") };
     assert_eq!(*shown, epoch);
     assert!(reason.contains(part), "{reason}");
 }
@@ -71,8 +72,8 @@ async fn a_restarted_server_is_another_incarnation_although_its_data_came_back()
     assert_ne!(shown, bench.guard.incarnation);
     let guard = bench.next();
     let flight = bench.flight(&guard, &[plain("c")]);
-    let landing = redis.issue(&flight).await.unwrap();
-    assert_fenced(&landing, Some(EPOCH), "server shows");
+    let completion = redis.issue(&flight).await.unwrap();
+    assert_fenced(&completion, Some(EPOCH), "server shows");
 }
 
 #[tokio::test]
@@ -89,13 +90,13 @@ async fn a_writable_replica_is_fenced_although_it_shows_its_masters_incarnation(
     assert_eq!((probe.is_master, &probe.incarnation), (false, &bench.guard.incarnation));
     let guard = bench.next();
     let flight = bench.flight(&guard, &[plain("c")]);
-    let landing = redis.issue(&flight).await.unwrap();
-    assert_fenced(&landing, Some(EPOCH + 1), "not a master");
+    let completion = redis.issue(&flight).await.unwrap();
+    assert_fenced(&completion, Some(EPOCH + 1), "not a master");
     assert_eq!(issued(bench.redis.issue(&flight).await), [taken(1)]);
 }
 
 #[tokio::test]
-async fn a_flight_flown_again_answers_what_it_answered_and_takes_nothing_more() {
+async fn a_flight_sent_again_answers_what_it_answered_and_takes_nothing_more() {
     let mut bench = seeded().await;
     bench.issue(&[keyed("old", None, "d0")]).await;
     let requests = [
@@ -126,7 +127,7 @@ async fn a_flight_that_took_nothing_is_remembered_too() {
     let flight = bench.flight(&guard, &[plain("c")]);
     assert_eq!(issued(bench.redis.issue(&flight).await), [IssueOutcome::Cold { take: 0 }]);
     bench.seed("c", 0, 10).await;
-    assert_eq!(bench.redis.issue(&flight).await.unwrap(), Landing::Late);
+    assert_eq!(bench.redis.issue(&flight).await.unwrap(), Completion::Late);
     assert_eq!(bench.server.cli(&["exists", &bench.outbox_key()]), "0");
 }
 
@@ -145,22 +146,22 @@ async fn the_same_number_with_other_bytes_is_a_mismatch_whatever_differs() {
             &guard,
             &[plain("c")],
             Some(NOW_MS),
-            RecordLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
+            IdempotencyLimits { window_ms: WINDOW_MS + 1, ..LIMITS },
         ),
     ];
     let confirmed = Guard { confirmed: guard.flight, ..guard.clone() };
     others.push(bench.flight(&confirmed, &[plain("c")]));
     for other in others {
-        assert_eq!(bench.redis.issue(&other).await.unwrap(), Landing::Mismatch);
+        assert_eq!(bench.redis.issue(&other).await.unwrap(), Completion::Mismatch);
     }
     let seed = Flight::seed(keys, &guard, &[]);
-    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Landing::Mismatch);
+    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Completion::Mismatch);
     let raise = Flight::raise(keys, &guard, &[]);
-    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Landing::Mismatch);
+    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Completion::Mismatch);
 }
 
 #[tokio::test]
-async fn a_ghost_of_any_kind_that_lands_late_does_nothing() {
+async fn a_ghost_of_any_kind_that_arrives_late_does_nothing() {
     let mut bench = seeded().await;
     let guard = bench.next();
     let place = SeedPlace { counter: "g".into(), counter_id: 1, value: 0, ceiling: 9 };
@@ -169,9 +170,9 @@ async fn a_ghost_of_any_kind_that_lands_late_does_nothing() {
     let raise = Flight::raise(&bench.keys, &guard, &[("c".into(), 5_000)]);
     bench.issue(&[plain("c")]).await;
     let before = bench.dump();
-    assert_eq!(bench.redis.issue(&issue).await.unwrap(), Landing::Late);
-    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Landing::Late);
-    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Landing::Late);
+    assert_eq!(bench.redis.issue(&issue).await.unwrap(), Completion::Late);
+    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Completion::Late);
+    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Completion::Late);
     assert_eq!(bench.dump(), before);
 }
 
@@ -209,10 +210,10 @@ async fn an_outbox_shorter_or_longer_than_its_count_is_miscounted() {
         bench.server.cli(&command);
         let before = bench.dump();
         let guard = bench.next();
-        assert_eq!(bench.refused(&guard).await, Landing::Miscounted, "{damage:?}");
-        // Nor is a missing entry read as "took nothing" when the last flight is flown again.
+        assert_eq!(bench.refused(&guard).await, Completion::Miscounted, "{damage:?}");
+        // Nor is a missing entry read as "took nothing" when the last flight is sent again.
         let last = Guard { confirmed: last.flight - 1, ..last };
-        assert_eq!(bench.refused(&last).await, Landing::Miscounted, "{damage:?}");
+        assert_eq!(bench.refused(&last).await, Completion::Miscounted, "{damage:?}");
         assert_eq!(bench.dump(), before);
     }
 }
@@ -228,7 +229,7 @@ async fn entries_of_an_earlier_epoch_are_counted_from_the_first_flight_on() {
     assert_eq!(bench.server.cli(&["hget", &owner, &field]), "2");
     bench.server.cli(&["hdel", &owner, &field]);
     let guard = bench.next();
-    assert_eq!(bench.refused(&guard).await, Landing::Miscounted);
+    assert_eq!(bench.refused(&guard).await, Completion::Miscounted);
 }
 
 #[tokio::test]
@@ -239,12 +240,12 @@ async fn a_barred_node_can_write_nothing_any_more() {
     assert_eq!(barred, numerator::counter::Barred::Barred);
     let before = bench.dump();
     let guard = bench.next();
-    assert_eq!(bench.refused(&guard).await, Landing::Barred);
+    assert_eq!(bench.refused(&guard).await, Completion::Barred);
     let place = SeedPlace { counter: "g".into(), counter_id: 1, value: 0, ceiling: 9 };
     let seed = Flight::seed(&bench.keys, &guard, &[place]);
-    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Landing::Barred);
+    assert_eq!(bench.redis.seed(&seed).await.unwrap(), Completion::Barred);
     let raise = Flight::raise(&bench.keys, &guard, &[("c".into(), 5_000)]);
-    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Landing::Barred);
+    assert_eq!(bench.redis.raise(&raise).await.unwrap(), Completion::Barred);
     assert_eq!(bench.dump(), before);
 }
 
@@ -254,12 +255,12 @@ async fn seeds_and_raises_are_guarded_by_number_like_issues() {
     let place = SeedPlace { counter: "c".into(), counter_id: 70, value: 5, ceiling: 9 };
     let guard = bench.next();
     let seed = Flight::seed(&bench.keys, &guard, std::slice::from_ref(&place));
-    assert_eq!(landed(bench.redis.seed(&seed).await), [SeedState::Seeded]);
+    assert_eq!(completed(bench.redis.seed(&seed).await), [SeedState::Seeded]);
     // Seeded, then deleted: the repeated seed must not start the counter again.
     bench.server.cli(&["del", &bench.counter_key("c")]);
-    assert_eq!(landed(bench.redis.seed(&seed).await), [SeedState::Seeded]);
+    assert_eq!(completed(bench.redis.seed(&seed).await), [SeedState::Seeded]);
     assert_eq!(bench.server.cli(&["exists", &bench.counter_key("c")]), "0");
     let guard = bench.next();
     let raise = Flight::raise(&bench.keys, &guard, &[("c".into(), 50)]);
-    assert_eq!(landed(bench.redis.raise(&raise).await), [Raised::Cold]);
+    assert_eq!(completed(bench.redis.raise(&raise).await), [Raised::Cold]);
 }

@@ -1,6 +1,8 @@
 //! The outbox: trimmed by its node, and barred, read and dropped by an adopter.
 
-use numerator::counter::{Barred, Guard, IssueOutcome, Landing, OutboxEntry, OutboxPage, Trimmed};
+use numerator::counter::{
+    Barred, Completion, Guard, IssueOutcome, OutboxEntry, OutboxPage, Trimmed,
+};
 
 use super::bench::{Bench, EPOCH, NOW_MS, PARTITION, issued, keyed, plain, range, taken};
 
@@ -45,7 +47,7 @@ async fn trimming_removes_up_to_a_flight_and_the_count_follows() {
     assert_eq!(trim(&bench, 3).await, Trimmed::Removed(0));
     assert_eq!(bench.issue(&[plain("c")]).await, [taken(4)]);
     assert_eq!(trim(&bench, u64::MAX).await, Trimmed::Removed(2));
-    // An emptied stream keeps its last id and its count: the next flight still lands.
+    // An emptied stream keeps its last id and its count: the next flight still completes.
     assert_eq!(bench.issue(&[plain("c")]).await, [taken(5)]);
 }
 
@@ -78,10 +80,10 @@ async fn trimming_a_key_of_another_type_or_with_a_wrong_count_hides_nothing() {
     assert_eq!(trim(&bench, 2).await, Trimmed::Removed(1));
     assert_eq!(bench.server.cli(&["hget", &owner, &field]), "6");
     let guard = bench.next();
-    assert_eq!(bench.refused(&guard).await, Landing::Miscounted);
+    assert_eq!(bench.refused(&guard).await, Completion::Miscounted);
     bench.server.cli(&["set", &bench.outbox_key(), "x"]);
     assert_eq!(trim(&bench, 9).await, Trimmed::Removed(0));
-    assert_eq!(bench.refused(&guard).await, Landing::Miscounted);
+    assert_eq!(bench.refused(&guard).await, Completion::Miscounted);
 }
 
 #[tokio::test]
@@ -140,7 +142,7 @@ async fn a_missing_outbox_is_not_an_empty_one() {
 }
 
 #[tokio::test]
-async fn a_node_that_never_flew_in_this_epoch_has_nothing_to_account_for_in_it() {
+async fn a_node_that_sent_nothing_in_this_epoch_has_nothing_to_account_for_in_it() {
     let mut bench = with_entries().await;
     bench.next_epoch(true, NOW_MS).await;
     let adopter = bar(&bench).await;
@@ -223,7 +225,7 @@ async fn a_number_that_a_refusal_shows_stands_in_the_outbox_of_who_shows_it() {
     let outbox = bench.keys.outbox(PARTITION, other.node);
     let entry = bench.server.cli(&["--raw", "xrange", &outbox, "-", "+"]);
     assert_eq!(entry, "1-0\nepoch\n5\n1\nnumbered 70:1:1:1 record of doc d1");
-    // Flown again, it shows the same.
+    // Sent again, it shows the same.
     assert_eq!(issued(bench.redis.issue(&flight).await), shown);
 }
 

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use numerator::counter::{Flight, IssueOutcome, IssueRequest, Landing};
+use numerator::counter::{Completion, Flight, IssueOutcome, IssueRequest};
 
 use super::bench::{
     Bench, NOW_MS, PARTITION, WINDOW_MS, issued, keyed, plain, range, replayed, taken,
@@ -299,7 +299,7 @@ async fn any_text_survives_the_way_there_and_back() {
     issued(bench.redis.issue(&flight).await);
     assert_eq!(bench.issue(&[request]).await, [replayed(1, record)]);
     let again = bench.redis.issue(&flight).await.unwrap();
-    assert_eq!(again, Landing::Late);
+    assert_eq!(again, Completion::Late);
 }
 
 #[tokio::test]

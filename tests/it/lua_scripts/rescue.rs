@@ -1,7 +1,7 @@
 //! scan, reveal, seal: what is read of a held partition, and how its owner is ended (F9).
 
 use numerator::counter::{
-    HeldKey, IssueOutcome, Landing, OpenOutcome, Opening, Remembered, Revealed, Sealed,
+    Completion, HeldKey, IssueOutcome, OpenOutcome, Opening, Remembered, Revealed, Sealed,
 };
 
 use super::bench::{Bench, DEPLOYMENT, EPOCH, NOW_MS, PARTITION, keyed, plain, taken};
@@ -103,8 +103,8 @@ async fn a_sealed_partition_gives_no_number_until_a_higher_epoch_is_opened() {
 
     let guard = bench.next();
     let flight = bench.flight(&guard, &[plain("c")]);
-    let landing = bench.redis.issue(&flight).await.unwrap();
-    assert!(matches!(landing, Landing::Fenced { epoch: Some(10), .. }), "{landing:?}");
+    let completion = bench.redis.issue(&flight).await.unwrap();
+    assert!(matches!(completion, Completion::Fenced { epoch: Some(10), .. }), "{completion:?}");
     let late = Opening { epoch: EPOCH + 5, ..bench.opening() };
     assert_eq!(bench.open(&late).await, OpenOutcome::Newer { epoch: EPOCH + 5 });
     let (epoch, closed_epoch) = (EPOCH + 6, EPOCH + 5);

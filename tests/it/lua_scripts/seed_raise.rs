@@ -1,10 +1,10 @@
 //! Seeding counters and lifting their ceilings.
 
 use numerator::counter::{
-    CounterError, Flight, Guard, IssueOutcome, Landing, Raised, SeedPlace, SeedState,
+    Completion, CounterError, Flight, Guard, IssueOutcome, Raised, SeedPlace, SeedState,
 };
 
-use super::bench::{Bench, EPOCH, landed, plain, taken};
+use super::bench::{Bench, EPOCH, completed, plain, taken};
 
 fn place(counter: &str, value: i64, ceiling: i64) -> SeedPlace {
     SeedPlace { counter: counter.into(), counter_id: 70, value, ceiling }
@@ -14,7 +14,7 @@ async fn raise(bench: &mut Bench, raises: &[(&str, i64)]) -> Vec<Raised> {
     let raises: Vec<_> = raises.iter().map(|(name, to)| ((*name).to_owned(), *to)).collect();
     let guard = bench.next();
     let flight = Flight::raise(&bench.keys, &guard, &raises);
-    landed(bench.redis.raise(&flight).await)
+    completed(bench.redis.raise(&flight).await)
 }
 
 #[tokio::test]
@@ -23,16 +23,16 @@ async fn a_counter_that_is_warm_in_this_epoch_is_left_as_it_is() {
     let places = [place("a", 0, 10), place("b", 0, 10), place("a", 7, 90)];
     let guard = bench.next();
     let flight = Flight::seed(&bench.keys, &guard, &places);
-    let states = landed(bench.redis.seed(&flight).await);
+    let states = completed(bench.redis.seed(&flight).await);
     assert_eq!(states, [SeedState::Seeded, SeedState::Seeded, SeedState::Warm]);
     assert_eq!(bench.issue(&[plain("a")]).await, [taken(1)]);
     assert_eq!(bench.seed("a", 50, 90).await, SeedState::Warm);
     assert_eq!(bench.issue(&[plain("a"), plain("b")]).await, [taken(2), taken(1)]);
-    // Flown again it tells the state and writes nothing.
+    // Sent again it answers the state and writes nothing.
     let guard = bench.next();
     let flight = Flight::seed(&bench.keys, &guard, &[place("a", 50, 90), place("n", 0, 9)]);
-    landed(bench.redis.seed(&flight).await);
-    let again = landed(bench.redis.seed(&flight).await);
+    completed(bench.redis.seed(&flight).await);
+    let again = completed(bench.redis.seed(&flight).await);
     assert_eq!(again, [SeedState::Warm, SeedState::Warm]);
 }
 
@@ -69,11 +69,11 @@ async fn a_fenced_seed_or_raise_writes_nothing() {
     let before = bench.dump();
     let old = Guard { epoch: EPOCH - 1, ..bench.next() };
     let seed = Flight::seed(&bench.keys, &old, &[place("n", 0, 10)]);
-    let landing = bench.redis.seed(&seed).await.unwrap();
-    assert!(matches!(landing, Landing::Fenced { epoch: Some(EPOCH), .. }), "{landing:?}");
+    let completion = bench.redis.seed(&seed).await.unwrap();
+    assert!(matches!(completion, Completion::Fenced { epoch: Some(EPOCH), .. }), "{completion:?}");
     let raise = Flight::raise(&bench.keys, &old, &[("c".into(), 100)]);
-    let landing = bench.redis.raise(&raise).await.unwrap();
-    assert!(matches!(landing, Landing::Fenced { epoch: Some(EPOCH), .. }), "{landing:?}");
+    let completion = bench.redis.raise(&raise).await.unwrap();
+    assert!(matches!(completion, Completion::Fenced { epoch: Some(EPOCH), .. }), "{completion:?}");
     assert_eq!(bench.dump(), before);
 }
 
@@ -102,15 +102,15 @@ async fn a_ceiling_beyond_the_largest_number_stops_at_it() {
 }
 
 #[tokio::test]
-async fn a_raise_flown_again_tells_the_ceiling_in_force() {
+async fn a_raise_sent_again_answers_the_ceiling_in_force() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 10).await;
     let guard = bench.next();
     let flight = Flight::raise(&bench.keys, &guard, &[("c".into(), 20)]);
-    landed(bench.redis.raise(&flight).await);
+    completed(bench.redis.raise(&flight).await);
     // As if an operator had lowered it since: a repetition must not write.
     bench.server.cli(&["hset", &bench.counter_key("c"), "ceiling", "15"]);
-    assert_eq!(landed(bench.redis.raise(&flight).await), [Raised::Ceiling(15)]);
+    assert_eq!(completed(bench.redis.raise(&flight).await), [Raised::Ceiling(15)]);
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! settle: what became of a flight whose answer was lost, once its epoch ends (F17).
 
-use numerator::counter::{Flight, IssueOutcome, Landing, Settled};
+use numerator::counter::{Completion, Flight, IssueOutcome, Settled};
 
 use super::bench::{Bench, issued, keyed, plain, replayed, taken};
 
 /// A flight whose answer nobody saw.
-async fn fly(bench: &mut Bench, requests: &[numerator::counter::IssueRequest]) -> Flight {
+async fn send(bench: &mut Bench, requests: &[numerator::counter::IssueRequest]) -> Flight {
     let guard = bench.next();
     let flight = bench.flight(&guard, requests);
     issued(bench.redis.issue(&flight).await);
@@ -27,7 +27,7 @@ async fn a_flight_that_was_executed_tells_what_it_took_and_replayed() {
     bench.issue(&[keyed("one", None, "d1")]).await;
     let again = keyed("one", None, "d1");
     let requests = [again.clone(), keyed("two", None, "d2"), plain("cold")];
-    let flight = fly(&mut bench, &requests).await;
+    let flight = send(&mut bench, &requests).await;
     let outcomes = vec![replayed(1, &again.record), taken(2), IssueOutcome::Nothing];
     for _ in 0..2 {
         assert_eq!(settle(&bench, &flight).await, Settled::Executed(outcomes.clone()));
@@ -37,7 +37,7 @@ async fn a_flight_that_was_executed_tells_what_it_took_and_replayed() {
 #[tokio::test]
 async fn a_flight_that_took_nothing_was_executed_all_the_same() {
     let mut bench = Bench::new().await;
-    let flight = fly(&mut bench, &[plain("cold")]).await;
+    let flight = send(&mut bench, &[plain("cold")]).await;
     assert_eq!(settle(&bench, &flight).await, Settled::Executed(vec![IssueOutcome::Nothing]));
 }
 
@@ -51,9 +51,13 @@ async fn a_flight_that_was_not_executed_never_will_be() {
         assert_eq!(settle(&bench, &flight).await, Settled::Spent);
     }
     let before = bench.dump();
-    assert_eq!(bench.redis.issue(&flight).await.unwrap(), Landing::Mismatch, "it comes too late");
+    assert_eq!(
+        bench.redis.issue(&flight).await.unwrap(),
+        Completion::Mismatch,
+        "it comes too late"
+    );
     assert_eq!(bench.dump(), before);
-    assert_eq!(bench.issue(&[plain("c")]).await, [taken(1)], "the next one flies");
+    assert_eq!(bench.issue(&[plain("c")]).await, [taken(1)], "the next one is executed");
 }
 
 #[tokio::test]
@@ -73,7 +77,7 @@ async fn a_first_flight_that_is_spent_leaves_a_whole_outbox() {
 async fn a_flight_is_settled_although_the_data_set_got_another_id() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 100).await;
-    let flight = fly(&mut bench, &[plain("c")]).await;
+    let flight = send(&mut bench, &[plain("c")]).await;
     let before = bench.guard.incarnation.clone();
     let _replica = bench.server.start_replica(&[]);
     let probe = bench.redis.probe(&bench.keys, super::bench::PARTITION).await.unwrap();
@@ -85,7 +89,7 @@ async fn a_flight_is_settled_although_the_data_set_got_another_id() {
 async fn another_epoch_another_flight_or_a_damaged_outbox_tell_nothing() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 100).await;
-    let flight = fly(&mut bench, &[plain("c")]).await;
+    let flight = send(&mut bench, &[plain("c")]).await;
     let guard = bench.guard.clone();
     let other_bytes = bench.flight(&guard, &[plain("d")]);
     assert!(is_fenced(&settle(&bench, &other_bytes).await), "same number, other bytes");
@@ -93,7 +97,7 @@ async fn another_epoch_another_flight_or_a_damaged_outbox_tell_nothing() {
     bench.issue(&[plain("c")]).await;
     assert!(is_fenced(&settle(&bench, &flight).await), "a later flight is confirmed");
 
-    let last = fly(&mut bench, &[plain("c")]).await;
+    let last = send(&mut bench, &[plain("c")]).await;
     bench.server.cli(&["del", &bench.outbox_key()]);
     assert!(is_fenced(&settle(&bench, &last).await), "its entry is gone");
     bench.next_epoch(false, super::bench::NOW_MS).await;

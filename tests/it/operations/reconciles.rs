@@ -81,7 +81,7 @@ async fn a_new_epoch_on_a_redis_that_the_nodes_do_not_see_is_refused() {
     while ledger.nodes().await.unwrap()[0]
         .sight
         .as_ref()
-        .is_none_or(numerator::ledger::Sight::is_empty)
+        .is_none_or(numerator::ledger::HealthReport::is_empty)
     {
         assert!(tokio::time::Instant::now() < deadline, "no sight: {}", service.log());
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -63,7 +63,7 @@ fn a_watch_follows_what_happens_until_it_is_interrupted() {
     let mut watch = Watch::start(&deployment);
     let shows = |page: &[String], part: &str| page.iter().any(|line| line.contains(part));
     let page = watch.page();
-    assert!(shows(&page, "journal 1 ") && shows(&page, "hazards of redis"), "{page:?}");
+    assert!(shows(&page, "journal 1 ") && shows(&page, "hazard of redis"), "{page:?}");
     assert!(page.iter().all(|line| !line.contains('\u{1b}')), "colours in a pipe: {page:?}");
     deployment.ok(&["next", "LOAD"]);
     let deadline = Instant::now() + LIMIT;

@@ -13,7 +13,7 @@ use crate::ledger::{Entry, LedgerError, Owner};
 use crate::node::NodeId;
 
 /// What an import brings of documents.
-pub(super) struct Documents {
+pub(super) struct BroughtDocuments {
     /// What is committed from here on came meanwhile.
     since: names::Moment,
     /// Partitions that get documents.
@@ -22,11 +22,11 @@ pub(super) struct Documents {
     names: BTreeSet<i64>,
 }
 
-impl Documents {
+impl BroughtDocuments {
     /// At the beginning of an import, before anything is read that it goes by.
     pub(super) async fn begin(conn: &mut Conn) -> Result<Self, LedgerError> {
         let since = names::moment(conn).await?;
-        Ok(Documents { since, partitions: BTreeSet::new(), names: BTreeSet::new() })
+        Ok(BroughtDocuments { since, partitions: BTreeSet::new(), names: BTreeSet::new() })
     }
 
     /// Notes a number that comes along.

@@ -1,4 +1,4 @@
-//! One waiting request on its way through a lane.
+//! One pending request on its way through a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
-use crate::ledger::{Entry, Question, Record, Seed, SeriesVersion};
+use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
 use crate::metrics::Metrics;
 
 /// A checked request: everything but its values.
@@ -31,8 +31,8 @@ pub(super) struct Order {
     pub mask: Mask,
     /// How many numbers.
     pub count: u64,
-    /// One counter per serial.
-    pub serials: Vec<Seed>,
+    /// What each serial is taken from.
+    pub specs: Vec<CounterSpec>,
     /// Names of those counters within the partition.
     pub counters: Vec<String>,
     /// Whether a numbered document gets another number.
@@ -73,7 +73,7 @@ impl Order {
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
         let series_id = served.version.series_id;
-        let serials = seeds(served, &draft.keys);
+        let specs = counter_specs(served, &draft.keys);
         let payload_digest = digest(&request);
         // The journal is read by people and programs that do not know ids.
         let inputs = draft.resolved.unwrap_or(request.inputs);
@@ -88,8 +88,8 @@ impl Order {
             document_id: request.document_id,
             document_date: draft.document_date,
             context: inputs.context,
-            serials: serials.iter().map(|seed| seed.serial.clone()).collect(),
-            counter_keys: serials.iter().map(|seed| seed.key.clone()).collect(),
+            serials: specs.iter().map(|spec| spec.serial.clone()).collect(),
+            counter_keys: specs.iter().map(|spec| spec.key.clone()).collect(),
             user_id: request.user_id,
             ip_address: request.ip_address,
             idempotency_key: request.idempotency_key,
@@ -102,8 +102,8 @@ impl Order {
             record: Arc::new(record),
             mask: draft.mask,
             count: request.count,
-            counters: serials.iter().map(Seed::name).collect(),
-            serials,
+            counters: specs.iter().map(CounterSpec::name).collect(),
+            specs,
             again: request.again,
             family: draft.family,
             snowflake: draft.snowflake,
@@ -147,10 +147,10 @@ impl Order {
         }
     }
 
-    /// Name and identity of the counter of one take.
+    /// Name and spec of the counter of one take.
     #[must_use]
-    pub(super) fn serial(&self, take: usize) -> (String, Seed) {
-        (self.counters[take].clone(), self.serials[take].clone())
+    pub(super) fn spec(&self, take: usize) -> (String, CounterSpec) {
+        (self.counters[take].clone(), self.specs[take].clone())
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
@@ -160,7 +160,7 @@ impl Order {
             None
         } else {
             let mask = Mask::parse(&entry.record.mask)
-                .expect("a mask that was journaled or flown is well-formed");
+                .expect("a mask that was journaled or sent is well-formed");
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(mask.fill(&lasts)?)
         };
@@ -191,9 +191,9 @@ fn travelling(record: &Record) -> Arc<str> {
 const PAYLOAD_BYTES: usize = 256;
 
 /// What each serial is taken from.
-fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
+fn counter_specs(served: &ServedSeries, keys: &[CounterKey]) -> Vec<CounterSpec> {
     let SeriesVersion { series_id, version, .. } = served.version;
-    let seed = |(serial, key): (&Serial, &CounterKey)| Seed {
+    let spec = |(serial, key): (&Serial, &CounterKey)| CounterSpec {
         series_id,
         version,
         serial: serial.name.clone(),
@@ -201,9 +201,9 @@ fn seeds(served: &ServedSeries, keys: &[CounterKey]) -> Vec<Seed> {
         start: serial.start,
         step: serial.step,
         max: serial.max,
-        room: 0,
+        headroom: 0,
     };
-    served.series.serials().iter().zip(keys).map(seed).collect()
+    served.series.serials().iter().zip(keys).map(spec).collect()
 }
 
 /// Hash of what a retry must repeat: everything that decides the number, and nothing else. Asking
@@ -238,17 +238,17 @@ fn digest(request: &Request) -> String {
 }
 
 /// An order and the caller who waits for it.
-pub(super) struct Ticket {
-    /// What is asked. Boxed: a ticket changes hands a dozen times.
+pub(super) struct PendingRequest {
+    /// What is asked. Boxed: a request changes hands a dozen times.
     pub order: Box<Order>,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Issued, AllocError>>,
-    /// How far it has come.
-    pub stage: Arc<Stage>,
+    /// Whether it can still be cancelled.
+    pub cancellation: Arc<CancellationState>,
     /// Flights and transactions it was part of.
     pub attempts: u32,
     /// Whether a transaction that took a number for it may have committed. Then only another one,
-    /// which looks for its allocation id, tells what became of it (F10).
+    /// which looks for its allocation id, shows what became of it (F10).
     pub maybe_taken: bool,
     /// The epoch in which the journal was asked for its keys (F1).
     pub asked_in: Option<u64>,
@@ -256,31 +256,31 @@ pub(super) struct Ticket {
     pub is_journaled: bool,
     /// Since when it waits for its first flight or transaction.
     pub queued_at: Instant,
-    /// Its place among the requests that may wait; given back when the ticket is gone.
+    /// Its place among the requests that may wait; given back when the request is gone.
     pub _place: OwnedSemaphorePermit,
 }
 
-impl Ticket {
+impl PendingRequest {
     /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
     pub(super) fn answer(self, answer: Result<Issued, AllocError>) {
         let _ = self.reply.send(answer);
     }
 
-    /// Takes the ticket into a flight or transaction; false when nobody waits for it any more.
-    pub(super) fn board(&mut self, metrics: &Metrics) -> bool {
-        let boards = self.maybe_taken || !self.reply.is_closed() && self.stage.board();
-        if boards && self.attempts == 0 {
+    /// Admits the request to a flight or transaction; false when nobody waits for it any more.
+    pub(super) fn admit(&mut self, metrics: &Metrics) -> bool {
+        let is_admitted = self.maybe_taken || !self.reply.is_closed() && self.cancellation.admit();
+        if is_admitted && self.attempts == 0 {
             metrics.queue_wait_seconds.record(self.queued_at.elapsed());
         }
-        self.attempts += u32::from(boards);
-        boards
+        self.attempts += u32::from(is_admitted);
+        is_admitted
     }
 
-    /// Puts the ticket back on the ground, unless it may have taken a number: then its caller is
-    /// told so whenever it gives up.
-    pub(super) fn disembark(&self) {
+    /// Puts the request back, unless it may have taken a number: then its caller is
+    /// answered that whenever it gives up.
+    pub(super) fn put_back(&self) {
         if !self.maybe_taken {
-            self.stage.disembark();
+            self.cancellation.put_back();
         }
     }
 
@@ -291,26 +291,27 @@ impl Ticket {
     }
 }
 
-/// How far a ticket has come: decides what a caller who gives up is told.
+/// Whether a pending request can still be cancelled: decides what a caller who gives up is
+/// answered.
 #[derive(Debug, Default)]
-pub(super) struct Stage(AtomicU8);
+pub(super) struct CancellationState(AtomicU8);
 
 const WAITING: u8 = 0;
-const FLYING: u8 = 1;
+const IN_FLIGHT: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-impl Stage {
-    /// Takes the ticket into a flight; false when its caller has given up.
-    pub(super) fn board(&self) -> bool {
-        self.0.compare_exchange(WAITING, FLYING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+impl CancellationState {
+    /// Admits the request to a flight; false when its caller has given up.
+    pub(super) fn admit(&self) -> bool {
+        self.0.compare_exchange(WAITING, IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Puts a ticket back that certainly took nothing that will ever be handed out.
-    pub(super) fn disembark(&self) {
+    /// Puts a request back that certainly took nothing that will ever be handed out.
+    pub(super) fn put_back(&self) {
         self.0.store(WAITING, Ordering::Release);
     }
 
-    /// Gives up; true when the ticket will certainly not take a number any more.
+    /// Gives up; true when the request will certainly not take a number any more.
     pub(super) fn give_up(&self) -> bool {
         self.0.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

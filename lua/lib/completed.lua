@@ -1,8 +1,8 @@
--- landed: the answers of a flight that was executed before, from its outbox entry (F15: no entry
+-- completed: the answers of a flight that was executed before, from its outbox entry (F15: no entry
 -- and a right count means that it took nothing).
 -- Takes the outbox key, the flight number, the number of requests.
 -- Returns outcomes; {"nothing"} for a request that the entry does not name
-local function landed(outbox_key, flight, count)
+local function completed(outbox_key, flight, count)
   local outcomes = {}
   for i = 1, count do outcomes[i] = {'nothing'} end
   local entry = redis.call('XRANGE', outbox_key, flight .. '-0', flight .. '-0')[1]

@@ -1,18 +1,18 @@
-//! The acknowledgements that a lane owes: one for each epoch of Redis in which its process took
-//! part (F5). Knows no ledger; the lane asks it what to say there.
+//! The acknowledgements that a worker still has to give: one for each epoch of Redis in which its
+//! process took part (F5). Knows no ledger; the worker asks it what to say there.
 
 use crate::node::NodeId;
 
 /// Epochs in which this process took part, and as whom: each waits for an acknowledgement when it
 /// ends.
 #[derive(Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct PendingAcknowledgements {
     joined: Vec<(u64, NodeId)>,
-    /// Joining had no answer: the ledger may have entered it, and it did not fly there.
+    /// Joining had no answer: the ledger may have entered it, and it sent no flight there.
     unsure: Option<(u64, NodeId)>,
 }
 
-impl Owed {
+impl PendingAcknowledgements {
     /// Takes part in an epoch.
     pub(super) fn join(&mut self, epoch: u64, node: NodeId) {
         self.unsure = None;
@@ -23,7 +23,7 @@ impl Owed {
 
     /// May have been entered in an epoch.
     pub(super) fn may_join(&mut self, epoch: u64, node: NodeId) {
-        // Who took part before answers for what it handed out, not as one who never flew.
+        // Who took part before answers for what it handed out, not as one who never sent a flight.
         if !self.joined.contains(&(epoch, node)) {
             self.unsure = Some((epoch, node));
         }
@@ -35,8 +35,8 @@ impl Owed {
         self.unsure.take_if(|unsure| unsure.0 < epoch);
     }
 
-    /// The ledger knows that who was unsure never flew.
-    pub(super) fn settle_unsure(&mut self) {
+    /// The ledger knows that who was unsure never sent a flight.
+    pub(super) fn clear_unsure(&mut self) {
         self.unsure = None;
     }
 
@@ -47,7 +47,7 @@ impl Owed {
         of_epoch.map(|joined| joined.1).collect()
     }
 
-    /// Under which identity it may have been entered in an epoch in which it never flew.
+    /// Under which identity it may have been entered in an epoch in which it never sent a flight.
     #[must_use]
     pub(super) fn unsure_in(&self, epoch: u64) -> Option<NodeId> {
         self.unsure.filter(|unsure| unsure.0 == epoch).map(|unsure| unsure.1)
@@ -66,16 +66,17 @@ mod tests {
 
     #[test]
     fn who_took_part_is_not_unsure_of_it_and_who_learns_that_it_joined_neither() {
-        let (mut owed, node, other) = (Owed::default(), NodeId::random(), NodeId::random());
-        owed.may_join(3, node);
-        assert_eq!((owed.unsure_in(3), owed.unsure_in(2)), (Some(node), None));
-        owed.join(3, node);
-        owed.may_join(3, node);
-        assert_eq!((owed.unsure_in(3), owed.joined_in(3)), (None, vec![node]));
-        owed.may_join(4, other);
-        owed.forget_before(4);
-        assert!(owed.is_empty() && owed.unsure_in(4) == Some(other));
-        owed.forget_before(5);
-        assert_eq!(owed.unsure_in(4), None);
+        let (mut pending, node, other) =
+            (PendingAcknowledgements::default(), NodeId::random(), NodeId::random());
+        pending.may_join(3, node);
+        assert_eq!((pending.unsure_in(3), pending.unsure_in(2)), (Some(node), None));
+        pending.join(3, node);
+        pending.may_join(3, node);
+        assert_eq!((pending.unsure_in(3), pending.joined_in(3)), (None, vec![node]));
+        pending.may_join(4, other);
+        pending.forget_before(4);
+        assert!(pending.is_empty() && pending.unsure_in(4) == Some(other));
+        pending.forget_before(5);
+        assert_eq!(pending.unsure_in(4), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The shape of Rust files: opening, width, length, length of functions.
+//! The form of Rust files: opening, width, length, length of functions.
 
 use crate::source::{Source, code, is_word, line_of, words};
 

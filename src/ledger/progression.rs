@@ -1,13 +1,13 @@
 //! Arithmetic on the values that a counter can take: `base + step`, `base + 2 * step`, …
 //! Pure; saturates instead of overflowing, always towards fewer numbers.
 
-/// The ceiling that leaves `room` values above `base`, but nothing past `max`; at least `base`.
-pub(super) fn ceiling(base: i64, step: i64, room: u64, max: u64) -> i64 {
+/// The ceiling that leaves `headroom` values above `base`, but nothing past `max`; at least `base`.
+pub(super) fn ceiling(base: i64, step: i64, headroom: u64, max: u64) -> i64 {
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let fitting = max.saturating_sub(base).max(0) / step;
-    let room = i64::try_from(room).unwrap_or(i64::MAX).min(fitting);
-    // `room * step` is at most `max - base`: it cannot overflow.
-    base + room * step
+    let headroom = i64::try_from(headroom).unwrap_or(i64::MAX).min(fitting);
+    // `headroom * step` is at most `max - base`: it cannot overflow.
+    base + headroom * step
 }
 
 /// The values that follow `base`: first and last of `count`, or `None` past `max`.
@@ -30,7 +30,7 @@ pub(super) fn without(
     }
     if taken_last < last {
         let from = (taken_last + 1).max(first);
-        // Up to the next value on the grid.
+        // Up to the next value of the progression.
         let above = first + (from - first + step - 1) / step * step;
         if above <= last {
             left.push((above, last));
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ceiling_stays_on_the_grid_and_below_the_maximum() {
+    fn a_ceiling_stays_on_the_progression_and_below_the_maximum() {
         assert_eq!(ceiling(0, 1, 100, 999), 100);
         assert_eq!(ceiling(990, 1, 100, 999), 999);
         assert_eq!(ceiling(-4, 5, 3, 999), 11);
-        assert_eq!(ceiling(1, 5, 1_000, 10), 6, "the largest value on the grid up to 10");
+        assert_eq!(ceiling(1, 5, 1_000, 10), 6, "the largest value of the progression up to 10");
         assert_eq!(ceiling(20, 5, 10, 10), 20, "never below the base");
         assert_eq!(ceiling(0, 1, u64::MAX, u64::MAX), i64::MAX);
     }

@@ -1,8 +1,8 @@
-//! Ledger work that a lane waits for without standing still: seeds, raises, questions.
+//! Ledger work that a worker waits for without standing still: seeds, raises, questions.
 //!
-//! Each chore is a task of its own that nobody cancels; it reports to its lane, also when it fails.
-//! While the ledger is away, warm counters go on below their ceilings. A chore waits for a lock a
-//! moment at a time, and holds no connection between two tries (F31).
+//! Each job is a task of its own that nobody cancels; it reports to its worker, also when it
+//! fails. While the ledger is away, warm counters go on below their ceilings. A job waits for a
+//! lock a moment at a time, and holds no connection between two tries (F31).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use super::contended::Contended;
 use super::context::Context;
-use super::ticket::Ticket;
+use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
-use crate::ledger::{At, Found, LedgerError, Raise, Seed, SeedOutcome};
+use crate::ledger::{At, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
 
 /// While another node seeds a counter, look again after this long.
@@ -29,27 +29,27 @@ pub(super) struct RaiseWish {
     /// Name of the counter within the partition.
     pub counter: String,
     /// Its identity.
-    pub serial: Seed,
-    /// Its id, where the lane knows it.
+    pub spec: CounterSpec,
+    /// Its id, where the worker knows it.
     pub counter_id: Option<i64>,
     /// The ceiling wanted.
     pub ceiling: i64,
 }
 
-/// What a chore reports.
+/// What a job reports.
 pub(super) enum Done {
     /// Seeds written (or not) to the ledger.
     Seeded {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// Names and identities of the counters.
-        counters: Vec<(String, Seed)>,
+        counters: Vec<(String, CounterSpec)>,
         /// One outcome per counter.
         result: Result<Vec<SeedOutcome>, LedgerError>,
     },
     /// Ceilings raised (or not) in the ledger.
     Raised {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// What was wished.
         wishes: Vec<RaiseWish>,
@@ -58,36 +58,36 @@ pub(super) enum Done {
     },
     /// The journal's answers for requests whose keys Redis does not know.
     Asked {
-        /// The epoch of the chore.
+        /// The epoch of the job.
         at: At,
         /// The requests, back.
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
         /// One answer per request.
         result: Result<Vec<Found>, LedgerError>,
     },
     /// A contended counter of the database path is free, or the epoch is over.
     Aside {
         /// Requests to wait for another epoch, back.
-        tickets: Vec<Ticket>,
+        requests: Vec<PendingRequest>,
     },
 }
 
-/// Starts chores for one lane.
+/// Starts background jobs for one worker.
 #[derive(Clone)]
-pub(super) struct Chores {
+pub(super) struct BackgroundJobs {
     context: Arc<Context>,
     sender: mpsc::UnboundedSender<Done>,
-    /// Chores of which the lane has not taken the report.
+    /// Jobs of which the worker has not taken the report.
     out: Arc<AtomicUsize>,
 }
 
-impl Chores {
-    /// A starter that reports to `sender`. At most one chore per parked counter and one per asking
-    /// flight is under way: requests, and so chores, are bounded by `allocator.queue_max`. How many
+impl BackgroundJobs {
+    /// A starter that reports to `sender`. At most one job per parked counter and one per asking
+    /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`. How many
     /// of them are at the ledger at a time, [`super::Places`] says.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
-        Chores { context, sender, out: Arc::default() }
+        BackgroundJobs { context, sender, out: Arc::default() }
     }
 
     /// Whether every report was taken.
@@ -100,32 +100,33 @@ impl Chores {
         self.out.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Starts a chore, which ends with its report. What may fail in it is a task of its own.
-    fn start(&self, chore: impl Future<Output = Done> + Send + 'static) {
+    /// Starts a job, which ends with its report. What may fail in it is a task of its own.
+    fn start(&self, job: impl Future<Output = Done> + Send + 'static) {
         self.out.fetch_add(1, Ordering::AcqRel);
         let sender = self.sender.clone();
         tokio::spawn(async move {
-            let _ = sender.send(chore.await);
+            let _ = sender.send(job.await);
         });
     }
 
     /// Seeds counters in the ledger. One that somebody else holds waits by itself: the others are
     /// seeded meanwhile.
-    pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, Seed)>) {
-        let chores = self.clone();
+    pub(super) fn seed(&self, at: At, node: NodeId, mut counters: Vec<(String, CounterSpec)>) {
+        let jobs = self.clone();
         self.start(async move {
-            let context = &chores.context;
+            let context = &jobs.context;
             let mut patience = Patience::new(context, at, counters.len());
             let result = loop {
-                let seeds: Vec<Seed> = counters.iter().map(|(_, seed)| seed.clone()).collect();
+                let specs: Vec<CounterSpec> =
+                    counters.iter().map(|(_, spec)| spec.clone()).collect();
                 let ledger = Arc::clone(&context.ledger);
                 let place = context.places.seed().await;
-                let seeding = async move { ledger.seed(at, node, &seeds).await };
+                let seeding = async move { ledger.seed(at, node, &specs).await };
                 let tried = attempt(context, place, seeding).await;
                 let Err(error) = tried else { break tried };
                 let held = held_among(&counters, &error).filter(|_| counters.len() > 1);
                 if let Some(place) = held {
-                    chores.seed(at, node, vec![counters.swap_remove(place)]);
+                    jobs.seed(at, node, vec![counters.swap_remove(place)]);
                 } else if !patience.another_try(&error).await {
                     break Err(error);
                 }
@@ -161,7 +162,7 @@ impl Chores {
     }
 
     /// Waits for a contended counter and serves its queue. Should that fail, the queue goes back to
-    /// the lane; who was in the transaction is told that a number may have been taken.
+    /// the worker; who was in the transaction gets the answer that a number may have been taken.
     pub(super) fn wait_aside(&self, at: At, node: NodeId, counter: String, contended: Contended) {
         let context = Arc::clone(&self.context);
         self.start(async move {
@@ -170,35 +171,36 @@ impl Chores {
                 let counter = counter.clone();
                 async move { contended.serve(&context, at, node, &counter).await }
             };
-            let tickets = match tokio::spawn(serving).await {
-                Ok(tickets) => tickets,
+            let requests = match tokio::spawn(serving).await {
+                Ok(requests) => requests,
                 Err(failure) => {
                     note_panic(&context, &failure);
                     contended.end(&counter).collect()
                 }
             };
-            Done::Aside { tickets }
+            Done::Aside { requests }
         });
     }
 
     /// Asks the journal for earlier numbers: one question for all that a flight left open.
-    pub(super) fn ask(&self, at: At, tickets: Vec<Ticket>) {
+    pub(super) fn ask(&self, at: At, requests: Vec<PendingRequest>) {
         let context = Arc::clone(&self.context);
         self.start(async move {
             let node = context.membership.node();
             // Twice the time-to-live: to see that a node is silent, and to adopt what it left.
             let limit = context.settings.node_ttl * 2;
             // What Redis knows to be journaled is there, whoever is in doubt.
-            let in_doubt = tickets.iter().any(|ticket| !ticket.is_journaled);
-            if in_doubt && !context.doubts.cleared(at.partition, limit).await {
+            let in_doubt = requests.iter().any(|pending| !pending.is_journaled);
+            if in_doubt && !context.unjournaled.cleared(at.partition, limit).await {
                 tracing::warn!(partition = at.partition, "asking a journal that may lack records");
             }
             // A key that was bound to a document at the end of its window lasts for another one.
-            let since_us =
-                |ticket: &Ticket| context.windows_ago_us(1 + u32::from(ticket.is_journaled));
+            let since_us = |pending: &PendingRequest| {
+                context.windows_ago_us(1 + u32::from(pending.is_journaled))
+            };
             let questions: Arc<[_]> =
-                tickets.iter().map(|ticket| ticket.order.question(since_us(ticket))).collect();
-            let mut patience = Patience::new(&context, at, tickets.len());
+                requests.iter().map(|pending| pending.order.question(since_us(pending))).collect();
+            let mut patience = Patience::new(&context, at, requests.len());
             let result = loop {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&questions));
                 let place = context.places.question().await;
@@ -216,7 +218,7 @@ impl Chores {
             };
             Done::Asked {
                 at,
-                tickets,
+                requests,
                 result: result.and_then(|found| kept(&context, node, found)),
             }
         });
@@ -233,8 +235,8 @@ fn kept(context: &Context, node: NodeId, found: Vec<Found>) -> Result<Vec<Found>
     Ok(found)
 }
 
-/// One try of a chore at the ledger, in its place. A try that panics fails like a lost connection:
-/// the lane hears of it, and what waits for the chore is not left alone.
+/// One try of a job at the ledger, in its place. A try that panics fails like a lost connection:
+/// the worker hears of it, and what waits for the job is not left alone.
 async fn attempt<T: Send + 'static>(
     context: &Context,
     _place: SemaphorePermit<'_>,
@@ -242,18 +244,18 @@ async fn attempt<T: Send + 'static>(
 ) -> Result<T, LedgerError> {
     tokio::spawn(call).await.unwrap_or_else(|failure| {
         note_panic(context, &failure);
-        let cause = "a chore failed; see the log".to_owned();
+        let cause = "a background job failed; see the log".to_owned();
         Err(LedgerError::Unreachable { cause, maybe_written: false })
     })
 }
 
 fn note_panic(context: &Context, failure: &JoinError) {
-    tracing::error!(%failure, "a chore panicked");
-    context.metrics.chores_failed.increment(1);
+    tracing::error!(%failure, "a background job panicked");
+    context.metrics.jobs_failed.increment(1);
 }
 
 /// The place of the counter that somebody else holds.
-fn held_among(counters: &[(String, Seed)], error: &LedgerError) -> Option<usize> {
+fn held_among(counters: &[(String, CounterSpec)], error: &LedgerError) -> Option<usize> {
     let LedgerError::LockTimeout { counter: Some(held), .. } = error else { return None };
     counters.iter().position(|(name, _)| name == held)
 }
@@ -266,7 +268,7 @@ async fn raise(
 ) -> Result<Vec<Option<i64>>, LedgerError> {
     let mut ids = HashMap::new();
     for wish in wishes {
-        let Seed { series_id, serial, key, .. } = &wish.serial;
+        let CounterSpec { series_id, serial, key, .. } = &wish.spec;
         let id = match wish.counter_id {
             Some(id) => Some(id),
             None => {
@@ -291,12 +293,12 @@ async fn raise(
     Ok(wishes.iter().map(|wish| by_name.get(wish.counter.as_str()).copied().flatten()).collect())
 }
 
-/// How long a chore goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
+/// How long a job goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
 /// a lock, so all that fall into one `database.lock_timeout` count as one.
 struct Patience {
     context: Arc<Context>,
     at: At,
-    /// Requests, or counters with requests behind them, that the chore is for.
+    /// Requests, or counters with requests behind them, that the job is for.
     waiting: usize,
     backoff: Backoff,
     tries: u32,

@@ -8,12 +8,12 @@ use super::{Conn, Engine, Row, Store, chain, commit_alone, metered};
 use crate::ledger::columns::{Word, signed, small, unsigned, unsigned_small};
 use crate::ledger::patience::Patience;
 use crate::ledger::{
-    Asker, BeginStep, Begun, ChainQuery, Checked, EndStep, Ended, Ending, FirstSight,
-    InterfaceCheck, LedgerError, Link, SerialLedger, Step, StepState,
+    Asker, BeginStep, Begun, ChainQuery, Checked, EndStep, Ended, Ending, ExchangeSerialLedger,
+    FirstSight, InterfaceCheck, LedgerError, Link, Step, StepState,
 };
 
 #[async_trait]
-impl SerialLedger for Engine {
+impl ExchangeSerialLedger for Engine {
     async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
         call!(self, store => check_interface(&store, check))
     }
@@ -31,7 +31,7 @@ impl SerialLedger for Engine {
     }
 }
 
-/// See [`SerialLedger::check_interface`].
+/// See [`ExchangeSerialLedger::check_interface`].
 async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();
@@ -102,7 +102,7 @@ fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
     key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
 }
 
-/// See [`SerialLedger::begin_step`].
+/// See [`ExchangeSerialLedger::begin_step`].
 async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerError> {
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();
@@ -168,7 +168,7 @@ async fn next_attempt(
     Ok(step)
 }
 
-/// See [`SerialLedger::end_step`].
+/// See [`ExchangeSerialLedger::end_step`].
 async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();

@@ -7,9 +7,9 @@ use super::{
 };
 
 /// Checks and steps of exchange serials. Each method is one transaction; the serial's own row is
-/// the fence, so that of many callers, in many processes, one is told to go on.
+/// the fence, so that of many callers, in many processes, one goes on.
 #[async_trait]
-pub trait SerialLedger: Send + Sync + 'static {
+pub trait ExchangeSerialLedger: Send + Sync + 'static {
     /// Notes the sight of an interface serial, unless it was seen within the window: then the
     /// repetition is counted. Safe to repeat under a key.
     async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError>;

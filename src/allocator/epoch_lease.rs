@@ -1,13 +1,13 @@
-//! A lane's participation in one epoch that Redis owns: what is in the air, what is parked.
+//! A worker's participation in one epoch that Redis owns: what is in flight, what is parked.
 
 use std::collections::HashMap;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::notes::Notes;
-use super::rooms::RoomWatch;
-use super::ticket::Ticket;
+use super::counter_cache::CounterCache;
+use super::headroom::HeadroomWatch;
+use super::pending_request::PendingRequest;
 use crate::counter::{Flight, Guard, SeedPlace};
 use crate::ledger::At;
 use crate::node::NodeId;
@@ -33,29 +33,29 @@ pub(super) struct ColdPlace {
 }
 
 /// What a flight carries.
-pub(super) enum Cargo {
-    /// Requests, and the room reserved for their records.
-    Tickets(Vec<Ticket>, OwnedSemaphorePermit),
+pub(super) enum FlightBatch {
+    /// Requests, and the space reserved for their records.
+    Requests(Vec<PendingRequest>, OwnedSemaphorePermit),
     /// Counters to seed.
     Seeds(Vec<ColdPlace>),
     /// Ceilings to raise.
     Raises(Vec<RaisePlace>),
 }
 
-/// The one call in the air: flown again byte for byte until its outcome is known (F10).
-pub(super) struct InAir {
+/// The one call in flight: sent again byte for byte until its outcome is known (F10).
+pub(super) struct InFlight {
     /// The encoded call.
     pub flight: Flight,
     /// Its number.
     pub number: u64,
     /// What it carries.
-    pub cargo: Cargo,
+    pub batch: FlightBatch,
     /// Whether a try of it ended without an answer: it may have been executed.
     pub is_unresolved: bool,
 }
 
 /// The participation.
-pub(super) struct Seat {
+pub(super) struct EpochLease {
     /// Partition and epoch.
     pub at: At,
     /// The owner's incarnation, as the ledger names it.
@@ -65,46 +65,46 @@ pub(super) struct Seat {
     /// Last flight whose outcome is known; 0: none.
     pub confirmed: u64,
     /// What is known of the counters.
-    pub notes: Notes,
+    pub counters: CounterCache,
     /// Requests that wait for a counter to be seeded or raised.
-    pub parked: HashMap<String, Vec<Ticket>>,
-    /// The call in the air.
-    pub air: Option<InAir>,
-    /// Seeds ready to fly.
+    pub parked: HashMap<String, Vec<PendingRequest>>,
+    /// The call in flight.
+    pub in_flight: Option<InFlight>,
+    /// Seeds ready to send.
     pub seeds: Vec<ColdPlace>,
-    /// Raises ready to fly.
+    /// Raises ready to send.
     pub raises: Vec<RaisePlace>,
     /// When the last call left.
-    pub flown_at: Instant,
+    pub sent_at: Instant,
     /// Last flight trimmed from the outbox.
     pub trimmed: u64,
     /// When the outbox was last trimmed, or the ownership last looked at in doing so.
     pub trimmed_at: Instant,
     /// Whether idempotency records went before their time.
     pub sheds: bool,
-    /// Looks for the counter with the least room below its ceiling.
-    pub room: RoomWatch,
+    /// Looks for the counter with the least headroom below its ceiling.
+    pub headroom: HeadroomWatch,
 }
 
-impl Seat {
-    /// A seat just taken.
+impl EpochLease {
+    /// An epoch lease just taken.
     #[must_use]
     pub(super) fn new(at: At, incarnation: String, node: NodeId, counters_max: usize) -> Self {
-        Seat {
+        EpochLease {
             at,
             incarnation,
             node,
             confirmed: 0,
-            notes: Notes::new(counters_max),
+            counters: CounterCache::new(counters_max),
             parked: HashMap::new(),
-            air: None,
+            in_flight: None,
             seeds: Vec::new(),
             raises: Vec::new(),
-            flown_at: Instant::now(),
+            sent_at: Instant::now(),
             trimmed: 0,
             trimmed_at: Instant::now(),
             sheds: false,
-            room: RoomWatch::new(),
+            headroom: HeadroomWatch::new(),
         }
     }
 
@@ -121,21 +121,21 @@ impl Seat {
         }
     }
 
-    /// Whether a call is in the air or ready to fly, apart from waiting requests.
+    /// Whether a call is in flight or ready to send, apart from waiting requests.
     #[must_use]
     pub(super) fn has_work(&self) -> bool {
-        self.air.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
+        self.in_flight.is_some() || !self.seeds.is_empty() || !self.raises.is_empty()
     }
 
     /// Ends the participation: gives back every request, in the order in which they came. What
     /// their flight may have taken is discarded: it was never handed out and never will be.
     #[must_use]
-    pub(super) fn discard(mut self) -> Vec<Ticket> {
-        let mut tickets = match self.air.take() {
-            Some(InAir { cargo: Cargo::Tickets(tickets, _), .. }) => tickets,
+    pub(super) fn discard(mut self) -> Vec<PendingRequest> {
+        let mut requests = match self.in_flight.take() {
+            Some(InFlight { batch: FlightBatch::Requests(requests, _), .. }) => requests,
             _ => Vec::new(),
         };
-        tickets.extend(self.parked.into_values().flatten());
-        tickets
+        requests.extend(self.parked.into_values().flatten());
+        requests
     }
 }

@@ -7,8 +7,8 @@ use crate::message::{Body, Message, Outcome, Reply};
 use crate::protocol::Protocol;
 use crate::server::Server;
 use crate::state::{
-    Asked, COUNTERS, Chore, CounterId, Epoch, Flight, Incarnation, Key, Node, NodeId, Owner,
-    Parked, Record, Seat, ServerId, State, Ticket, counter_of, insert,
+    Asked, COUNTERS, CounterId, Epoch, EpochLease, Flight, Incarnation, Job, Key, Node, NodeId,
+    Owner, Parked, PendingRequest, Record, ServerId, State, counter_of, insert,
 };
 
 impl Protocol {
@@ -16,43 +16,46 @@ impl Protocol {
     pub(crate) fn send(&self, state: &mut State, key: Key, node: NodeId) {
         let nth = &mut state.sent[usize::from(key)];
         let counter = (key + u8::from(self.scenario.crosses)) % self.scenario.counters;
-        let ticket = Ticket { differs: self.scenario.differs, ..Ticket::new(key, *nth, counter) };
+        let request = PendingRequest {
+            differs: self.scenario.differs,
+            ..PendingRequest::new(key, *nth, counter)
+        };
         *nth += 1;
         state.retries -= 1;
-        state.node(node).tickets.push(ticket);
+        state.node(node).requests.push(request);
     }
 
     /// Becomes a participant of the open epoch.
     pub(crate) fn join(&self, state: &mut State, node: NodeId) {
-        let seat = Seat { epoch: state.ledger.epoch, owner: state.ledger.owner };
+        let lease = EpochLease { epoch: state.ledger.epoch, owner: state.ledger.owner };
         let flights = self.scenario.flights;
         let member = state.node(node);
         // Without F5 the epoch is the one that was read a while ago.
-        let seat = if self.rules().f5 { seat } else { member.view.take().unwrap_or(seat) };
-        member.seat = Some(seat);
+        let lease = if self.rules().f5 { lease } else { member.view.take().unwrap_or(lease) };
+        member.lease = Some(lease);
         member.silent = false;
-        member.flown = (seat.epoch - 1) * flights;
-        if seat.owner != Owner::Database {
-            state.ledger.join(seat.epoch, node);
+        member.flights_sent = (lease.epoch - 1) * flights;
+        if lease.owner != Owner::Database {
+            state.ledger.join(lease.epoch, node);
         }
     }
 
-    /// Whether a node has something to fly.
-    pub(crate) fn may_fly(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
+    /// Whether a node has something to send.
+    pub(crate) fn may_send(&self, state: &State, node: NodeId) -> Option<(u8, Incarnation)> {
         let node = &state.nodes[usize::from(node)];
-        let seat = node.seat?;
-        let Owner::Redis(incarnation) = seat.owner else { return None };
-        let asking = node.tickets.iter().any(|ticket| ticket.asked == Asked::Due);
-        let goes = |ticket: &Ticket| Self::boards(state, node, seat.epoch, ticket);
-        let waits = || !asking && !node.is_lost() && node.tickets.iter().any(goes);
-        let ready = node.chore.is_some() || waits();
-        let free = node.flight.is_none() && node.flown < seat.epoch * self.scenario.flights;
-        (node.alive && !node.barred && free && ready).then_some((seat.epoch, incarnation))
+        let lease = node.lease?;
+        let Owner::Redis(incarnation) = lease.owner else { return None };
+        let asking = node.requests.iter().any(|request| request.asked == Asked::Due);
+        let goes = |request: &PendingRequest| Self::is_admitted(state, node, lease.epoch, request);
+        let waits = || !asking && !node.is_lost() && node.requests.iter().any(goes);
+        let ready = node.job.is_some() || waits();
+        let free = node.flight.is_none() && node.flights_sent < lease.epoch * self.scenario.flights;
+        (node.alive && !node.barred && free && ready).then_some((lease.epoch, incarnation))
     }
 
     /// Whether a request may go with the next flight.
-    fn boards(state: &State, node: &Node, epoch: Epoch, ticket: &Ticket) -> bool {
-        let counter = usize::from(ticket.counter);
+    fn is_admitted(state: &State, node: &Node, epoch: Epoch, request: &PendingRequest) -> bool {
+        let counter = usize::from(request.counter);
         let seeded =
             |server: &Server| server.data.counters[counter].is_some_and(|c| c.epoch == epoch);
         // Until the seed is there, every flight would only say once more that it is not.
@@ -63,29 +66,29 @@ impl Protocol {
         }
     }
 
-    /// Sends the next flight: a chore, or what waits.
-    pub(crate) fn fly(&self, state: &mut State, node: NodeId) {
-        let Some((epoch, incarnation)) = self.may_fly(state, node) else { return };
+    /// Sends the next flight: a job, or what waits.
+    pub(crate) fn send_flight(&self, state: &mut State, node: NodeId) {
+        let Some((epoch, incarnation)) = self.may_send(state, node) else { return };
         let of = &state.nodes[usize::from(node)];
-        let mut boarding = of.tickets.clone();
-        boarding.retain(|ticket| Self::boards(state, of, epoch, ticket));
+        let mut admitted = of.requests.clone();
+        admitted.retain(|request| Self::is_admitted(state, of, epoch, request));
         if !self.scenario.coalesces {
-            boarding.truncate(1);
+            admitted.truncate(1);
         }
-        let flyer = state.node(node);
-        flyer.flown += 1;
-        let body = if let Some(chore) = flyer.chore.take() {
-            Body::Chore(chore)
+        let sender = state.node(node);
+        sender.flights_sent += 1;
+        let body = if let Some(job) = sender.job.take() {
+            Body::Job(job)
         } else {
-            flyer.tickets.retain(|ticket| !boarding.contains(ticket));
-            for ticket in &boarding {
-                flyer.parked[usize::from(ticket.counter)] = Parked::No;
+            sender.requests.retain(|request| !admitted.contains(request));
+            for request in &admitted {
+                sender.parked[usize::from(request.counter)] = Parked::No;
             }
-            Body::Issue(boarding)
+            Body::Issue(admitted)
         };
-        let (flight, confirmed, seen) = (flyer.flown, flyer.confirmed, flyer.seen);
+        let (flight, confirmed, seen) = (sender.flights_sent, sender.confirmed, sender.seen);
         let message = Message { node, flight, confirmed, seen, epoch, incarnation, body };
-        flyer.flight = Some(Flight { message, reply: None });
+        sender.flight = Some(Flight { message, reply: None });
     }
 
     /// A server executes a flight; who takes numbers is remembered.
@@ -109,62 +112,62 @@ impl Protocol {
     }
 
     /// The reply arrives: this is the moment of handing out.
-    pub(crate) fn land(&self, state: &mut State, node: NodeId) {
+    pub(crate) fn complete(&self, state: &mut State, node: NodeId) {
         let Some(Flight { message, reply: Some(reply) }) = state.node(node).flight.take() else {
             return;
         };
-        let tickets = match &message.body {
-            Body::Issue(tickets) => tickets.clone(),
-            Body::Chore(_) => Vec::new(),
+        let requests = match &message.body {
+            Body::Issue(requests) => requests.clone(),
+            Body::Job(_) => Vec::new(),
         };
         let member = state.node(node);
         match reply {
             Reply::Issued(outcomes) => {
                 member.confirmed = message.flight;
-                self.land_outcomes(state, node, message.flight, &tickets, &outcomes);
+                self.complete_outcomes(state, node, message.flight, &requests, &outcomes);
             }
             Reply::Done => {
                 member.confirmed = message.flight;
-                if let Body::Chore(chore) = message.body {
-                    let counter = usize::from(counter_of(chore.value()));
+                if let Body::Job(job) = message.body {
+                    let counter = usize::from(counter_of(job.value()));
                     member.parked[counter] = Parked::No;
                     let row = &mut state.ledger.counters[counter];
                     let own = row.epoch == message.epoch && row.seeder == node;
-                    row.reported |= own && matches!(chore, Chore::Seed { .. });
+                    row.reported |= own && matches!(job, Job::Seed { .. });
                 }
             }
             Reply::Barred => {
                 member.leave();
                 member.barred = true;
-                member.tickets.clear();
+                member.requests.clear();
             }
             Reply::Error if !self.rules().f15 => {
                 member.flight = Some(Flight { message, reply: None });
             }
-            // The number of a fenced flight is not spent; nothing more is flown in this epoch.
+            // The number of a fenced flight is not spent; nothing more is sent in this epoch.
             Reply::Fenced
             | Reply::Late
             | Reply::Mismatch
             | Reply::Miscounted
             | Reply::Error
             | Reply::NotExecuted => {
-                member.tickets.extend(tickets);
+                member.requests.extend(requests);
                 member.parked = [Parked::Lost; COUNTERS];
             }
         }
     }
 
-    fn land_outcomes(
+    fn complete_outcomes(
         &self,
         state: &mut State,
         node: NodeId,
         flight: u8,
-        tickets: &[Ticket],
+        requests: &[PendingRequest],
         outcomes: &[Outcome],
     ) {
-        for (ticket, outcome) in tickets.iter().zip(outcomes) {
+        for (request, outcome) in requests.iter().zip(outcomes) {
             let member = state.node(node);
-            let wait = |parked| (Some(*ticket), parked);
+            let wait = |parked| (Some(*request), parked);
             let (back, parked) = match *outcome {
                 Outcome::Taken(record) | Outcome::Replayed(record) => {
                     let seen = &mut member.seen[usize::from(counter_of(record.value))];
@@ -174,7 +177,7 @@ impl Protocol {
                         state,
                         node,
                         flight,
-                        Record { key: ticket.key, ..record },
+                        Record { key: request.key, ..record },
                         replayed,
                     );
                     (None, None)
@@ -188,18 +191,18 @@ impl Protocol {
                     self.hand_out(state, node, flight, record, true);
                     (None, None)
                 }
-                Outcome::Ask => (Some(Ticket { asked: Asked::Due, ..*ticket }), None),
+                Outcome::Ask => (Some(PendingRequest { asked: Asked::Due, ..*request }), None),
                 Outcome::Nothing => wait(None),
                 Outcome::Cold => wait(Some(Parked::Cold)),
                 Outcome::Ceiling(ceiling) => wait(Some(Parked::Ceiling(ceiling))),
                 Outcome::Regressed => wait(Some(Parked::Lost)),
             };
             let member = state.node(node);
-            member.tickets.extend(back);
-            let at = &mut member.parked[usize::from(ticket.counter)];
+            member.requests.extend(back);
+            let at = &mut member.parked[usize::from(request.counter)];
             *at = parked.unwrap_or(*at);
         }
-        state.node(node).tickets.sort_unstable();
+        state.node(node).requests.sort_unstable();
     }
 
     fn hand_out(
@@ -229,28 +232,29 @@ impl Protocol {
         state.history.hand_out(record);
     }
 
-    /// Asks the journal for the first ticket that Redis could not judge.
+    /// Asks the journal for the first request that Redis could not judge.
     pub(crate) fn ask(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let due = member.tickets.iter().position(|ticket| ticket.asked == Asked::Due);
-        let (Some(place), Some(seat)) = (due, member.seat) else { return };
-        if let Some(record) = state.ledger.find(member.tickets[place].key) {
-            member.tickets.remove(place);
+        let due = member.requests.iter().position(|request| request.asked == Asked::Due);
+        let (Some(place), Some(lease)) = (due, member.lease) else { return };
+        if let Some(record) = state.ledger.find(member.requests[place].key) {
+            member.requests.remove(place);
             state.history.hand_out(record);
         } else {
-            member.tickets[place].asked = Asked::In(seat.epoch);
+            member.requests[place].asked = Asked::In(lease.epoch);
         }
     }
 
     /// Seeds the counter in the ledger, or learns who did.
     pub(crate) fn seed(&self, state: &mut State, node: NodeId, counter: CounterId) {
-        let Some(seat) = state.nodes[usize::from(node)].seat else { return };
-        let (rules, room) = (self.rules(), self.scenario.room);
-        let seeding = state.ledger.seed(rules, &mut state.history, node, seat.epoch, counter, room);
+        let Some(lease) = state.nodes[usize::from(node)].lease else { return };
+        let (rules, headroom) = (self.rules(), self.scenario.headroom);
+        let seeding =
+            state.ledger.seed(rules, &mut state.history, node, lease.epoch, counter, headroom);
         let lost = Parked::Lost;
         let parked = match seeding {
             Seeding::Seeded(value, ceiling) => {
-                state.node(node).chore = Some(Chore::Seed { value, ceiling });
+                state.node(node).job = Some(Job::Seed { value, ceiling });
                 Parked::No
             }
             Seeding::Fenced => lost,
@@ -268,9 +272,9 @@ impl Protocol {
     /// Begins a transaction that takes under the name of a key: looks for its earlier number.
     fn look(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let epoch = member.seat.map_or(0, |seat| seat.epoch);
-        if let Some(record) = state.ledger.find(member.tickets[0].key) {
-            member.tickets.remove(0);
+        let epoch = member.lease.map_or(0, |lease| lease.epoch);
+        if let Some(record) = state.ledger.find(member.requests[0].key) {
+            member.requests.remove(0);
             state.history.hand_out(record);
         } else if self.rules().names_epoch && state.ledger.epoch != epoch {
             member.parked = [Parked::Lost; COUNTERS];
@@ -290,8 +294,8 @@ impl Protocol {
             Parked::Ceiling(seen) => Some(*seen),
             _ => None,
         };
-        match (member.seat, member.parked.iter().find_map(ceiling)) {
-            (Some(seat), Some(seen)) => member.raising = Some((seat.epoch, seen)),
+        match (member.lease, member.parked.iter().find_map(ceiling)) {
+            (Some(lease), Some(seen)) => member.raising = Some((lease.epoch, seen)),
             _ => member.taking = true,
         }
     }
@@ -301,16 +305,16 @@ impl Protocol {
         let counter = usize::from(counter);
         let fenced = self.rules().f4;
         let member = &mut state.nodes[usize::from(node)];
-        let here = match (member.seat, member.parked[counter]) {
-            (Some(seat), Parked::Ceiling(seen)) => Some((seat.epoch, seen)),
+        let here = match (member.lease, member.parked[counter]) {
+            (Some(lease), Parked::Ceiling(seen)) => Some((lease.epoch, seen)),
             _ => None,
         };
         // Without the fence the epoch was read before: the node may have left it since.
         let wish = if fenced { here } else { member.raising.take() };
         let Some((epoch, seen)) = wish else { return };
-        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.room);
+        let raised = state.ledger.raise(fenced, epoch, seen, self.scenario.headroom);
         if wish == here {
-            member.chore = raised.map(|ceiling| Chore::Raise { ceiling });
+            member.job = raised.map(|ceiling| Job::Raise { ceiling });
             member.parked[counter] = if raised.is_some() { Parked::No } else { Parked::Lost };
         }
     }
@@ -326,21 +330,21 @@ impl Protocol {
     /// Takes a number on the database path: one transaction, the journal's row included.
     pub(crate) fn take(&self, state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let (Some(seat), Some(ticket)) = (member.seat, member.tickets.first().copied()) else {
+        let (Some(lease), Some(request)) = (member.lease, member.requests.first().copied()) else {
             return;
         };
         member.taking = false;
-        let earlier = state.ledger.find(ticket.key).filter(|_| !self.scenario.splits);
+        let earlier = state.ledger.find(request.key).filter(|_| !self.scenario.splits);
         if let Some(record) = earlier {
-            member.tickets.remove(0);
+            member.requests.remove(0);
             state.history.hand_out(record);
             return;
         }
-        let (rules, epoch) = (self.rules(), seat.epoch);
-        match state.ledger.take(rules, &mut state.history, node, epoch, ticket.counter) {
+        let (rules, epoch) = (self.rules(), lease.epoch);
+        match state.ledger.take(rules, &mut state.history, node, epoch, request.counter) {
             Some(value) => {
-                member.tickets.remove(0);
-                let (key, allocation) = (ticket.key, ticket.allocation);
+                member.requests.remove(0);
+                let (key, allocation) = (request.key, request.allocation);
                 let record = Record { value, key, allocation, epoch };
                 state.ledger.journal(record, &mut state.history);
                 state.history.hand_out(record);
@@ -352,10 +356,10 @@ impl Protocol {
     /// Leaves an epoch that is over. While the next is being prepared, that is its acknowledgement.
     pub(crate) fn leave(state: &mut State, node: NodeId) {
         let member = &mut state.nodes[usize::from(node)];
-        let Some(seat) = member.seat else { return };
+        let Some(lease) = member.lease else { return };
         let ledger = &mut state.ledger;
-        if ledger.stage == Stage::Recovering && ledger.epoch == seat.epoch + 1 {
-            ledger.mark(seat.epoch, node, Part::Acknowledged);
+        if ledger.stage == Stage::Recovering && ledger.epoch == lease.epoch + 1 {
+            ledger.mark(lease.epoch, node, Part::Acknowledged);
         }
         member.leave();
     }
@@ -364,9 +368,9 @@ impl Protocol {
     pub(crate) fn discard(state: &mut State, node: NodeId) {
         let member = state.node(node);
         let Some(flight) = member.flight.take() else { return };
-        if let Body::Issue(tickets) = &flight.message.body {
-            member.tickets.extend(tickets.iter().copied());
-            member.tickets.sort_unstable();
+        if let Body::Issue(requests) = &flight.message.body {
+            member.requests.extend(requests.iter().copied());
+            member.requests.sort_unstable();
         }
     }
 }

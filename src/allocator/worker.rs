@@ -1,14 +1,14 @@
-//! The lane of one partition: a single task through which each of its numbers passes.
+//! The worker of one partition: a single task through which each of its numbers passes.
 //!
 //! ```text
 //!            join                      fenced, regressed, gone, newer epoch
-//!   Away ───────────▶ Redis (seat) ──────────────────────────────────▶ Away (suspicion)
+//!   Away ───────────▶ Redis (lease) ──────────────────────────────────▶ Away (suspicion)
 //!    │  ╲                                                                │ recovery
 //!    │   ╲──────────▶ Database ────── fenced, redis is back ──────────▶ Away
 //!    ╰──────────────▶ Held (the ledger went back; an operator acts)
 //! ```
 //!
-//! Because one task does everything, there is one moment of handing out (F11): the lane moves a
+//! Because one task does everything, there is one moment of handing out (F11): the worker moves a
 //! flight's records into the journal queue, then answers; it leaves an epoch between two such
 //! moments, never within one. The task is never cancelled.
 
@@ -18,23 +18,23 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::chores::{Chores, Done};
+use super::acknowledgements::PendingAcknowledgements;
+use super::background_jobs::{BackgroundJobs, Done};
 use super::contended::Contended;
 use super::context::Context;
+use super::epoch_lease::EpochLease;
+use super::headroom::LeastHeadroom;
 use super::joining::HELD;
 use super::membership::News;
-use super::owed::Owed;
-use super::rooms::LeastRoom;
-use super::seat::Seat;
+use super::pending_request::PendingRequest;
 use super::status::SharedStatus;
-use super::ticket::Ticket;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::task::Stop;
 
-/// Why a lane left an epoch: it must not go back to it without a recovery.
+/// Why a worker left an epoch: it must not go back to it without a recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Suspicion {
     /// The epoch.
@@ -62,7 +62,7 @@ impl Suspicion {
     }
 }
 
-/// Where a lane stands.
+/// Where a worker stands.
 #[derive(Default)]
 pub(super) enum Standing {
     /// In no epoch.
@@ -71,19 +71,19 @@ pub(super) enum Standing {
     /// Out of an epoch that needs a recovery.
     Away(Suspicion),
     /// Participant of an epoch that Redis owns.
-    Redis(Box<Seat>),
+    Redis(Box<EpochLease>),
     /// In an epoch that the ledger owns, and the identity that came into it.
     Database(At, NodeId),
     /// The partition is held.
     Held,
 }
 
-/// The lane.
-pub(super) struct Lane {
+/// The worker of a partition.
+pub(super) struct PartitionWorker {
     pub(super) context: Arc<Context>,
     pub(super) partition: u32,
-    pub(super) waiting: VecDeque<Ticket>,
-    pub(super) chores: Chores,
+    pub(super) waiting: VecDeque<PendingRequest>,
+    pub(super) jobs: BackgroundJobs,
     pub(super) done: Vec<Done>,
     pub(super) contended: Contended,
     /// Last flight whose records went to the journal queue.
@@ -91,15 +91,15 @@ pub(super) struct Lane {
     pub(super) progress: watch::Receiver<u64>,
     pub(super) backoff: Backoff,
     /// Acknowledgements that epochs wait for when they end.
-    pub(super) owed: Owed,
-    /// An identity under which this lane must not fly again; it is replaced before the next join,
-    /// however long the ledger is away.
+    pub(super) acknowledgements: PendingAcknowledgements,
+    /// An identity under which this worker must not send again; it is replaced before the next
+    /// join, however long the ledger is away.
     pub(super) spent: Option<NodeId>,
     /// Highest epoch that the ledger has shown: it never shows a lower one, unless it went back.
     pub(super) highest: u64,
     /// When Redis was last offered a partition that the database owns.
     pub(super) return_tried: Option<Instant>,
-    inbox: mpsc::UnboundedReceiver<Ticket>,
+    inbox: mpsc::UnboundedReceiver<PendingRequest>,
     reports: mpsc::UnboundedReceiver<Done>,
     news: watch::Receiver<News>,
     standing: Standing,
@@ -109,26 +109,26 @@ pub(super) struct Lane {
     pub(super) watched: Option<(u64, PartitionState, Instant)>,
 }
 
-impl Lane {
-    /// A lane that takes its requests from `inbox`.
+impl PartitionWorker {
+    /// A worker that takes its requests from `inbox`.
     pub(super) fn new(
         context: Arc<Context>,
         partition: u32,
-        inbox: mpsc::UnboundedReceiver<Ticket>,
+        inbox: mpsc::UnboundedReceiver<PendingRequest>,
         status: SharedStatus,
     ) -> Self {
         let (sender, reports) = mpsc::unbounded_channel();
         let settings = &context.settings;
-        Lane {
+        PartitionWorker {
             partition,
             waiting: VecDeque::new(),
-            chores: Chores::new(Arc::clone(&context), sender),
+            jobs: BackgroundJobs::new(Arc::clone(&context), sender),
             done: Vec::new(),
             contended: Contended::default(),
             handed: 0,
             progress: context.journal.progress(partition),
             backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
-            owed: Owed::default(),
+            acknowledgements: PendingAcknowledgements::default(),
             spent: None,
             highest: 0,
             return_tried: None,
@@ -156,7 +156,7 @@ impl Lane {
             self.pull();
             let busy = self.has_work();
             match serve_until {
-                Some(_) if !busy && self.chores.are_all_back() => break,
+                Some(_) if !busy && self.jobs.are_all_back() => break,
                 Some(moment) if Instant::now() >= moment => break,
                 None if !busy => {
                     self.idle(&mut stop).await;
@@ -176,27 +176,28 @@ impl Lane {
 
     /// Takes in whatever has arrived.
     pub(super) fn pull(&mut self) {
-        while let Ok(ticket) = self.inbox.try_recv() {
-            self.waiting.push_back(ticket);
+        while let Ok(pending) = self.inbox.try_recv() {
+            self.waiting.push_back(pending);
         }
         while let Ok(done) = self.reports.try_recv() {
-            self.chores.take_back();
+            self.jobs.take_back();
             self.done.push(done);
         }
     }
 
     fn has_work(&self) -> bool {
         let standing_has = match &self.standing {
-            Standing::Redis(seat) => {
-                seat.has_work()
-                    || self.trim_is_due(seat)
-                    || self.epoch_is_over(seat.at)
+            Standing::Redis(lease) => {
+                lease.has_work()
+                    || self.trim_is_due(lease)
+                    || self.epoch_is_over(lease.at)
                     || self.is_unwanted()
             }
             Standing::Database(at, node) => self.is_no_place(*at, *node) || self.return_is_due(*at),
-            // Others may wait for this lane's acknowledgement even if nobody here asks for numbers.
+            // Others may wait for this worker's acknowledgement even if nobody here asks for
+            // numbers.
             Standing::Nowhere | Standing::Away(_) => {
-                (self.context.eager && !self.stopping) || !self.owed.is_empty()
+                (self.context.eager && !self.stopping) || !self.acknowledgements.is_empty()
             }
             Standing::Held => self.row().is_some_and(|row| row.state != PartitionState::Held),
         };
@@ -206,20 +207,20 @@ impl Lane {
     /// Waits for anything to happen. Each branch is safe to drop.
     async fn idle(&mut self, stop: &mut Stop) {
         let look_at = match &self.standing {
-            Standing::Redis(seat) => Some(self.next_trim(seat)),
+            Standing::Redis(lease) => Some(self.next_trim(lease)),
             Standing::Database(..) if self.context.redis_of(self.partition).is_some() => {
                 Some(Instant::now() + self.context.settings.probe_period)
             }
             _ => None,
         };
         tokio::select! {
-            ticket = self.inbox.recv() => match ticket {
-                Some(ticket) => self.waiting.push_back(ticket),
+            pending = self.inbox.recv() => match pending {
+                Some(pending) => self.waiting.push_back(pending),
                 // The allocator is gone: only the stop signal is left to wait for.
                 None => stop.requested().await,
             },
             Some(done) = self.reports.recv() => {
-                self.chores.take_back();
+                self.jobs.take_back();
                 self.done.push(done);
             }
             _ = self.news.changed() => {}
@@ -229,11 +230,11 @@ impl Lane {
         }
     }
 
-    /// While stopping: waits for a chore, or a moment.
+    /// While stopping: waits for a job, or a moment.
     async fn await_report(&mut self) {
         tokio::select! {
             Some(done) = self.reports.recv() => {
-                self.chores.take_back();
+                self.jobs.take_back();
                 self.done.push(done);
             }
             () = self.backoff.wait() => {}
@@ -245,7 +246,7 @@ impl Lane {
         self.standing = match std::mem::take(&mut self.standing) {
             Standing::Nowhere => self.join(None).await,
             Standing::Away(suspicion) => self.join(Some(suspicion)).await,
-            Standing::Redis(seat) => self.serve_redis(seat).await,
+            Standing::Redis(lease) => self.serve_redis(lease).await,
             Standing::Database(at, node) => self.serve_database(at, node).await,
             Standing::Held => self.serve_held().await,
         };
@@ -271,26 +272,26 @@ impl Lane {
 
     /// Lets the last records be committed, until a moment, and removes them from the outbox.
     async fn finish(&mut self, by: Instant) {
-        for ticket in std::mem::take(&mut self.waiting) {
-            ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
+        for pending in std::mem::take(&mut self.waiting) {
+            pending.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::No)));
         }
         let handed = self.handed;
         self.context.journal.hurry();
         let committed = self.progress.wait_for(|committed| *committed >= handed);
         let journaled = tokio::time::timeout_at(by, committed).await.is_ok_and(|seen| seen.is_ok());
         let emptied = match std::mem::take(&mut self.standing) {
-            Standing::Redis(mut seat) => {
-                // Whatever the answer, the lane ends here: `trimmed` tells whether it is empty.
-                let _ = self.trim(&mut seat).await;
-                let resolved = seat.air.is_none();
-                let trimmed = seat.trimmed >= handed;
-                for ticket in seat.discard() {
-                    ticket.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
+            Standing::Redis(mut lease) => {
+                // Whatever the answer, the worker ends here: `trimmed` shows whether it is empty.
+                let _ = self.trim(&mut lease).await;
+                let resolved = lease.in_flight.is_none();
+                let trimmed = lease.trimmed >= handed;
+                for pending in lease.discard() {
+                    pending.answer(Err(unavailable(Unavailable::Stopping, NumberTaken::Maybe)));
                 }
                 resolved && trimmed
             }
             // Entries that an acknowledged epoch left in the outbox are in the journal too.
-            _ => self.owed.is_empty(),
+            _ => self.acknowledgements.is_empty(),
         };
         self.status.lock().expect("no holder of this lock panics").drained = journaled && emptied;
     }
@@ -313,17 +314,17 @@ impl Lane {
     /// Requests that were at the journal or set aside when their epoch ended wait again.
     pub(super) fn take_back_questions(&mut self) {
         for done in std::mem::take(&mut self.done) {
-            if let Done::Asked { tickets, .. } | Done::Aside { tickets } = done {
-                self.wait_again(tickets);
+            if let Done::Asked { requests, .. } | Done::Aside { requests } = done {
+                self.wait_again(requests);
             }
         }
     }
 
     /// Puts requests back to the front, in their order.
-    pub(super) fn wait_again(&mut self, tickets: Vec<Ticket>) {
-        for ticket in tickets.into_iter().rev() {
-            ticket.stage.disembark();
-            self.waiting.push_front(ticket);
+    pub(super) fn wait_again(&mut self, requests: Vec<PendingRequest>) {
+        for pending in requests.into_iter().rev() {
+            pending.cancellation.put_back();
+            self.waiting.push_front(pending);
         }
     }
 
@@ -334,7 +335,7 @@ impl Lane {
         error: &(dyn std::fmt::Display + Sync),
     ) {
         self.say_trouble(why, error);
-        self.waiting.retain(|ticket| !ticket.stage.is_given_up());
+        self.waiting.retain(|pending| !pending.cancellation.is_given_up());
         self.backoff.wait().await;
     }
 
@@ -352,10 +353,10 @@ impl Lane {
         }
     }
 
-    /// Shows the least room of late.
-    pub(super) fn show_room(&self, least: LeastRoom) {
+    /// Shows the least headroom of late.
+    pub(super) fn show_headroom(&self, least: LeastHeadroom) {
         let mut status = self.status.lock().expect("no holder of this lock panics");
-        status.least_room = Some(least);
+        status.least_headroom = Some(least);
     }
 
     /// Nothing is wrong (any more).
@@ -367,8 +368,8 @@ impl Lane {
 
     /// Refuses all waiting requests: none of them took anything.
     pub(super) async fn refuse(&mut self, why: Unavailable, remedy: &str) {
-        for ticket in std::mem::take(&mut self.waiting) {
-            ticket.answer(Err(unavailable(why, NumberTaken::No)));
+        for pending in std::mem::take(&mut self.waiting) {
+            pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
         self.trouble(why, &remedy).await;
     }

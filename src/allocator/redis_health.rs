@@ -1,9 +1,9 @@
-//! What this process sees of Redis, partition by partition: on which data set scripts that write
-//! succeed, and since when; or since when none does.
+//! The health of Redis as this process sees it, partition by partition: on which data set scripts
+//! that write succeed, and since when; or since when none does.
 //!
 //! An answer to a script that writes is the only sign of health (F22): a connection, a PING or a
 //! read are not. A flight that fails says so at once; that Redis is back only a probe says, for it
-//! alone tells the data set.
+//! alone shows the data set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::time::Instant;
 
 use super::Context;
 use crate::counter::Redis;
-use crate::ledger::Sight;
+use crate::ledger::HealthReport;
 use crate::task::{Task, Ticks};
 
 /// The partitions as seen through Redis.
 #[derive(Debug)]
-pub struct Sights(Vec<Mutex<Seen>>);
+pub struct RedisHealth(Vec<Mutex<Seen>>);
 
 /// One partition.
 #[derive(Debug, Default)]
@@ -44,11 +44,11 @@ impl Seen {
     }
 }
 
-impl Sights {
+impl RedisHealth {
     /// Nothing is seen yet.
     #[must_use]
     pub fn new(partitions: u32) -> Self {
-        Sights((0..partitions).map(|_| Mutex::default()).collect())
+        RedisHealth((0..partitions).map(|_| Mutex::default()).collect())
     }
 
     /// Has a partition watched from now on.
@@ -71,16 +71,16 @@ impl Sights {
         })
     }
 
-    /// What the heartbeat tells the other nodes.
+    /// What the heartbeat reports to the other nodes.
     #[must_use]
-    pub fn sight(&self) -> Sight {
-        let mut sight = Sight::new();
+    pub fn report(&self) -> HealthReport {
+        let mut report = HealthReport::new();
         for partition in (0_u32..).take(self.0.len()) {
             if let Some((incarnation, _)) = self.healthy_for(partition) {
-                sight.entry(incarnation).or_default().insert(partition);
+                report.entry(incarnation).or_default().insert(partition);
             }
         }
-        sight
+        report
     }
 
     /// A script other than a probe got no answer.
@@ -92,11 +92,11 @@ impl Sights {
     #[must_use]
     pub fn start(context: Arc<Context>, redis: Redis) -> Task {
         let period = context.settings.probe_period;
-        Task::start("sights", move |stop| async move {
+        Task::start("redis health", move |stop| async move {
             let mut ticks = Ticks::every(period, stop);
             while ticks.next().await {
-                for partition in (0_u32..).take(context.sights.0.len()) {
-                    if context.sights.claim(partition) {
+                for partition in (0_u32..).take(context.redis_health.0.len()) {
+                    if context.redis_health.claim(partition) {
                         tokio::spawn(probe(Arc::clone(&context), redis.clone(), partition));
                     }
                 }
@@ -140,7 +140,7 @@ async fn probe(context: Arc<Context>, redis: Redis, partition: u32) {
             None
         }
     };
-    context.sights.note(partition, asked_at, incarnation);
+    context.redis_health.note(partition, asked_at, incarnation);
 }
 
 #[cfg(test)]
@@ -149,32 +149,32 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_data_set_is_healthy_until_a_script_fails_and_anew_when_another_one_answers() {
-        let sights = Sights::new(2);
-        assert!(!sights.claim(1), "nobody needs it");
-        sights.watch(1);
-        assert!(sights.claim(1) && !sights.claim(1), "one probe at a time");
+        let health = RedisHealth::new(2);
+        assert!(!health.claim(1), "nobody needs it");
+        health.watch(1);
+        assert!(health.claim(1) && !health.claim(1), "one probe at a time");
         let second = Duration::from_secs(1);
-        sights.note(1, Instant::now(), Some("a".into()));
+        health.note(1, Instant::now(), Some("a".into()));
         tokio::time::advance(second).await;
-        assert_eq!(sights.healthy_for(1), Some(("a".into(), second)));
-        assert_eq!(sights.sight(), Sight::from([("a".into(), [1].into())]));
-        sights.note(1, Instant::now(), Some("b".into()));
-        assert_eq!(sights.healthy_for(1), Some(("b".into(), Duration::ZERO)));
+        assert_eq!(health.healthy_for(1), Some(("a".into(), second)));
+        assert_eq!(health.report(), HealthReport::from([("a".into(), [1].into())]));
+        health.note(1, Instant::now(), Some("b".into()));
+        assert_eq!(health.healthy_for(1), Some(("b".into(), Duration::ZERO)));
 
         let asked_at = Instant::now();
         tokio::time::advance(second).await;
-        sights.note(1, asked_at, None);
-        assert_eq!((sights.healthy_for(1), sights.away_for(1)), (None, Some(second)));
-        sights.note(1, Instant::now(), None);
+        health.note(1, asked_at, None);
+        assert_eq!((health.healthy_for(1), health.away_for(1)), (None, Some(second)));
+        health.note(1, Instant::now(), None);
         tokio::time::advance(second).await;
-        assert_eq!(sights.away_for(1), Some(second * 2));
-        assert_eq!(sights.sight(), Sight::new());
-        sights.note(1, Instant::now(), Some("b".into()));
-        assert_eq!((sights.away_for(1), sights.away_for(0)), (None, None));
+        assert_eq!(health.away_for(1), Some(second * 2));
+        assert_eq!(health.report(), HealthReport::new());
+        health.note(1, Instant::now(), Some("b".into()));
+        assert_eq!((health.away_for(1), health.away_for(0)), (None, None));
 
-        let flown_at = Instant::now();
+        let sent_at = Instant::now();
         tokio::time::advance(second).await;
-        sights.fail(1, flown_at);
-        assert_eq!((sights.sight(), sights.away_for(1)), (Sight::new(), Some(second)));
+        health.fail(1, sent_at);
+        assert_eq!((health.report(), health.away_for(1)), (HealthReport::new(), Some(second)));
     }
 }

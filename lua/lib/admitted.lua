@@ -1,9 +1,9 @@
--- boarded: the requests of a flight, put together from its arguments; reads nothing else.
+-- admitted: the requests of a flight, put together from its arguments; reads nothing else.
 -- Takes the baskets as decoded, the marks, a counter's key by its place.
 -- Returns requests of {takes, digest, caller?, document?, again, asked, once}; takes are
 --   {key, step, max, seen?, span, is_single} with numbers in the place of texts but for the step;
 --   caller and document are names of idempotency records | nil, what is wrong
-local function boarded(baskets, marks, key)
+local function admitted(baskets, marks, key)
   local count = #marks / 35
   -- One entry is written by one call, whose arguments must fit Lua's stack.
   if count > 1000 then return nil, 'more than 1000 requests' end

@@ -104,7 +104,7 @@ pub struct BeginStep {
 pub enum Begun {
     /// Run it: nobody else may.
     Run(Step),
-    /// Run it: the same asker was told so before, under the same key.
+    /// Run it: the same asker got this answer before, under the same key.
     RunAgain(Step),
     /// Somebody runs it, or did when it was last heard of.
     InProgress(Step),
@@ -134,7 +134,7 @@ pub enum Ending {
 pub struct EndStep {
     /// The system serial.
     pub serial: String,
-    /// The attempt, as `begin` told it.
+    /// The attempt, as `begin` answered it.
     pub attempt: u32,
     /// How it ended.
     pub ending: Ending,
@@ -175,7 +175,7 @@ pub struct LinkPlace {
     pub name: LinkName,
 }
 
-/// What tells links of one time apart.
+/// What distinguishes links of one time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkName {
     /// A serial that was issued.

@@ -1,5 +1,5 @@
-//! What the other live nodes see of Redis: whether one node's broken link is its own, and whether
-//! all would go back to the same data set (F22).
+//! The health of Redis as the other live nodes report it: whether one node's broken link is its
+//! own, and whether all would go back to the same data set (F22).
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,54 +7,58 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::ledger::Sight;
+use crate::ledger::HealthReport;
 
-/// The other nodes' sights, kept by the reconciler's watch.
+/// The other nodes' health reports, kept by the reconciler's watch.
 #[derive(Debug)]
-pub struct Peers(Mutex<View>);
+pub struct ClusterHealth(Mutex<View>);
 
 #[derive(Debug)]
 struct View {
     /// Nobody has looked yet.
     is_blind: bool,
     /// What each live node but this one sees.
-    sights: Vec<Sight>,
+    reports: Vec<HealthReport>,
     /// Per partition the only data set that they see, and since when.
     agreed: HashMap<u32, (Option<String>, Instant)>,
 }
 
-impl Default for Peers {
+impl Default for ClusterHealth {
     fn default() -> Self {
-        Peers(Mutex::new(View { is_blind: true, sights: Vec::new(), agreed: HashMap::new() }))
+        ClusterHealth(Mutex::new(View {
+            is_blind: true,
+            reports: Vec::new(),
+            agreed: HashMap::new(),
+        }))
     }
 }
 
-impl Peers {
+impl ClusterHealth {
     /// Says what the other live nodes report now (those that have an opinion).
-    pub fn set(&self, partitions: u32, sights: Vec<Sight>) {
+    pub fn set(&self, partitions: u32, reports: Vec<HealthReport>) {
         let now = Instant::now();
         let mut view = self.view();
         for partition in 0..partitions {
-            let common = common(&sights, partition);
+            let common = common(&reports, partition);
             let known = view.agreed.get(&partition).map(|(common, _)| common);
             if known != Some(&common) {
                 view.agreed.insert(partition, (common, now));
             }
         }
-        view.sights = sights;
+        view.reports = reports;
         view.is_blind = false;
     }
 
     /// Nobody knows what they see.
     pub fn forget(&self) {
-        *self.view() = View { is_blind: true, sights: Vec::new(), agreed: HashMap::new() };
+        *self.view() = View { is_blind: true, reports: Vec::new(), agreed: HashMap::new() };
     }
 
     /// Whether another live node may see a partition in Redis. While nobody has looked, one may.
     #[must_use]
     pub fn may_see(&self, partition: u32) -> bool {
         let view = self.view();
-        view.is_blind || view.sights.iter().any(|sight| data_sets(sight, partition).count() > 0)
+        view.is_blind || view.reports.iter().any(|report| data_sets(report, partition).count() > 0)
     }
 
     /// Whether every other live node has seen a partition on this data set, and on no other, for so
@@ -66,7 +70,7 @@ impl Peers {
             return false;
         }
         match view.agreed.get(&partition) {
-            _ if view.sights.is_empty() => true,
+            _ if view.reports.is_empty() => true,
             Some((Some(common), since)) => common == incarnation && since.elapsed() >= period,
             _ => false,
         }
@@ -78,10 +82,10 @@ impl Peers {
 }
 
 /// The data set on which all nodes see a partition, if all do and it is one.
-fn common(sights: &[Sight], partition: u32) -> Option<String> {
+fn common(reports: &[HealthReport], partition: u32) -> Option<String> {
     let mut common = None;
-    for sight in sights {
-        let mut seen = data_sets(sight, partition);
+    for report in reports {
+        let mut seen = data_sets(report, partition);
         let (Some(one), None) = (seen.next(), seen.next()) else { return None };
         if common.is_some_and(|before| before != one) {
             return None;
@@ -91,36 +95,36 @@ fn common(sights: &[Sight], partition: u32) -> Option<String> {
     common.cloned()
 }
 
-fn data_sets(sight: &Sight, partition: u32) -> impl Iterator<Item = &String> {
+fn data_sets(report: &HealthReport, partition: u32) -> impl Iterator<Item = &String> {
     let shows = move |(_, partitions): &(&String, &std::collections::BTreeSet<u32>)| {
         partitions.contains(&partition)
     };
-    sight.iter().filter(shows).map(|(incarnation, _)| incarnation)
+    report.iter().filter(shows).map(|(incarnation, _)| incarnation)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sight(incarnation: &str, partitions: &[u32]) -> Sight {
-        Sight::from([(incarnation.to_owned(), partitions.iter().copied().collect())])
+    fn report(incarnation: &str, partitions: &[u32]) -> HealthReport {
+        HealthReport::from([(incarnation.to_owned(), partitions.iter().copied().collect())])
     }
 
     #[tokio::test(start_paused = true)]
     async fn nodes_agree_once_all_have_seen_the_same_data_set_for_the_whole_period() {
-        let (peers, period) = (Peers::default(), Duration::from_secs(10));
-        assert!(peers.may_see(0) && !peers.agree_on(0, "a", period), "nobody has looked yet");
-        peers.set(2, vec![]);
-        assert!(!peers.may_see(0) && peers.agree_on(0, "a", period), "there is nobody else");
-        peers.set(2, vec![sight("a", &[0, 1]), sight("a", &[0])]);
-        assert!(peers.may_see(1) && !peers.agree_on(0, "a", period), "not long enough");
+        let (cluster, period) = (ClusterHealth::default(), Duration::from_secs(10));
+        assert!(cluster.may_see(0) && !cluster.agree_on(0, "a", period), "nobody has looked yet");
+        cluster.set(2, vec![]);
+        assert!(!cluster.may_see(0) && cluster.agree_on(0, "a", period), "there is nobody else");
+        cluster.set(2, vec![report("a", &[0, 1]), report("a", &[0])]);
+        assert!(cluster.may_see(1) && !cluster.agree_on(0, "a", period), "not long enough");
         tokio::time::advance(period).await;
-        peers.set(2, vec![sight("a", &[0, 1]), sight("a", &[0])]);
-        assert!(peers.agree_on(0, "a", period) && !peers.agree_on(0, "b", period));
-        assert!(!peers.agree_on(1, "a", period), "one does not see it");
-        peers.set(2, vec![sight("a", &[0]), sight("b", &[0])]);
-        assert!(!peers.agree_on(0, "a", Duration::ZERO), "they see different ones");
-        peers.forget();
-        assert!(peers.may_see(0) && !peers.agree_on(0, "a", Duration::ZERO));
+        cluster.set(2, vec![report("a", &[0, 1]), report("a", &[0])]);
+        assert!(cluster.agree_on(0, "a", period) && !cluster.agree_on(0, "b", period));
+        assert!(!cluster.agree_on(1, "a", period), "one does not see it");
+        cluster.set(2, vec![report("a", &[0]), report("b", &[0])]);
+        assert!(!cluster.agree_on(0, "a", Duration::ZERO), "they see different ones");
+        cluster.forget();
+        assert!(cluster.may_see(0) && !cluster.agree_on(0, "a", Duration::ZERO));
     }
 }

@@ -20,7 +20,7 @@ const SLICE_ROWS_MIN: u32 = 10;
 
 /// Looks through what closed epochs left, as long as the process runs.
 pub(crate) fn settle_behind(context: Arc<Context>) -> Task {
-    Task::start("settling", move |stop| async move {
+    Task::start("closed epochs", move |stop| async move {
         let mut ticks = Ticks::every(PERIOD, stop.clone());
         let mut rows = SLICE_ROWS_MAX;
         while ticks.next().await {

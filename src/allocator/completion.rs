@@ -1,0 +1,348 @@
+//! What a completed flight leads to. Here a number becomes handed out, and nowhere else (F11).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use numbering::{TakenRange, first_values};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::background_jobs::RaiseWish;
+use super::counter_cache::{CachedCounter, signed};
+use super::durable::DueAnswer;
+use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
+use super::headroom::Headroom;
+use super::pending_request::PendingRequest;
+use super::redis_path::{Course, leave};
+use super::worker::{PartitionWorker, unavailable};
+use super::{AllocError, NumberTaken, Unavailable, replay};
+use crate::counter::{IssueOutcome, Raised, SeedState};
+use crate::journal::Handover;
+use crate::ledger::{CounterSpec, Entry, IssuePath};
+
+/// A flight's requests, sorted by what becomes of them.
+#[derive(Default)]
+struct Sorted {
+    entries: Vec<Entry>,
+    /// The records of the entries as they travelled.
+    texts: Vec<Arc<str>>,
+    /// Answers that show one of the entries.
+    told: Vec<DueAnswer>,
+    refused: Vec<(PendingRequest, AllocError)>,
+    cold: Vec<(PendingRequest, usize)>,
+    full: Vec<Full>,
+    ask: Vec<PendingRequest>,
+    back: Vec<PendingRequest>,
+    /// Why the epoch must end, where it must.
+    alarm: Option<String>,
+}
+
+/// A counter without headroom, and the request that met it (none: raised ahead of need).
+struct Full {
+    pending: Option<PendingRequest>,
+    counter: String,
+    spec: CounterSpec,
+    need: u64,
+}
+
+impl PartitionWorker {
+    /// The moment of handing out: records into the journal queue, then answers (F11).
+    pub(super) fn complete_requests(
+        &mut self,
+        lease: &mut EpochLease,
+        number: u64,
+        requests: Vec<PendingRequest>,
+        space: OwnedSemaphorePermit,
+        outcomes: Vec<IssueOutcome>,
+    ) -> Course {
+        assert_eq!(requests.len(), outcomes.len(), "one outcome per request");
+        let mut sorted = Sorted::default();
+        for (pending, outcome) in requests.into_iter().zip(outcomes) {
+            self.sort(lease, &mut sorted, pending, outcome);
+        }
+        let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
+        if let Some(least) = lease.headroom.least() {
+            self.show_headroom(least);
+        }
+        let membership = Arc::clone(&self.context.membership);
+        let Some(right) = membership.hand_out(lease.node) else {
+            return self.hand_nothing_out(
+                told,
+                refused,
+                [
+                    cold.into_iter().map(|(pending, _)| pending).collect(),
+                    full.into_iter().filter_map(|full| full.pending).collect(),
+                    ask,
+                    back,
+                ],
+            );
+        };
+        if !entries.is_empty() {
+            let (partition, node) = (self.partition, lease.node);
+            let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
+            let flight = number;
+            let handover = Handover { partition, flight, node, entries, texts, space, is_urgent };
+            self.context.journal.hand_over(handover);
+            self.handed = number;
+        }
+        drop(right);
+        self.answer_handed_out(number, told);
+        for (pending, error) in refused {
+            pending.answer(Err(error));
+        }
+        self.wait_again(back);
+        if !ask.is_empty() {
+            self.jobs.ask(lease.at, ask);
+        }
+        let lost = self.start_seeds(lease, cold);
+        self.start_raises(lease, full);
+        match alarm.or(lost) {
+            Some(cause) => leave(lease, cause),
+            None => Course::Stay,
+        }
+    }
+
+    /// The ledger went back before the flight completed: its users may agree on one without what it
+    /// took, so that nobody may get it (F25).
+    fn hand_nothing_out(
+        &mut self,
+        told: Vec<DueAnswer>,
+        refused: Vec<(PendingRequest, AllocError)>,
+        others: [Vec<PendingRequest>; 4],
+    ) -> Course {
+        for (pending, _) in told {
+            pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
+        }
+        for (pending, error) in refused {
+            pending.answer(Err(error));
+        }
+        others.into_iter().for_each(|requests| self.wait_again(requests));
+        Course::Stay
+    }
+
+    /// Parks requests behind cold counters and has those seeded; a counter that was warm in this
+    /// epoch is lost instead (F12).
+    fn start_seeds(
+        &mut self,
+        lease: &mut EpochLease,
+        cold: Vec<(PendingRequest, usize)>,
+    ) -> Option<String> {
+        let mut needs: HashMap<String, (CounterSpec, u64)> = HashMap::new();
+        let mut lost = None;
+        for (mut pending, take) in cold {
+            // Until the counter is seeded, a late transaction of the database's epoch may take from
+            // it, under the same keys: the journal is asked again (F1, F4).
+            pending.asked_in = None;
+            let counter = pending.order.counters[take].clone();
+            if lease.counters.get(&counter).is_some_and(CachedCounter::is_warm) {
+                lost = Some(format!("counter {counter} was lost"));
+            }
+            let spec = pending.order.specs[take].clone();
+            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count;
+            pending.cancellation.put_back();
+            lease.parked.entry(counter).or_default().push(pending);
+        }
+        if needs.is_empty() || lost.is_some() {
+            return lost;
+        }
+        let headroom_min = self.context.settings.ceiling_step_min;
+        let counters = needs
+            .into_iter()
+            .map(|(counter, (mut spec, need))| {
+                spec.headroom = need.max(headroom_min);
+                (counter, spec)
+            })
+            .collect();
+        self.jobs.seed(lease.at, lease.node, counters);
+        None
+    }
+
+    /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
+    fn start_raises(&mut self, lease: &mut EpochLease, full: Vec<Full>) {
+        let settings = &self.context.settings;
+        let mut wishes: HashMap<String, (CounterSpec, u64)> = HashMap::new();
+        for Full { pending, counter, spec, need } in full {
+            wishes.entry(counter.clone()).or_insert((spec, 0)).1 += need;
+            if let Some(pending) = pending {
+                pending.cancellation.put_back();
+                lease.parked.entry(counter).or_default().push(pending);
+            }
+        }
+        let mut started = Vec::new();
+        let now = lease.counters.now();
+        for (counter, (spec, need)) in wishes {
+            let cached = lease.counters.of(&counter);
+            if cached.is_raising() && !lease.parked.contains_key(&counter) {
+                continue;
+            }
+            cached.set_raising(true);
+            let ceiling = cached.next_ceiling(&spec, need, now, settings);
+            started.push(RaiseWish { counter, spec, counter_id: cached.counter_id(), ceiling });
+        }
+        if !started.is_empty() {
+            self.context.metrics.ceiling_raises.increment(started.len() as u64);
+            self.jobs.raise(lease.at, started);
+        }
+    }
+
+    /// Seeded counters are warm: their requests go.
+    pub(super) fn complete_seeds(
+        &mut self,
+        lease: &mut EpochLease,
+        places: &[ColdPlace],
+        states: &[SeedState],
+    ) {
+        let now = lease.counters.now();
+        for (ColdPlace { place, step }, state) in places.iter().zip(states) {
+            let cached = lease.counters.of(&place.counter);
+            cached.warmed(place.counter_id);
+            if *state == SeedState::Seeded {
+                cached.seeded(place.value);
+                cached.grant(place.ceiling, *step, now);
+            }
+            self.waiting.extend(lease.parked.remove(&place.counter).unwrap_or_default());
+        }
+    }
+
+    /// Raised counters have headroom: their requests go.
+    pub(super) fn complete_raises(
+        &mut self,
+        lease: &mut EpochLease,
+        raises: &[RaisePlace],
+        raised: &[Raised],
+    ) -> Course {
+        let now = lease.counters.now();
+        for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
+            match raised {
+                Raised::Ceiling(ceiling) => {
+                    lease.counters.of(counter).grant(*ceiling, *step, now);
+                }
+                Raised::Cold => return leave(lease, format!("counter {counter} was lost")),
+                Raised::Regressed => {
+                    return leave(lease, format!("counter {counter} was written to"));
+                }
+            }
+            self.waiting.extend(lease.parked.remove(counter).unwrap_or_default());
+        }
+        Course::Stay
+    }
+
+    /// Sorts one request by its outcome.
+    fn sort(
+        &self,
+        lease: &mut EpochLease,
+        sorted: &mut Sorted,
+        pending: PendingRequest,
+        outcome: IssueOutcome,
+    ) {
+        match outcome {
+            IssueOutcome::Taken(taken) => {
+                Self::note_taken(lease, sorted, &pending, &taken);
+                let number = pending.order.mask.fill(&first_values(&taken));
+                let record = Arc::clone(&pending.order.record);
+                let retry_count = pending.retry_count();
+                match number {
+                    Ok(number) => {
+                        let path = IssuePath::Redis;
+                        let entry =
+                            Entry { record, taken, number, at: lease.at, retry_count, path };
+                        sorted.entries.push(entry.clone());
+                        sorted.texts.push(Arc::clone(&pending.order.record_json));
+                        let answer = pending.order.issued(entry, false);
+                        let metrics = &self.context.metrics;
+                        let meter = pending.order.served.meter(metrics);
+                        meter.issued_redis.increment(pending.order.count);
+                        metrics.request_retries.record(f64::from(retry_count));
+                        sorted.told.push((pending, answer));
+                    }
+                    // The draft bounds every value by its width: only a broken reply gets here.
+                    Err(error) => {
+                        sorted.alarm = Some(error.to_string());
+                        sorted.back.push(pending);
+                    }
+                }
+            }
+            IssueOutcome::Replayed { taken, record } => {
+                self.sort_earlier(lease, sorted, pending, taken, &record, true);
+            }
+            IssueOutcome::DocumentNumbered { taken, record } => {
+                self.sort_earlier(lease, sorted, pending, taken, &record, false);
+            }
+            IssueOutcome::KeyReused => sorted.refused.push((pending, AllocError::KeyReused)),
+            IssueOutcome::Ask => sorted.ask.push(PendingRequest { is_journaled: false, ..pending }),
+            IssueOutcome::Journaled => {
+                sorted.ask.push(PendingRequest { is_journaled: true, ..pending });
+            }
+            IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
+            IssueOutcome::Ceiling { take, value, ceiling } => {
+                self.context.metrics.ceiling_waits.increment(1);
+                let (counter, spec) = pending.order.spec(take);
+                lease.counters.of(&counter).met_ceiling(value, ceiling);
+                lease.headroom.note(Headroom { left: 0, granted: 1 });
+                let need = pending.order.count;
+                sorted.full.push(Full { pending: Some(pending), counter, spec, need });
+            }
+            IssueOutcome::Exhausted { take } => {
+                let error = replay::exhausted(&pending.order, take);
+                sorted.refused.push((pending, error));
+            }
+            IssueOutcome::Regressed { take } => {
+                let counter = &pending.order.counters[take];
+                sorted.alarm = Some(format!("counter {counter} was written to"));
+                sorted.back.push(pending);
+            }
+            IssueOutcome::Vanished => {
+                sorted.alarm = Some("idempotency records vanished".into());
+                sorted.back.push(pending);
+            }
+            IssueOutcome::Nothing => sorted.back.push(pending),
+        }
+    }
+
+    /// Notes what was taken, and which ceilings should rise ahead of need.
+    fn note_taken(
+        lease: &mut EpochLease,
+        sorted: &mut Sorted,
+        pending: &PendingRequest,
+        taken: &[TakenRange],
+    ) {
+        for (take, taken) in taken.iter().enumerate() {
+            let (counter, spec) = (&pending.order.counters[take], &pending.order.specs[take]);
+            let (value, count) = (signed(taken.range.last), taken.range.count());
+            let cached = lease.counters.took(counter, taken.counter_id, value, count);
+            if let Some(headroom) = cached.headroom_below(spec) {
+                lease.headroom.note(headroom);
+            }
+            if cached.wants_raise(spec) {
+                let (counter, spec) = pending.order.spec(take);
+                sorted.full.push(Full { pending: None, counter, spec, need: 0 });
+            }
+        }
+    }
+
+    /// An earlier allocation answers. It is recorded like an issue: its first record may be in the
+    /// hands of a node that will never write it (F2).
+    fn sort_earlier(
+        &self,
+        lease: &EpochLease,
+        sorted: &mut Sorted,
+        pending: PendingRequest,
+        taken: Vec<TakenRange>,
+        record: &str,
+        same_payload: bool,
+    ) {
+        let Ok(entry) = Entry::of_flight(lease.at, taken, record) else {
+            sorted.alarm = Some("an idempotency record cannot be read".into());
+            sorted.back.push(pending);
+            return;
+        };
+        sorted.entries.push(entry.clone());
+        sorted.texts.push(record.into());
+        let answer = if same_payload {
+            pending.order.served.meter(&self.context.metrics).replayed.increment(1);
+            pending.order.issued(entry, true)
+        } else {
+            Err(AllocError::DocumentNumbered { number: entry.number })
+        };
+        sorted.told.push((pending, answer));
+    }
+}

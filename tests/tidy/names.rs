@@ -1,0 +1,97 @@
+//! Names of types: a room does not call two of its types alike. Sees what is declared outside of
+//! blocks; types that a macro declares, and those of tests, are not looked at.
+
+use std::collections::BTreeMap;
+
+use crate::source::{Source, code, is_word, line_of};
+
+/// What declares a type.
+const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
+
+/// The engines of the ledger: the same statements are compiled for each, and each gives them the
+/// types that they name.
+const ENGINES: [&str; 2] = ["src/ledger/postgres/", "src/ledger/sqlite/"];
+
+/// Rooms that keep to their files what they name.
+const EXEMPT: [&str; 1] = ["numbering/src/proof"];
+
+/// Types that share their name with another one of their room.
+pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
+    let mut rooms: BTreeMap<(String, String), Vec<(&str, usize)>> = BTreeMap::new();
+    for source in sources {
+        let Some(room) = room(&source.path).filter(|room| !EXEMPT.contains(room)) else { continue };
+        let code = code(&source.text);
+        for (at, name) in declared(&code) {
+            let key = (room.to_owned(), name.to_owned());
+            rooms.entry(key).or_default().push((&source.path, line_of(&code, at)));
+        }
+    }
+    let engine = |path: &str| ENGINES.iter().position(|engine| path.starts_with(engine));
+    rooms.retain(|_, places| {
+        let mut engines: Vec<_> = places.iter().filter_map(|(path, _)| engine(path)).collect();
+        engines.dedup();
+        places.len() > 1 && engines.len() < places.len()
+    });
+    let place = |(path, line): &(&str, usize)| format!("{path}:{line}");
+    let finding = |((room, name), places): ((String, String), Vec<(&str, usize)>)| {
+        let places: Vec<_> = places.iter().map(place).collect();
+        format!("{room} calls two types {name}: {}", places.join(", "))
+    };
+    rooms.into_iter().map(finding).collect()
+}
+
+/// The room of a file: the folder or file directly below `src`; of another crate the folder, or
+/// the crate for what lies beside its entrance.
+fn room(path: &str) -> Option<&str> {
+    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    if !path.ends_with(".rs") || is_test {
+        return None;
+    }
+    let inner = match path.strip_prefix("src/") {
+        Some(_) => "src/".len(),
+        None => path.find("/src/")? + "/src/".len(),
+    };
+    match path[inner..].find('/') {
+        Some(end) => Some(&path[..inner + end]),
+        None if inner > "src/".len() => Some(&path[..inner - 1]),
+        None => Some(path.trim_end_matches(".rs")),
+    }
+}
+
+/// Types that begin a line, with their places.
+fn declared(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
+    starts.filter_map(|at| {
+        let line = code[at..].lines().next().unwrap_or_default();
+        let public = line.strip_prefix("pub").map(|rest| match rest.strip_prefix('(') {
+            Some(inner) => inner.split_once(')').map_or(inner, |(_, rest)| rest),
+            None => rest,
+        });
+        let (keyword, rest) =
+            public.map_or(line, |rest| &rest[1.min(rest.len())..]).split_once(' ')?;
+        let name = rest.split(|c| !is_word(c)).next().filter(|name| !name.is_empty())?;
+        DECLARATIONS.contains(&keyword).then_some((at, name))
+    })
+}
+
+#[test]
+fn two_types_of_one_name_are_found_in_a_room_and_nowhere_else() {
+    let found = |files: &[(&str, &str)]| {
+        let sources: Vec<_> = files.iter().map(|(path, text)| Source::sample(path, text)).collect();
+        types_of_one_name(&sources)
+    };
+    let (one, two) = ("pub(super) struct Mark {}\n", "//! x\n\npub type Mark = u8;\n");
+    assert_eq!(
+        found(&[("src/ledger/a.rs", one), ("src/ledger/rows/b.rs", two)]),
+        ["src/ledger calls two types Mark: src/ledger/a.rs:1, src/ledger/rows/b.rs:3"]
+    );
+    assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", "enum Mark {}")]).len(), 1);
+    assert_eq!(found(&[("model/src/a.rs", one), ("model/src/b.rs", "trait Mark {}")]).len(), 1);
+    let engines = ("src/ledger/postgres/a.rs", "src/ledger/sqlite/a.rs");
+    assert_eq!(found(&[(engines.0, one), (engines.1, two)]), [""; 0], "one for each engine");
+    assert_eq!(found(&[(engines.0, one), (engines.1, two), ("src/ledger/a.rs", two)]).len(), 1);
+    assert_eq!(found(&[("src/a.rs", one), ("src/b.rs", two)]), [""; 0], "two rooms");
+    let others = "mod tests {\n    struct Mark;\n}\n// struct Mark;\nstruct Marks;\nfn mark() {}";
+    assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", others)]), [""; 0]);
+    assert_eq!(found(&[("src/a.rs", one), ("src/a/tests.rs", two)]), [""; 0], "a test's own");
+}
