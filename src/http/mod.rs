@@ -21,7 +21,6 @@ mod order;
 mod preview;
 mod problem;
 mod revisions;
-mod routes;
 mod serials;
 mod server;
 mod texts;

@@ -149,7 +149,7 @@ impl NumberOrder {
             count: 1,
             again,
             idempotency_key,
-            user_id: caller.user_id.clone(),
+            user_id: caller.user_id.to_string(),
             ip_address: caller.address(),
         })
     }

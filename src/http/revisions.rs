@@ -52,7 +52,7 @@ impl RevisionOrder {
             number: number.map(|number| number.nfc().collect()),
             series,
             reason,
-            user_id: caller.user_id.clone(),
+            user_id: caller.user_id.to_string(),
             ip_address: caller.address(),
         })
     }

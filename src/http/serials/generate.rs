@@ -251,7 +251,7 @@ impl Exchange {
     /// The document id of a call: its own, or that of the caller's key.
     fn call_id(&self, caller: &Caller, key: Option<&str>) -> String {
         let call = key.map_or_else(Uuid::now_v7, |key| {
-            let hash = Sha256::new().chain_update(&caller.user_id).chain_update([0]);
+            let hash = Sha256::new().chain_update(caller.user_id.as_bytes()).chain_update([0]);
             let hash = hash.chain_update(key).finalize();
             let bytes = hash[..16].try_into().expect("a hash of 32 bytes");
             uuid::Builder::from_custom_bytes(bytes).into_uuid()
