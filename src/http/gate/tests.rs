@@ -10,6 +10,19 @@ use tower::ServiceExt;
 use super::*;
 use crate::clock::ManualClock;
 
+impl Caller {
+    /// A caller for tests of others.
+    pub(in crate::http) fn anybody() -> Self {
+        Caller {
+            user_id: "u".into(),
+            ip_address: None,
+            request_id: "r".into(),
+            language: Language::English,
+            served_by: ServedBy::default(),
+        }
+    }
+}
+
 fn router(tokens: Vec<Token>) -> Router {
     router_with(tokens, Duration::MAX)
 }
