@@ -154,7 +154,7 @@ impl Order {
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
-    pub(super) fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
+    pub(super) fn issued(&self, mut entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
         let single = entry.taken.iter().all(|taken| taken.range.first == taken.range.last);
         let last_number = if single {
             None
@@ -164,21 +164,23 @@ impl Order {
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(mask.fill(&lasts)?)
         };
-        let declared = self.served.series.serials();
+        let names = &entry.record.serials;
+        if names.len() < entry.taken.len() || names.iter().any(String::is_empty) {
+            self.name_serials(&mut entry);
+        }
+        Ok(Issued { entry, last_number, replayed })
+    }
+
+    /// Names the serials of an entry that an older version recorded without their names.
+    fn name_serials(&self, entry: &mut Entry) {
+        let serials = &mut Arc::make_mut(&mut entry.record).serials;
+        serials.resize(entry.taken.len(), String::new());
         // The record first: its version may have listed the serials in another order.
-        let name = |place: usize| {
-            let recorded = entry.record.serials.get(place).filter(|name| !name.is_empty());
-            let name = recorded.or_else(|| declared.get(place).map(|serial| &serial.name));
-            name.cloned().unwrap_or_default()
-        };
-        let serials = (0..entry.taken.len()).map(name).collect();
-        Ok(Issued {
-            entry,
-            last_number,
-            series_code: self.served.version.definition.code.clone(),
-            serials,
-            replayed,
-        })
+        for (name, declared) in serials.iter_mut().zip(self.served.series.serials()) {
+            if name.is_empty() {
+                name.clone_from(&declared.name);
+            }
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use super::generate::status_of;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
-use crate::allocator::{KEY_CHARS_MAX, Request};
+use crate::allocator::{Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
@@ -29,21 +29,21 @@ const BATCH_KEY_CHARS_MAX: usize = KEY_CHARS_MAX - 4;
 
 /// One answer per document, in their order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct BatchAnswer {
-    items: Vec<ItemAnswer>,
+pub(super) struct BatchAnswer<'a> {
+    items: Vec<ItemAnswer<'a>>,
 }
 
 /// What became of one document.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-enum ItemAnswer {
+enum ItemAnswer<'a> {
     /// It has its number.
     Number {
         /// 201, or 200 for an earlier number.
         status: u16,
         /// The number.
         #[serde(flatten)]
-        number: NumberAnswer,
+        number: NumberAnswer<'a>,
     },
     /// It has none.
     Problem {
@@ -79,7 +79,8 @@ pub(super) async fn create_batch(
     let Some(documents) = order.list()? else {
         return take_range(&app, order, key, &caller).await;
     };
-    let items = number_documents(&app, &caller, documents, key.as_deref()).await;
+    let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
+    let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
     Ok(axum::Json(BatchAnswer { items }).into_response())
 }
 
@@ -147,34 +148,33 @@ async fn take_range(
 async fn number_documents(
     app: &App,
     caller: &Caller,
-    documents: Vec<Box<RawValue>>,
+    documents: &[Box<RawValue>],
     key: Option<&str>,
-) -> Vec<ItemAnswer> {
-    let items = documents.into_iter().enumerate().map(|(index, document)| async move {
-        let key = key.map(|key| format!("{key}#{index}"));
+) -> Vec<Result<Issued, Problem>> {
+    let items = documents.iter().enumerate().map(|(index, document)| async move {
         let place = format!("documents[{index}]");
-        let numbered = number_document(app, caller, &place, &document, key).await;
-        numbered.unwrap_or_else(|problem| {
-            let problem = problem.body(&caller.request_id, caller.language);
-            ItemAnswer::Problem { status: problem.status, problem }
-        })
+        let order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
+        let document_id = order::check_document_id("document_id", &order.document_id)?;
+        let key = key.map(|key| format!("{key}#{index}"));
+        Ok(app.issue(caller, order.request(Some(document_id), key, caller)?).await?)
     });
     join_all(items).await
 }
 
-/// Numbers one document of a list like a call of its own.
-async fn number_document(
-    app: &App,
-    caller: &Caller,
-    place: &str,
-    document: &RawValue,
-    key: Option<String>,
-) -> Result<ItemAnswer, Problem> {
-    let order: DocumentOrder = body::parse(place, document.get().as_bytes())?;
-    let document_id = order::check_document_id("document_id", &order.document_id)?;
-    let issued = app.issue(caller, order.request(Some(document_id), key, caller)?).await?;
-    let status = status_of(issued.replayed).as_u16();
-    Ok(ItemAnswer::Number { status, number: NumberAnswer::of(&issued) })
+impl<'a> ItemAnswer<'a> {
+    /// The answer for a document, as a call of its own would have had it.
+    fn of(outcome: &'a Result<Issued, Problem>, caller: &Caller) -> Self {
+        match outcome {
+            Ok(issued) => {
+                let status = status_of(issued.replayed).as_u16();
+                ItemAnswer::Number { status, number: NumberAnswer::of(issued) }
+            }
+            Err(problem) => {
+                let problem = problem.body(&caller.request_id, caller.language);
+                ItemAnswer::Problem { status: problem.status, problem }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
