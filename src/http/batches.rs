@@ -118,7 +118,7 @@ impl BatchOrder {
         let count = self.count.ok_or_else(|| missing("count"))?;
         let document_id = self.document_id.take();
         let document_id =
-            document_id.map(|id| order::check_document_id("document_id", &id)).transpose()?;
+            document_id.map(|id| order::check_document_id("document_id", id)).transpose()?;
         Ok(Request { count, ..self.request(document_id, key, caller)? })
     }
 }
@@ -153,8 +153,9 @@ async fn number_documents(
 ) -> Vec<Result<Issued, Problem>> {
     let items = documents.iter().enumerate().map(|(index, document)| async move {
         let place = format!("documents[{index}]");
-        let order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
-        let document_id = order::check_document_id("document_id", &order.document_id)?;
+        let mut order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
+        let document_id = std::mem::take(&mut order.document_id);
+        let document_id = order::check_document_id("document_id", document_id)?;
         let key = key.map(|key| format!("{key}#{index}"));
         Ok(app.issue(caller, order.request(Some(document_id), key, caller)?).await?)
     });
@@ -225,6 +226,29 @@ mod tests {
         ] {
             assert_eq!(wrong_field(&value), field, "{value}");
         }
+    }
+
+    /// Read from the list's own text: what is wrong in one document says nothing of the others.
+    #[test]
+    fn a_document_that_cannot_be_read_leaves_the_others_of_its_list_alone() {
+        let list = br#"{"documents": [{"document_id": "1", "type": "A"}, {"document_id": "\ud800"},
+            {"document_id": "3", "type": "A", "type": "B"}, 7, {"document_id": "5", "date": 1}]}"#;
+        let mut order: BatchOrder = body::parse("body", list).expect("a list");
+        let documents = order.list().expect("alone").expect("documents");
+        let read = documents.iter().map(|document| {
+            let order = body::parse::<DocumentOrder>("documents[]", document.get().as_bytes());
+            let problem = order.err()?.body("r", Caller::anybody().language);
+            Some((problem.kind, problem.field.unwrap_or_default()))
+        });
+        let refused = |kind: &'static str, field: &str| Some((kind, field.to_owned()));
+        let expected = [
+            None,
+            refused("malformed-json", ""),
+            refused("invalid-field", "type"),
+            refused("invalid-field", "documents[]"),
+            refused("invalid-field", "date"),
+        ];
+        assert_eq!(read.collect::<Vec<_>>(), expected);
     }
 
     #[test]
