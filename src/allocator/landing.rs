@@ -235,7 +235,7 @@ impl Lane {
                         let path = IssuePath::Redis;
                         let entry = Entry { record, taken, number, at: seat.at, retry_count, path };
                         sorted.entries.push(entry.clone());
-                        sorted.texts.push(Arc::clone(&ticket.order.record_json));
+                        sorted.texts.push(Arc::clone(&ticket.order.request.record));
                         let answer = ticket.order.issued(entry, false);
                         let metrics = &self.context.metrics;
                         let meter = ticket.order.served.meter(metrics);

@@ -11,8 +11,8 @@ use super::seat::{Cargo, InAir, Seat};
 use super::ticket::Ticket;
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    CounterError, Flight, IssueAnswer, IssueRequest, Landing, PayloadMark, Raised, RecordLimits,
-    Redis, SeedPlace, SeedState, Take,
+    CounterError, Flight, IssueAnswer, IssueRequest, Landing, Raised, RecordLimits, Redis,
+    SeedPlace, SeedState,
 };
 use crate::ledger::At;
 
@@ -135,8 +135,8 @@ impl Lane {
         };
         let rest = tickets.split_off(room.num_permits().min(tickets.len()));
         self.wait_again(rest);
-        let requests: Vec<IssueRequest> =
-            tickets.iter().map(|ticket| request(ticket, seat)).collect();
+        let requests: Vec<&IssueRequest> =
+            tickets.iter_mut().map(|ticket| flown(ticket, seat)).collect();
         let settings = &self.context.settings;
         let limits = RecordLimits {
             window_ms: settings.idempotency_window_ms(),
@@ -277,31 +277,14 @@ fn refusal<T>(at: At, landing: Landing<T>) -> Suspicion {
     }
 }
 
-/// The request as it flies.
-fn request(ticket: &Ticket, seat: &Seat) -> IssueRequest {
-    let order = &ticket.order;
-    let record = &order.record;
-    let takes = order.serials.iter().zip(&order.counters).map(|(serial, counter)| Take {
-        counter: counter.clone(),
-        count: order.count,
-        step: serial.step,
-        max: serial.max,
-        seen: seat.notes.get(counter).and_then(Note::value),
-    });
-    let series_id = record.series_id;
-    // The user's length comes first, so that no user and key together read like another pair.
-    let user = &record.user_id;
-    let caller_key = |key: &String| format!("k:{series_id}:{}:{user}:{key}", user.len());
-    IssueRequest {
-        takes: takes.collect(),
-        caller_key: record.idempotency_key.as_ref().map(caller_key),
-        document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
-        payload: PayloadMark::of(&record.payload_digest),
-        again: order.again,
-        once_per_document: order.is_once_per_document(),
-        asked: ticket.asked_in == Some(seat.at.epoch),
-        record: Arc::clone(&order.record_json),
+/// The request as it flies: with what is known in this epoch of its keys and counters.
+fn flown<'t>(ticket: &'t mut Ticket, seat: &Seat) -> &'t IssueRequest {
+    let request = &mut ticket.order.request;
+    request.asked = ticket.asked_in == Some(seat.at.epoch);
+    for take in &mut request.takes {
+        take.seen = seat.notes.get(&take.counter).and_then(Note::value);
     }
+    request
 }
 
 /// The course of a seat whose epoch must end.
