@@ -1,5 +1,6 @@
 //! The name of one counter. Its text form goes into every store, so it must stay injective.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -45,23 +46,44 @@ impl CounterKey {
     /// Reads the text form back; `None` where it is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        let own = |(name, value): (Cow<str>, Cow<str>)| (name.into_owned(), value.into_owned());
+        Some(CounterKey { parts: Self::parts(text)?.into_iter().map(own).collect() })
+    }
+
+    /// The parts of a text form as they stand in it, copied only where signs are escaped; `None`
+    /// where the text is not one.
+    #[must_use]
+    pub fn parts(text: &str) -> Option<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
         let mut parts = Vec::new();
         if text.is_empty() {
-            return Some(CounterKey { parts });
+            return Some(parts);
         }
-        let (mut name, mut current) = (None, String::new());
-        let mut chars = text.chars();
-        while let Some(character) = chars.next() {
-            match character {
-                '\\' => current.push(chars.next().filter(|c| matches!(c, '\\' | ';' | '='))?),
-                '=' if name.is_none() => name = Some(std::mem::take(&mut current)),
-                ';' => parts.push((name.take()?, std::mem::take(&mut current))),
-                '=' => return None,
-                other => current.push(other),
+        let mut rest = text;
+        loop {
+            let (name, after) = unescape(rest)?;
+            let (value, after) = unescape(after.strip_prefix('=')?)?;
+            parts.push((name, value));
+            match after.strip_prefix(';') {
+                Some(next) => rest = next,
+                None => return after.is_empty().then_some(parts),
             }
         }
-        parts.push((name?, current));
-        Some(CounterKey { parts })
+    }
+}
+
+/// Reads a name or a value, and says what follows it; `None` where something else is escaped than a
+/// sign of the form.
+fn unescape(text: &str) -> Option<(Cow<'_, str>, &str)> {
+    let (mut read, mut rest) = (Cow::Borrowed(""), text);
+    loop {
+        let at = rest.find(['\\', ';', '=']).unwrap_or(rest.len());
+        let plain;
+        (plain, rest) = rest.split_at(at);
+        read += plain;
+        let Some(escaped) = rest.strip_prefix('\\') else { return Some((read, rest)) };
+        let sign = escaped.get(..1).filter(|sign| matches!(*sign, "\\" | ";" | "="))?;
+        read += sign;
+        rest = &escaped[1..];
     }
 }
 

@@ -246,7 +246,7 @@ impl PartitionWorker {
                         let entry =
                             Entry { record, taken, number, at: lease.at, retry_count, path };
                         sorted.entries.push(entry.clone());
-                        sorted.texts.push(Arc::clone(&pending.order.record_json));
+                        sorted.texts.push(Arc::clone(&pending.order.request.record));
                         let answer = pending.order.issued(entry, false);
                         let metrics = &self.context.metrics;
                         let meter = pending.order.served.meter(metrics);

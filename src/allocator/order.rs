@@ -1,8 +1,10 @@
 //! What a caller asks for and what it gets.
 
+use std::sync::Arc;
+
 use numbering::Inputs;
 
-use crate::ledger::Entry;
+use crate::ledger::{Entry, Record};
 
 /// Most numbers in one range (R1.9).
 pub const COUNT_MAX: u64 = 1_000_000;
@@ -48,14 +50,10 @@ pub struct Request {
 /// A number handed out.
 #[derive(Clone, Debug)]
 pub struct Issued {
-    /// The allocation; `entry.number` is the (first) number.
+    /// The allocation; `entry.number` is the (first) number, and its record names every serial.
     pub entry: Entry,
     /// Text of the last number of a range; `None` for a single number.
     pub last_number: Option<String>,
-    /// Code of the series.
-    pub series_code: String,
-    /// Names of the serials, in the order of `entry.taken`.
-    pub serials: Vec<String>,
     /// Whether an earlier allocation answered.
     pub replayed: bool,
 }
@@ -65,20 +63,10 @@ pub struct Issued {
 pub struct Preview {
     /// The text with the next value that the ledger knows of; another request may take it first.
     pub number: String,
-    /// Code of the series.
-    pub series_code: String,
-    /// Its id and version.
-    pub series_id: i64,
-    /// Its version.
-    pub version: u32,
-    /// Document type.
-    pub type_code: String,
-    /// Project, named by the request or derived.
-    pub project: Option<String>,
-    /// Counter keys, one per serial.
-    pub counter_keys: Vec<String>,
-    /// Name and expected value of each serial.
-    pub serials: Vec<(String, u64)>,
+    /// What the journal would know of it.
+    pub record: Arc<Record>,
+    /// The expected value of each serial.
+    pub values: Vec<u64>,
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::catalog::{Catalog, ServedSeries};
 use super::{AllocError, COUNT_MAX, Issued, KEY_CHARS_MAX, Request, check_key};
 use crate::clock::Clock;
+use crate::counter::{IssueRequest, PayloadMark, Take};
 use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
 use crate::metrics::Metrics;
 
@@ -25,8 +26,8 @@ pub(super) struct Order {
     pub served: Arc<ServedSeries>,
     /// What the journal will know of it.
     pub record: Arc<Record>,
-    /// The record as it travels through Redis.
-    pub record_json: Arc<str>,
+    /// What Redis is asked; what only its epoch knows of it is put in when it flies.
+    pub request: IssueRequest,
     /// The number but for its values.
     pub mask: Mask,
     /// How many numbers.
@@ -35,8 +36,6 @@ pub(super) struct Order {
     pub specs: Vec<CounterSpec>,
     /// Names of those counters within the partition.
     pub counters: Vec<String>,
-    /// Whether a numbered document gets another number.
-    pub again: bool,
     /// Where the series keeps chronology: the counters that share a last date.
     pub family: Option<String>,
     /// Where its number shows an id that is still to be drawn.
@@ -96,15 +95,19 @@ impl Order {
             payload_digest,
             issued_at_us: clock.now_us(),
         };
+        let (count, seen) = (request.count, None);
+        let takes = specs.iter().map(|spec| {
+            let CounterSpec { step, max, .. } = *spec;
+            Take { counter: spec.name(), count, step, max, seen }
+        });
         Ok(Order {
             served: Arc::clone(served),
-            record_json: travelling(&record),
+            request: issue_request(served, &record, takes.collect(), request.again),
             record: Arc::new(record),
             mask: draft.mask,
-            count: request.count,
+            count,
             counters: specs.iter().map(CounterSpec::name).collect(),
             specs,
-            again: request.again,
             family: draft.family,
             snowflake: draft.snowflake,
             closed: draft.closed,
@@ -117,19 +120,13 @@ impl Order {
         place.put(&mut self.mask, id);
         let record = Arc::make_mut(&mut self.record);
         record.mask = self.mask.to_text();
-        self.record_json = travelling(record);
+        self.request.record = record.to_flat_json().into();
     }
 
     /// Whether its answer waits for the journal.
     #[must_use]
     pub(super) fn is_durable(&self) -> bool {
         self.served.version.definition.policy == Policy::Durable
-    }
-
-    /// Whether its document is numbered once, for ever.
-    #[must_use]
-    pub(super) fn is_once_per_document(&self) -> bool {
-        self.served.version.definition.is_once_per_document()
     }
 
     /// The keys under which an earlier number may stand, for the journal.
@@ -141,9 +138,9 @@ impl Order {
             idempotency_key: self.record.idempotency_key.clone(),
             document_id: self.record.document_id.clone(),
             payload_digest: self.record.payload_digest.clone(),
-            again: self.again,
+            again: self.request.again,
             since_us,
-            once_per_document: self.is_once_per_document(),
+            once_per_document: self.request.once_per_document,
         }
     }
 
@@ -154,7 +151,7 @@ impl Order {
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.
-    pub(super) fn issued(&self, entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
+    pub(super) fn issued(&self, mut entry: Entry, replayed: bool) -> Result<Issued, AllocError> {
         let single = entry.taken.iter().all(|taken| taken.range.first == taken.range.last);
         let last_number = if single {
             None
@@ -164,27 +161,47 @@ impl Order {
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
             Some(mask.fill(&lasts)?)
         };
-        let declared = self.served.series.serials();
+        let names = &entry.record.serials;
+        if names.len() < entry.taken.len() || names.iter().any(String::is_empty) {
+            self.name_serials(&mut entry);
+        }
+        Ok(Issued { entry, last_number, replayed })
+    }
+
+    /// Names the serials of an entry that an older version recorded without their names.
+    fn name_serials(&self, entry: &mut Entry) {
+        let serials = &mut Arc::make_mut(&mut entry.record).serials;
+        serials.resize(entry.taken.len(), String::new());
         // The record first: its version may have listed the serials in another order.
-        let name = |place: usize| {
-            let recorded = entry.record.serials.get(place).filter(|name| !name.is_empty());
-            let name = recorded.or_else(|| declared.get(place).map(|serial| &serial.name));
-            name.cloned().unwrap_or_default()
-        };
-        let serials = (0..entry.taken.len()).map(name).collect();
-        Ok(Issued {
-            entry,
-            last_number,
-            series_code: self.served.version.definition.code.clone(),
-            serials,
-            replayed,
-        })
+        for (name, declared) in serials.iter_mut().zip(self.served.series.serials()) {
+            if name.is_empty() {
+                name.clone_from(&declared.name);
+            }
+        }
     }
 }
 
-/// A record as it travels through Redis.
-fn travelling(record: &Record) -> Arc<str> {
-    record.to_flat_json().into()
+/// What Redis is asked, as far as a request says it.
+fn issue_request(
+    served: &ServedSeries,
+    record: &Record,
+    takes: Vec<Take>,
+    again: bool,
+) -> IssueRequest {
+    let series_id = record.series_id;
+    // The user's length comes first, so that no user and key together read like another pair.
+    let user = &record.user_id;
+    let caller_key = |key: &String| format!("k:{series_id}:{}:{user}:{key}", user.len());
+    IssueRequest {
+        takes,
+        caller_key: record.idempotency_key.as_ref().map(caller_key),
+        document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
+        payload: PayloadMark::of(&record.payload_digest),
+        again,
+        once_per_document: served.version.definition.is_once_per_document(),
+        asked: false,
+        record: record.to_flat_json().into(),
+    }
 }
 
 /// Room for the JSON of an ordinary request.

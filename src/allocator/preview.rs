@@ -27,17 +27,7 @@ impl Allocator {
             }
             values.push(value);
         }
-        let names = serials.iter().map(|serial| serial.name.clone());
-        Ok(Preview {
-            number: order.mask.fill(&values)?,
-            series_code: order.served.version.definition.code.clone(),
-            series_id: order.record.series_id,
-            version: order.record.version,
-            type_code: order.record.type_code.clone(),
-            project: order.record.project.clone(),
-            counter_keys: order.record.counter_keys.clone(),
-            serials: names.zip(values).collect(),
-        })
+        Ok(Preview { number: order.mask.fill(&values)?, record: order.record, values })
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer

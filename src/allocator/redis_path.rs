@@ -12,8 +12,8 @@ use super::pending_request::PendingRequest;
 use super::worker::{PartitionWorker, Standing, Suspicion, unavailable};
 use super::{NumberTaken, Unavailable};
 use crate::counter::{
-    Completion, CounterError, Flight, IdempotencyLimits, IssueAnswer, IssueRequest, PayloadMark,
-    Raised, Redis, SeedPlace, SeedState, Take,
+    Completion, CounterError, Flight, IdempotencyLimits, IssueAnswer, IssueRequest, Raised, Redis,
+    SeedPlace, SeedState,
 };
 use crate::ledger::At;
 
@@ -136,8 +136,8 @@ impl PartitionWorker {
         };
         let rest = requests.split_off(space.num_permits().min(requests.len()));
         self.wait_again(rest);
-        let issues: Vec<IssueRequest> =
-            requests.iter().map(|pending| issue_request(pending, lease)).collect();
+        let issues: Vec<&IssueRequest> =
+            requests.iter_mut().map(|pending| issue_request(pending, lease)).collect();
         let settings = &self.context.settings;
         let limits = IdempotencyLimits {
             window_ms: settings.idempotency_window_ms(),
@@ -288,31 +288,14 @@ fn refusal<T>(at: At, completion: Completion<T>) -> Suspicion {
     }
 }
 
-/// The request as it is sent.
-fn issue_request(pending: &PendingRequest, lease: &EpochLease) -> IssueRequest {
-    let order = &pending.order;
-    let record = &order.record;
-    let takes = order.specs.iter().zip(&order.counters).map(|(spec, counter)| Take {
-        counter: counter.clone(),
-        count: order.count,
-        step: spec.step,
-        max: spec.max,
-        seen: lease.counters.get(counter).and_then(CachedCounter::value),
-    });
-    let series_id = record.series_id;
-    // The user's length comes first, so that no user and key together read like another pair.
-    let user = &record.user_id;
-    let caller_key = |key: &String| format!("k:{series_id}:{}:{user}:{key}", user.len());
-    IssueRequest {
-        takes: takes.collect(),
-        caller_key: record.idempotency_key.as_ref().map(caller_key),
-        document_key: record.document_id.as_ref().map(|id| format!("d:{series_id}:{id}")),
-        payload: PayloadMark::of(&record.payload_digest),
-        again: order.again,
-        once_per_document: order.is_once_per_document(),
-        asked: pending.asked_in == Some(lease.at.epoch),
-        record: Arc::clone(&order.record_json),
+/// The request as it is sent: with what is known in this epoch of its keys and counters.
+fn issue_request<'p>(pending: &'p mut PendingRequest, lease: &EpochLease) -> &'p IssueRequest {
+    let request = &mut pending.order.request;
+    request.asked = pending.asked_in == Some(lease.at.epoch);
+    for take in &mut request.takes {
+        take.seen = lease.counters.get(&take.counter).and_then(CachedCounter::value);
     }
+    request
 }
 
 /// The course of an epoch lease whose epoch must end.

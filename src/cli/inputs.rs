@@ -47,7 +47,7 @@ impl InputArgs {
             }
             context.insert(name, value);
         }
-        let checked = |id: String| check_document_id("--document", &id).map_err(refusal);
+        let checked = |id: String| check_document_id("--document", id).map_err(refusal);
         let document_id = document.map(checked).transpose()?;
         Ok(Request {
             inputs: Inputs {

@@ -33,9 +33,9 @@ pub struct NextArgs {
 
 /// A range with all its texts.
 #[derive(Serialize)]
-struct ExpandedRange {
+struct ExpandedRange<'a> {
     #[serde(flatten)]
-    range: RangeAnswer,
+    range: RangeAnswer<'a>,
     numbers: Vec<String>,
 }
 

@@ -30,7 +30,7 @@ pub async fn run(settings: &Settings, args: PreviewArgs) -> anyhow::Result<()> {
     })
     .await?;
     if args.json {
-        print_json(&PreviewAnswer::of(preview))?;
+        print_json(&PreviewAnswer::of(&preview))?;
     } else {
         print([preview.number])?;
     }

@@ -37,7 +37,7 @@ pub struct ReviseArgs {
 /// # Errors
 /// A refusal, with its slug; a ledger that cannot be reached.
 pub async fn run(settings: &Settings, args: ReviseArgs) -> anyhow::Result<()> {
-    let document_id = check_document_id("DOCUMENT", &args.document).map_err(refusal)?;
+    let document_id = check_document_id("DOCUMENT", args.document).map_err(refusal)?;
     check_revision_texts(args.number.as_deref(), args.reason.as_deref()).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let request = RevisionRequest {

@@ -3,6 +3,7 @@
 //! Whoever sends a call again must use the same `Flight`, never a rebuilt one: its digest is what
 //! distinguishes a repetition from another process under the same identity.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use numbering::TakenRange;
@@ -227,7 +228,7 @@ impl Flight {
     pub fn issue(
         keys: &Keys,
         guard: &Guard,
-        requests: &[IssueRequest],
+        requests: &[impl Borrow<IssueRequest>],
         now_ms: Option<i64>,
         limits: IdempotencyLimits,
     ) -> Self {
@@ -318,10 +319,10 @@ impl Flight {
 }
 
 /// The records of requests, one in a line.
-fn records(requests: &[IssueRequest]) -> Vec<u8> {
-    let bytes = requests.iter().map(|request| request.record.len() + 1).sum();
+fn records(requests: &[impl Borrow<IssueRequest>]) -> Vec<u8> {
+    let bytes = requests.iter().map(|request| request.borrow().record.len() + 1).sum();
     let mut lines = Vec::with_capacity(bytes);
-    for IssueRequest { record, .. } in requests {
+    for IssueRequest { record, .. } in requests.iter().map(Borrow::borrow) {
         assert!(!record.is_empty() && !record.contains('\n'), "a record stands in one line");
         lines.extend_from_slice(record.as_bytes());
         lines.push(b'\n');

@@ -1,5 +1,6 @@
 //! The requests of a flight in the form that `lua/lib/admitted.lua` reads. Decides nothing.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub(super) struct Orders {
 pub(super) fn orders(
     keys: &Keys,
     guard: &Guard,
-    requests: &[IssueRequest],
+    requests: &[impl Borrow<IssueRequest>],
     list: &mut KeyList,
 ) -> Orders {
     let mut wish = |take: &Take| Wish {
@@ -45,7 +46,7 @@ pub(super) fn orders(
     let mut baskets: Vec<Vec<Wish>> = Vec::new();
     let mut places: HashMap<&[Take], u16> = HashMap::new();
     let mut marks = Vec::new();
-    for request in requests {
+    for request in requests.iter().map(Borrow::borrow) {
         let basket = *places.entry(&request.takes).or_insert_with(|| {
             baskets.push(request.takes.iter().map(&mut wish).collect());
             u16::try_from(baskets.len()).expect("a flight has no more baskets than requests")

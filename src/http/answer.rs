@@ -1,52 +1,49 @@
 //! How a number is told: the JSON of an allocation. Also what the commands print with `--json`.
 //!
-//! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4).
+//! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4). An
+//! answer borrows what it tells and copies none of it: it is written as soon as it is made.
 
 use jiff::Timestamp;
-use numbering::{CounterKey, Range, TakenRange};
-use serde::ser::SerializeMap;
+use numbering::{CounterKey, Range};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::allocator::{Issued, Preview};
-use crate::ledger::{Entry, IssuePath};
+use crate::ledger::{Entry, IssuePath, Record};
 
 /// A number handed out.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NumberAnswer {
+pub struct NumberAnswer<'a> {
     /// The number.
-    pub document_number: String,
+    pub document_number: &'a str,
     /// Everything else about the allocation.
     #[serde(flatten)]
-    pub allocation: AllocationAnswer,
+    pub allocation: AllocationAnswer<'a>,
 }
 
 /// A contiguous range of one counter, handed out.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RangeAnswer {
-    /// First value of the (first) serial.
-    pub first: String,
-    /// Last value of the (first) serial.
-    pub last: String,
-    /// Distance between two values.
-    pub step: String,
+pub struct RangeAnswer<'a> {
+    /// The values of the (first) serial.
+    #[serde(flatten)]
+    pub values: ValuesAnswer,
     /// How many numbers.
     pub count: u64,
     /// Text of the first number.
-    pub first_number: String,
+    pub first_number: &'a str,
     /// Text of the last number.
-    pub last_number: String,
+    pub last_number: &'a str,
     /// Everything else about the allocation.
     #[serde(flatten)]
-    pub allocation: AllocationAnswer,
+    pub allocation: AllocationAnswer<'a>,
 }
 
 /// What a number and a range have in common.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AllocationAnswer {
+pub struct AllocationAnswer<'a> {
     /// What was asked for, and what it took.
     #[serde(flatten)]
-    pub record: RecordAnswer,
+    pub record: RecordAnswer<'a>,
     /// When the request was accepted, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     pub issued_at: String,
@@ -59,63 +56,72 @@ pub struct AllocationAnswer {
 
 /// What was asked for and what it took, as the journal knows it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RecordAnswer {
+pub struct RecordAnswer<'a> {
     /// The document, where one was named.
-    pub document_id: Option<String>,
+    pub document_id: Option<&'a str>,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub source: SourceAnswer<'a>,
+    /// The serials in the order of the template.
+    pub serials: Vec<SerialAnswer<'a>>,
+}
+
+/// Where a number comes from: what was numbered, by which series, with which counters.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SourceAnswer<'a> {
     /// Document type.
     #[serde(rename = "type")]
-    pub type_code: String,
-    /// Project, where one was named.
-    pub project: Option<String>,
+    pub type_code: &'a str,
+    /// Project, where one was named or follows from the originator.
+    pub project: Option<&'a str>,
     /// The numbering configuration (series).
     pub config_id: i64,
-    /// The version of it that issued the number.
+    /// The version of it that makes the number.
     pub config_version: u32,
     /// The counter of the first serial: dimensions and period with their values.
     #[schema(value_type = Object)]
-    pub counter_key: CounterKeyAnswer,
+    pub counter_key: CounterKeyAnswer<'a>,
     /// The counters of all serials, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
-    pub counter_keys: Vec<CounterKeyAnswer>,
-    /// The serials in the order of the template.
-    pub serials: Vec<SerialAnswer>,
+    pub counter_keys: Vec<CounterKeyAnswer<'a>>,
+}
+
+/// One serial and its values.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SerialAnswer<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its values.
+    #[serde(flatten)]
+    pub values: ValuesAnswer,
 }
 
 /// The values of one serial.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct SerialAnswer {
-    /// Its name.
-    pub name: String,
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct ValuesAnswer {
     /// First value.
-    pub first: String,
+    #[serde(serialize_with = "text")]
+    #[schema(value_type = String)]
+    pub first: u64,
     /// Last value; the first one again for a single number.
-    pub last: String,
+    #[serde(serialize_with = "text")]
+    #[schema(value_type = String)]
+    pub last: u64,
     /// Distance between two values.
-    pub step: String,
+    #[serde(serialize_with = "text")]
+    #[schema(value_type = String)]
+    pub step: u64,
 }
 
 /// What a number would look like.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct PreviewAnswer {
+pub struct PreviewAnswer<'a> {
     /// The number; another request may take it first.
-    pub document_number: String,
-    /// Document type.
-    #[serde(rename = "type")]
-    pub type_code: String,
-    /// Project, where one was named or follows from the originator.
-    pub project: Option<String>,
-    /// The numbering configuration (series).
-    pub config_id: i64,
-    /// Its version.
-    pub config_version: u32,
-    /// The counter of the first serial.
-    #[schema(value_type = Object)]
-    pub counter_key: CounterKeyAnswer,
-    /// The counters of all serials, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
-    pub counter_keys: Vec<CounterKeyAnswer>,
+    pub document_number: &'a str,
+    /// Where it would come from.
+    #[serde(flatten)]
+    pub source: SourceAnswer<'a>,
     /// The serials with the value that comes next.
     pub serials: Vec<ExpectedSerial>,
 }
@@ -129,129 +135,114 @@ pub struct ExpectedSerial {
     pub value: String,
 }
 
-/// A counter key as a JSON object, its parts in the order of the serial's dimensions.
-#[derive(Clone, Debug)]
-pub struct CounterKeyAnswer(CounterKey);
+/// A counter key as a JSON object, its parts in the order of the serial's dimensions. A text of the
+/// ledger that is no counter key is shown whole, as `key`.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterKeyAnswer<'a>(&'a str);
 
-impl CounterKeyAnswer {
-    /// Reads the text of the ledger. A text that is no counter key is shown whole, as `key`.
-    #[must_use]
-    pub fn of(text: &str) -> Self {
-        CounterKeyAnswer(
-            CounterKey::parse(text)
-                .unwrap_or_else(|| CounterKey { parts: vec![("key".into(), text.into())] }),
-        )
-    }
-
-    /// The keys of an allocation: the first one, and all where there are several.
-    pub(super) fn all_of(texts: &[String]) -> (Self, Vec<Self>) {
-        let keys: Vec<Self> = texts.iter().map(|text| Self::of(text)).collect();
-        let first =
-            keys.first().cloned().unwrap_or(CounterKeyAnswer(CounterKey { parts: Vec::new() }));
-        (first, if keys.len() > 1 { keys } else { Vec::new() })
-    }
-}
-
-impl Serialize for CounterKeyAnswer {
+impl Serialize for CounterKeyAnswer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.parts.len()))?;
-        for (name, value) in &self.0.parts {
-            map.serialize_entry(name, value)?;
+        match CounterKey::parts(self.0) {
+            Some(parts) => serializer.collect_map(parts),
+            None => serializer.collect_map([("key", self.0)]),
         }
-        map.end()
     }
 }
 
-impl NumberAnswer {
+impl<'a> NumberAnswer<'a> {
     /// The answer for a single number.
     #[must_use]
-    pub fn of(issued: &Issued) -> Self {
-        NumberAnswer {
-            document_number: issued.entry.number.clone(),
-            allocation: AllocationAnswer::of(issued),
-        }
+    pub fn of(issued: &'a Issued) -> Self {
+        let document_number = &issued.entry.number;
+        NumberAnswer { document_number, allocation: AllocationAnswer::of(issued) }
     }
 }
 
-impl RangeAnswer {
+impl<'a> RangeAnswer<'a> {
     /// The answer for a range, a single number being a range of one.
     #[must_use]
-    pub fn of(issued: &Issued) -> Self {
+    pub fn of(issued: &'a Issued) -> Self {
         let taken = issued.entry.taken.first().map(|taken| taken.range);
         let range = taken.unwrap_or(Range { first: 0, last: 0, step: 1 });
-        let first_number = issued.entry.number.clone();
+        let first_number = &issued.entry.number;
         RangeAnswer {
-            first: range.first.to_string(),
-            last: range.last.to_string(),
-            step: range.step.to_string(),
+            values: ValuesAnswer::of(range),
             count: range.count(),
-            last_number: issued.last_number.clone().unwrap_or_else(|| first_number.clone()),
             first_number,
+            last_number: issued.last_number.as_ref().unwrap_or(first_number),
             allocation: AllocationAnswer::of(issued),
         }
     }
 }
 
-impl AllocationAnswer {
-    fn of(issued: &Issued) -> Self {
+impl<'a> AllocationAnswer<'a> {
+    fn of(issued: &'a Issued) -> Self {
+        let entry = &issued.entry;
         AllocationAnswer {
-            record: RecordAnswer::of(&issued.entry, &issued.serials),
-            issued_at: instant(issued.entry.record.issued_at_us),
-            path: issued.entry.path,
+            record: RecordAnswer::of(entry, &entry.record.serials),
+            issued_at: instant(entry.record.issued_at_us),
+            path: entry.path,
             replayed: issued.replayed,
         }
     }
 }
 
-impl RecordAnswer {
+impl<'a> RecordAnswer<'a> {
     /// The answer for an entry whose ranges belong to serials of these names.
-    pub(super) fn of(entry: &Entry, serials: &[String]) -> Self {
-        let record = &entry.record;
-        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
-        let named = serials.iter().zip(&entry.taken);
+    pub(super) fn of(entry: &'a Entry, names: &'a [String]) -> Self {
+        let serials = names.iter().zip(&entry.taken);
+        let serials = serials
+            .map(|(name, taken)| SerialAnswer { name, values: ValuesAnswer::of(taken.range) });
         RecordAnswer {
-            document_id: record.document_id.clone(),
-            type_code: record.type_code.clone(),
-            project: record.project.clone(),
+            document_id: entry.record.document_id.as_deref(),
+            source: SourceAnswer::of(&entry.record),
+            serials: serials.collect(),
+        }
+    }
+}
+
+impl<'a> SourceAnswer<'a> {
+    /// Where the number of a record comes from.
+    pub(super) fn of(record: &'a Record) -> Self {
+        let keys = record.counter_keys.iter().map(|key| CounterKeyAnswer(key));
+        SourceAnswer {
+            type_code: &record.type_code,
+            project: record.project.as_deref(),
             config_id: record.series_id,
             config_version: record.version,
-            counter_key,
-            counter_keys,
-            serials: named.map(|(name, taken)| SerialAnswer::of(name, taken)).collect(),
+            counter_key: keys.clone().next().unwrap_or(CounterKeyAnswer("")),
+            counter_keys: if keys.len() > 1 { keys.collect() } else { Vec::new() },
         }
     }
 }
 
-impl SerialAnswer {
-    /// What a serial took.
-    pub(super) fn of(name: &str, taken: &TakenRange) -> Self {
-        SerialAnswer {
-            name: name.to_owned(),
-            first: taken.range.first.to_string(),
-            last: taken.range.last.to_string(),
-            step: taken.range.step.to_string(),
-        }
+impl ValuesAnswer {
+    /// The values of a range.
+    pub(super) fn of(Range { first, last, step }: Range) -> Self {
+        ValuesAnswer { first, last, step }
     }
 }
 
-impl PreviewAnswer {
+impl<'a> PreviewAnswer<'a> {
     /// The answer for a preview.
     #[must_use]
-    pub fn of(preview: Preview) -> Self {
-        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&preview.counter_keys);
-        let expected =
-            |(name, value): (String, u64)| ExpectedSerial { name, value: value.to_string() };
+    pub fn of(preview: &'a Preview) -> Self {
+        let serials = preview.record.serials.iter().zip(&preview.values);
+        let expected = |(name, value): (&String, &u64)| ExpectedSerial {
+            name: name.clone(),
+            value: value.to_string(),
+        };
         PreviewAnswer {
-            document_number: preview.number,
-            type_code: preview.type_code,
-            project: preview.project,
-            config_id: preview.series_id,
-            config_version: preview.version,
-            counter_key,
-            counter_keys,
-            serials: preview.serials.into_iter().map(expected).collect(),
+            document_number: &preview.number,
+            source: SourceAnswer::of(&preview.record),
+            serials: serials.map(expected).collect(),
         }
     }
+}
+
+/// Writes the value of a serial.
+fn text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 /// Microseconds of the ledger as RFC 3339 in UTC; what no calendar holds (past 9999) is the epoch.

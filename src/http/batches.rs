@@ -1,19 +1,15 @@
 //! `POST /api/v1/document-numbering/batches`: many numbers in one call, either for a list of
 //! documents (answered item by item) or as a range of one counter (all or nothing) (R1.9).
 
-use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
-
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::App;
@@ -21,81 +17,33 @@ use super::answer::{NumberAnswer, RangeAnswer};
 use super::body::{self, Json};
 use super::gate::Caller;
 use super::generate::status_of;
-use super::order::{self, DocumentOrder, NumberOrder, RecipientOrder};
+use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
-use crate::allocator::KEY_CHARS_MAX;
+use crate::allocator::{Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
 /// The key of an item is the header's key and `#` with up to three digits (F21).
 const BATCH_KEY_CHARS_MAX: usize = KEY_CHARS_MAX - 4;
 
-/// A batch: `documents` alone, or `type` and `count` with what a single number takes.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BatchOrder {
-    /// At most 1,000 documents, each with its own type and context.
-    #[serde(default)]
-    #[schema(value_type = Option<Vec<DocumentOrder>>)]
-    documents: Option<Vec<Value>>,
-    /// Document type of a range.
-    #[serde(default, rename = "type")]
-    type_code: Option<String>,
-    /// Id of the document type of a range, instead of `type`.
-    #[serde(default, deserialize_with = "order::id")]
-    #[schema(value_type = Option<String>)]
-    type_id: Option<order::Id>,
-    /// Project of a range.
-    #[serde(default)]
-    project: Option<String>,
-    /// Id of the project of a range, instead of `project`.
-    #[serde(default, deserialize_with = "order::id")]
-    #[schema(value_type = Option<String>)]
-    project_id: Option<order::Id>,
-    /// Date of a range.
-    #[serde(default)]
-    date: Option<String>,
-    /// Phase of a range.
-    #[serde(default)]
-    phase: Option<String>,
-    /// Variables of a range.
-    #[serde(default, deserialize_with = "order::context")]
-    context: BTreeMap<String, String>,
-    /// Who a range goes to.
-    #[serde(default)]
-    recipients: Vec<RecipientOrder>,
-    /// How many numbers, 1 to 1,000,000.
-    #[serde(default)]
-    count: Option<u64>,
-    /// Answer with the text of every number of the range.
-    #[serde(default)]
-    expand: bool,
-    /// The document that the range is for.
-    #[serde(default)]
-    document_id: Option<String>,
-    /// Give a document that has a range already another one.
-    #[serde(default)]
-    again: bool,
-}
-
 /// One answer per document, in their order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct BatchAnswer {
-    items: Vec<ItemAnswer>,
+pub(super) struct BatchAnswer<'a> {
+    items: Vec<ItemAnswer<'a>>,
 }
 
 /// What became of one document.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-enum ItemAnswer {
+enum ItemAnswer<'a> {
     /// It has its number.
     Number {
         /// 201, or 200 for an earlier number.
         status: u16,
         /// The number.
         #[serde(flatten)]
-        number: NumberAnswer,
+        number: NumberAnswer<'a>,
     },
     /// It has none.
     Problem {
@@ -125,56 +73,29 @@ pub(super) async fn create_batch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(order): Json<BatchOrder>,
+    Json(mut order): Json<BatchOrder>,
 ) -> Result<Response, Problem> {
     let key = order::idempotency_key(&headers, BATCH_KEY_CHARS_MAX)?;
-    match order.kind()? {
-        Kind::Documents(documents) => {
-            let items = number_documents(&app, &caller, documents, key.as_deref()).await;
-            Ok(axum::Json(BatchAnswer { items }).into_response())
-        }
-        Kind::Range(range) => take_range(&app, &caller, *range, key).await,
-    }
-}
-
-/// The two kinds of batch.
-#[derive(Debug)]
-enum Kind {
-    /// Each answered for itself; still JSON, since a mistake in one must not refuse the others.
-    Documents(Vec<Value>),
-    /// All or nothing.
-    Range(Box<RangeOrder>),
-}
-
-/// A range to take.
-#[derive(Debug)]
-struct RangeOrder {
-    /// What each number of it is made of.
-    number: NumberOrder,
-    count: u64,
-    /// Answer with every text.
-    expand: bool,
-    /// Already checked.
-    document_id: Option<String>,
+    let Some(documents) = order.list()? else {
+        return take_range(&app, order, key, &caller).await;
+    };
+    let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
+    let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
+    Ok(axum::Json(BatchAnswer { items }).into_response())
 }
 
 impl BatchOrder {
-    /// Which kind of batch it is; a mixture of both is refused.
-    fn kind(self) -> Result<Kind, Problem> {
-        let Some(documents) = self.documents else { return self.range() };
-        let is_mixed = self.type_code.is_some()
-            || self.type_id.is_some()
-            || self.project.is_some()
-            || self.project_id.is_some()
-            || !self.recipients.is_empty()
-            || self.date.is_some()
-            || self.phase.is_some()
-            || !self.context.is_empty()
-            || self.count.is_some()
-            || self.expand
-            || self.document_id.is_some()
-            || self.again;
-        if is_mixed {
+    /// The documents, where it lists some; a mixture of a list and a range is refused.
+    fn list(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Problem> {
+        let Some(documents) = self.documents.take() else { return Ok(None) };
+        let BatchOrder { type_code, type_id, project, project_id, date, phase, .. } = &*self;
+        let texts = [type_code, type_id, project, project_id, date, phase, &self.document_id];
+        let is_alone = texts.into_iter().all(Option::is_none)
+            && self.context.is_empty()
+            && self.recipients.is_empty()
+            && self.count.is_none()
+            && !(self.expand || self.again);
+        if !is_alone {
             return Err(Problem::field(
                 "documents",
                 "must stand alone: each document has its own type, project, date, phase, context",
@@ -184,51 +105,36 @@ impl BatchOrder {
             let reason = format!("must list 1 to {DOCUMENTS_MAX} documents");
             return Err(Problem::field("documents", reason));
         }
-        Ok(Kind::Documents(documents))
+        Ok(Some(documents))
     }
 
-    /// The range that is asked for.
-    fn range(self) -> Result<Kind, Problem> {
-        let missing = |field| {
-            let reason = "is missing: name documents, or type and count";
-            Problem::field(field, reason)
-        };
-        let BatchOrder { type_code, type_id, project, project_id, date, .. } = self;
-        let BatchOrder { phase, context, recipients, again, .. } = self;
-        if type_code.is_none() && type_id.is_none() {
+    /// The request for a range.
+    fn range(mut self, key: Option<String>, caller: &Caller) -> Result<Request, Problem> {
+        let missing =
+            |field| Problem::field(field, "is missing: name documents, or type and count");
+        if self.type_code.is_none() && self.type_id.is_none() {
             return Err(missing("type"));
         }
         let count = self.count.ok_or_else(|| missing("count"))?;
-        let check = |id: &String| order::check_document_id("document_id", id);
-        let document_id = self.document_id.as_ref().map(check).transpose()?;
-        let number = NumberOrder {
-            type_code,
-            type_id,
-            project,
-            project_id,
-            date,
-            phase,
-            context,
-            recipients,
-            again,
-        };
-        Ok(Kind::Range(Box::new(RangeOrder { number, count, expand: self.expand, document_id })))
+        let document_id = self.document_id.take();
+        let document_id =
+            document_id.map(|id| order::check_document_id("document_id", id)).transpose()?;
+        Ok(Request { count, ..self.request(document_id, key, caller)? })
     }
 }
 
 /// Takes a range. The texts, where they are wanted, are rendered while they are sent.
 async fn take_range(
     app: &App,
-    caller: &Caller,
-    range: RangeOrder,
+    order: BatchOrder,
     key: Option<String>,
+    caller: &Caller,
 ) -> Result<Response, Problem> {
-    let mut request = range.number.request(range.document_id, key, caller)?;
-    request.count = range.count;
-    let issued = app.issue(caller, request).await?;
+    let expand = order.expand;
+    let issued = app.issue(caller, order.range(key, caller)?).await?;
     let status = status_of(issued.replayed);
     let answer = RangeAnswer::of(&issued);
-    if !range.expand {
+    if !expand {
         return Ok((status, axum::Json(answer)).into_response());
     }
     let texts = Texts::of(&issued).map_err(|error| Problem::internal(&error))?;
@@ -237,80 +143,68 @@ async fn take_range(
     Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Numbers all documents at once; each has its own number or problem.
+/// Numbers all documents at once, first asked for in the order in which they stand there; each has
+/// its own number or problem.
 async fn number_documents(
     app: &App,
     caller: &Caller,
-    documents: Vec<Value>,
+    documents: &[Box<RawValue>],
     key: Option<&str>,
-) -> Vec<ItemAnswer> {
-    let items = documents.into_iter().enumerate().map(|(index, document)| async move {
-        let key = key.map(|key| format!("{key}#{index}"));
+) -> Vec<Result<Issued, Problem>> {
+    let items = documents.iter().enumerate().map(|(index, document)| async move {
         let place = format!("documents[{index}]");
-        let numbered = number_document(app, caller, &place, &document, key).await;
-        numbered.unwrap_or_else(|problem| {
-            let problem = problem.body(&caller.request_id, caller.language);
-            ItemAnswer::Problem { status: problem.status, problem }
-        })
+        let mut order: DocumentOrder = body::parse(&place, document.get().as_bytes())?;
+        let document_id = std::mem::take(&mut order.document_id);
+        let document_id = order::check_document_id("document_id", document_id)?;
+        let key = key.map(|key| format!("{key}#{index}"));
+        Ok(app.issue(caller, order.request(Some(document_id), key, caller)?).await?)
     });
-    join(items.map(Box::pin).collect()).await
+    join_all(items).await
 }
 
-/// Numbers one document of a list like a call of its own.
-async fn number_document(
-    app: &App,
-    caller: &Caller,
-    place: &str,
-    document: &Value,
-    key: Option<String>,
-) -> Result<ItemAnswer, Problem> {
-    let order: DocumentOrder = body::parse_value(place, document)?;
-    let request = order.request(key, caller)?;
-    let issued = app.issue(caller, request).await?;
-    let status = status_of(issued.replayed).as_u16();
-    Ok(ItemAnswer::Number { status, number: NumberAnswer::of(&issued) })
-}
-
-/// Runs all futures at once in this task, first polled in their order: the documents of a list
-/// queue for their numbers in the order in which they stand there.
-async fn join<F: Future>(mut futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none()
-                && let Poll::Ready(value) = future.as_mut().poll(context)
-            {
-                *output = Some(value);
+impl<'a> ItemAnswer<'a> {
+    /// The answer for a document, as a call of its own would have had it.
+    fn of(outcome: &'a Result<Issued, Problem>, caller: &Caller) -> Self {
+        match outcome {
+            Ok(issued) => {
+                let status = status_of(issued.replayed).as_u16();
+                ItemAnswer::Number { status, number: NumberAnswer::of(issued) }
+            }
+            Err(problem) => {
+                let problem = problem.body(&caller.request_id, caller.language);
+                ItemAnswer::Problem { status: problem.status, problem }
             }
         }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn kind(value: &Value) -> Result<Kind, Problem> {
-        body::parse_value::<BatchOrder>("body", value)?.kind()
+    /// How many documents a batch lists, or how many numbers its range has.
+    fn kind(value: &Value) -> Result<(Option<usize>, u64), Problem> {
+        let mut order: BatchOrder = body::parse("body", value.to_string().as_bytes())?;
+        match order.list()? {
+            Some(documents) => Ok((Some(documents.len()), 0)),
+            None => Ok((None, order.range(None, &Caller::anybody())?.count)),
+        }
     }
 
     fn wrong_field(value: &Value) -> String {
-        let caller = ("id", super::super::language::Language::English);
-        let body = kind(value).expect_err("refused").body(caller.0, caller.1);
+        let caller = Caller::anybody();
+        let body = kind(value).expect_err("refused").body(&caller.request_id, caller.language);
         body.field.unwrap_or_default()
     }
 
     #[test]
     fn a_batch_is_a_list_of_documents_or_a_range() {
         let list = json!({"documents": [{"document_id": "1", "type": "SPO"}]});
-        assert!(matches!(kind(&list), Ok(Kind::Documents(documents)) if documents.len() == 1));
+        assert_eq!(kind(&list).expect("a list"), (Some(1), 0));
         let range = json!({"type": "SPO", "count": 1_000_000, "expand": true});
-        assert!(matches!(kind(&range), Ok(Kind::Range(range)) if range.expand));
+        assert_eq!(kind(&range).expect("a range"), (None, 1_000_000));
     }
 
     #[test]
@@ -334,25 +228,52 @@ mod tests {
         }
     }
 
+    /// Read from the list's own text: what is wrong in one document says nothing of the others.
+    #[test]
+    fn a_document_that_cannot_be_read_leaves_the_others_of_its_list_alone() {
+        let list = br#"{"documents": [{"document_id": "1", "type": "A"}, {"document_id": "\ud800"},
+            {"document_id": "3", "type": "A", "type": "B"}, 7, {"document_id": "5", "date": 1}]}"#;
+        let mut order: BatchOrder = body::parse("body", list).expect("a list");
+        let documents = order.list().expect("alone").expect("documents");
+        let read = documents.iter().map(|document| {
+            let order = body::parse::<DocumentOrder>("documents[]", document.get().as_bytes());
+            let problem = order.err()?.body("r", Caller::anybody().language);
+            Some((problem.kind, problem.field.unwrap_or_default()))
+        });
+        let refused = |kind: &'static str, field: &str| Some((kind, field.to_owned()));
+        let expected = [
+            None,
+            refused("malformed-json", ""),
+            refused("invalid-field", "type"),
+            refused("invalid-field", "documents[]"),
+            refused("invalid-field", "date"),
+        ];
+        assert_eq!(read.collect::<Vec<_>>(), expected);
+    }
+
     #[test]
     fn the_key_of_the_last_item_still_fits() {
         let longest = format!("{}#{}", "k".repeat(BATCH_KEY_CHARS_MAX), DOCUMENTS_MAX - 1);
         assert_eq!(longest.len(), KEY_CHARS_MAX);
     }
 
+    /// The library joins few futures in another way than many.
     #[tokio::test]
-    async fn items_run_at_once_and_answer_in_their_order() {
-        let barrier = std::sync::Arc::new(tokio::sync::Barrier::new(3));
-        let begun = std::sync::Mutex::new(Vec::new());
-        let items = (0..3).map(|index| {
-            let (barrier, begun) = (barrier.clone(), &begun);
-            Box::pin(async move {
-                begun.lock().expect("lock").push(index);
-                barrier.wait().await;
-                index
-            })
-        });
-        assert_eq!(join(items.collect()).await, [0, 1, 2]);
-        assert_eq!(*begun.lock().expect("lock"), [0, 1, 2]);
+    async fn items_run_at_once_and_begin_and_answer_in_their_order() {
+        for count in [3, DOCUMENTS_MAX] {
+            let barrier = tokio::sync::Barrier::new(count);
+            let begun = std::sync::Mutex::new(Vec::new());
+            let items = (0..count).map(|index| {
+                let (barrier, begun) = (&barrier, &begun);
+                async move {
+                    begun.lock().expect("lock").push(index);
+                    barrier.wait().await;
+                    index
+                }
+            });
+            let in_order: Vec<usize> = (0..count).collect();
+            assert_eq!(join_all(items).await, in_order);
+            assert_eq!(*begun.lock().expect("lock"), in_order);
+        }
     }
 }

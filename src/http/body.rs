@@ -50,7 +50,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let bytes = tokio::time::timeout(bounds.time_limit, read(request, bounds.max_bytes))
             .await
             .map_err(|_| Problem::new(Slug::BodyTimeout, "send the body faster"))??;
-        parse(&bytes).map(Json)
+        parse("body", &bytes).map(Json)
     }
 }
 
@@ -89,22 +89,17 @@ async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Reads JSON. Syntax errors tell line and column, wrong values the field.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+/// Reads the JSON of a body, or of a part of one. Syntax errors tell line and column, wrong values
+/// the field; what is no object is told by its `place`.
+pub(super) fn parse<T: DeserializeOwned>(place: &str, bytes: &[u8]) -> Result<T, Problem> {
     match serde_json::from_slice(bytes) {
         Ok(Object(read)) => Ok(read),
         Err(error) if !error.is_data() => Err(Problem::new(Slug::MalformedJson, error.to_string())),
         Err(error) => match serde_json::from_slice(bytes) {
-            Ok(value) => Err(wrong_value::<T>("body", &value, &error)),
+            Ok(value) => Err(wrong_value::<T>(place, &value, &error)),
             Err(syntax) => Err(Problem::new(Slug::MalformedJson, syntax.to_string())),
         },
     }
-}
-
-/// Reads a part of a body that was JSON already; `place` is where in the body it stands.
-pub(super) fn parse_value<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, Problem> {
-    let read = Object::deserialize(value);
-    read.map(|Object(read)| read).map_err(|error| wrong_value::<T>(place, value, &error))
 }
 
 /// A JSON object and nothing else: by itself, a struct would be read from an array too, its fields

@@ -205,7 +205,7 @@ async fn set_activity(
         series_id,
         active,
         expected: if_match(headers)?,
-        saved_by: caller.user_id.clone(),
+        saved_by: caller.user_id.to_string(),
         reason: check_reason(&order.reason)?,
         saved_at_us: app.service.clock.now_us(),
     };
@@ -237,7 +237,7 @@ async fn save(
     let looking = async move { Ok::<_, Problem>(warnings(&*ledger, &saved).await.concat()) };
     let warnings = super::finish(looking).await?;
     let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
-    let (saved_by, saved_at_us) = (caller.user_id.clone(), app.service.clock.now_us());
+    let (saved_by, saved_at_us) = (caller.user_id.to_string(), app.service.clock.now_us());
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
     let ledger = app.service.ledger.clone();
     let version = if dry_run {

@@ -3,6 +3,7 @@
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
@@ -62,11 +63,11 @@ fn read_position(text: &str) -> Option<Position> {
 
 /// A page of a document's numbers, oldest first.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct DocumentNumbers {
+pub(super) struct DocumentNumbers<'a> {
     /// The document.
-    document_id: String,
+    document_id: &'a str,
     /// Its numbers.
-    numbers: Vec<NumberRow>,
+    numbers: Vec<NumberRow<'a>>,
     /// What to send as `after` for the next page, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -90,11 +91,11 @@ pub(super) async fn list_document_numbers(
     State(app): State<App>,
     document_id: Result<Path<String>, PathRejection>,
     QueryOf(PageQuery { after, limit }): QueryOf<PageQuery>,
-) -> Result<axum::Json<DocumentNumbers>, Problem> {
+) -> Result<Response, Problem> {
     let document_id = order::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     let (ledger, document) = (app.service.ledger.clone(), document_id.clone());
-    let (numbers, next) = super::finish(async move {
+    let (rows, next) = super::finish(async move {
         // One more than asked for tells whether there is another page.
         let mut rows = ledger.numbers_of(&document, after, page + 1).await?;
         let mut next = None;
@@ -105,7 +106,8 @@ pub(super) async fn list_document_numbers(
         Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
     })
     .await?;
-    Ok(axum::Json(DocumentNumbers { document_id, numbers, next }))
+    let (document_id, numbers) = (&*document_id, NumberRow::all_of(&rows));
+    Ok(axum::Json(DocumentNumbers { document_id, numbers, next }).into_response())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -19,7 +19,6 @@ use uuid::Uuid;
 
 use super::language::Language;
 use super::problem::{Problem, Slug};
-use super::routes;
 use crate::clock::SharedClock;
 use crate::config::Token;
 use crate::ledger::IssuePath;
@@ -33,6 +32,11 @@ const CLIENT_LEFT: u16 = 499;
 
 /// The header that carries a request id, in and out.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Label of every path that has no route: a label must be one of few, never what a caller wrote.
+const OTHER: &str = "other";
+/// Routes that need no token.
+pub(super) const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
@@ -51,7 +55,7 @@ impl Peer {
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     /// Name of the token, or [`LOCAL_USER`].
-    pub(super) user_id: String,
+    pub(super) user_id: Arc<str>,
     /// The other end of the connection. Headers that claim another address are not believed.
     pub(super) ip_address: Option<Arc<str>>,
     /// Name of this call in answers and log lines.
@@ -87,7 +91,10 @@ impl ServedBy {
 
 /// Keeps the gate.
 pub(super) struct Gate {
-    tokens: Vec<Token>,
+    /// The hash of each token, and its name.
+    tokens: Vec<([u8; 32], Arc<str>)>,
+    /// [`LOCAL_USER`].
+    local: Arc<str>,
     metrics: Metrics,
     problems: Family<Counter>,
     clock: SharedClock,
@@ -104,14 +111,15 @@ impl Gate {
         slow_after: Duration,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
-        Gate { tokens, metrics, problems, clock, slow_after }
+        let tokens = tokens.into_iter().map(|token| (token.sha256, token.name.into())).collect();
+        Gate { tokens, local: LOCAL_USER.into(), metrics, problems, clock, slow_after }
     }
 
     /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
     /// tells nothing about a token.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<String, Problem> {
+    fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<str>, Problem> {
         if self.tokens.is_empty() {
-            return Ok(LOCAL_USER.into());
+            return Ok(Arc::clone(&self.local));
         }
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -122,12 +130,8 @@ impl Gate {
             return Err(refused("the scheme of the header Authorization must be Bearer"));
         }
         let hash = Sha256::digest(token.trim().as_bytes());
-        let known = |known: &&Token| bool::from(known.sha256.ct_eq(&hash));
-        self.tokens
-            .iter()
-            .find(known)
-            .map(|token| token.name.clone())
-            .ok_or_else(|| refused("the token is not known"))
+        let known = self.tokens.iter().find(|(known, _)| bool::from(known.ct_eq(&hash)));
+        known.map(|(_, name)| Arc::clone(name)).ok_or_else(|| refused("the token is not known"))
     }
 
     /// The caller's request id where it is sane, else a new one.
@@ -172,26 +176,25 @@ pub(super) fn span(request_id: &str) -> tracing::Span {
 async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc<str>) -> Response {
     let language = Language::of(request.headers());
     let ip = request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.0));
-    let route = routes::pattern(request.uri().path());
     let mut call = Call {
         gate: Arc::clone(&gate),
         method: request.method().clone(),
-        route,
-        user_id: String::new(),
+        route: request.extensions().get::<MatchedPath>().cloned(),
+        user_id: None,
         ip_address: ip.clone(),
         served_by: ServedBy::default(),
         outcome: None,
         began: Instant::now(),
         slow_after: gate.slow_after,
     };
-    let admitted = if routes::is_open(route) {
-        Ok(LOCAL_USER.into())
+    let admitted = if OPEN.contains(&call.route()) {
+        Ok(Arc::clone(&gate.local))
     } else {
         gate.authenticate(request.headers())
     };
     let mut response = match admitted {
         Ok(user_id) => {
-            call.user_id.clone_from(&user_id);
+            call.user_id = Some(Arc::clone(&user_id));
             let request_id = request_id.clone();
             request.extensions_mut().insert(Caller {
                 user_id,
@@ -223,9 +226,10 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
 struct Call {
     gate: Arc<Gate>,
     method: Method,
-    /// Pattern of the route.
-    route: &'static str,
-    user_id: String,
+    /// The route, where there is one.
+    route: Option<MatchedPath>,
+    /// Who calls; `None` where nobody was let in.
+    user_id: Option<Arc<str>>,
     ip_address: Option<Arc<str>>,
     served_by: ServedBy,
     /// Status and slug; `None` until it is answered.
@@ -234,19 +238,27 @@ struct Call {
     slow_after: Duration,
 }
 
+impl Call {
+    /// Pattern of the route, as a label.
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or(OTHER, MatchedPath::as_str)
+    }
+}
+
 impl Drop for Call {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         let (status, slug) = self.outcome.unwrap_or((CLIENT_LEFT, None));
-        self.gate.metrics.count_request(self.route, status, took);
+        let route = self.route();
+        self.gate.metrics.count_request(route, status, took);
         if let Some(slug) = slug {
             self.gate.problems.of(slug.name()).increment(1);
         }
-        let Call { method, route, user_id: user, ip_address, .. } = self;
-        let (method, ip) = (method.as_str(), ip_address.as_deref().unwrap_or_default());
+        let (method, user) = (self.method.as_str(), self.user_id.as_deref().unwrap_or_default());
+        let ip = self.ip_address.as_deref().unwrap_or_default();
         let slug = slug.map_or("", Slug::name);
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if routes::is_open(route) {
+        if OPEN.contains(&route) {
             tracing::debug!(user, ip, method, route, status, slug, took_us, "answered");
         } else {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");

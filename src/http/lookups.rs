@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
 use numbering::{Parsed, ParsedSerial, Snowflake};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization;
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::answer::ExpectedSerial;
-use super::numbers::{FoundAs, NumberRow};
+use super::numbers::{FoundAs, FoundRow, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading, Unread};
@@ -24,13 +25,13 @@ const ROWS_MAX: u32 = 20;
 
 /// A number that is looked up.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct LookUp {
+pub(super) struct LookUp<'a> {
     /// The number, in normal form.
-    number: String,
+    number: &'a str,
     /// Whether the journal has it: as a number, within a range, or as a revision.
     issued: bool,
     /// Its rows, one per scope of uniqueness.
-    numbers: Vec<NumberRow>,
+    numbers: Vec<NumberRow<'a>>,
     /// The series that can read it as a number of theirs, in their active versions.
     candidates: Vec<ReadingAnswer>,
 }
@@ -130,7 +131,7 @@ pub(super) async fn look_up(
     catalog: &Catalog,
     number: &str,
     filter: &JournalFilter,
-) -> Result<Vec<NumberRow>, LedgerError> {
+) -> Result<Vec<FoundRow>, LedgerError> {
     let mut rows = Vec::new();
     for row in ledger.find(filter).await? {
         rows.push((FoundAs::Number, row));
@@ -149,8 +150,9 @@ pub(super) async fn look_up(
     }
     rows.retain(|(found_as, row)| *found_as == FoundAs::Number || is_wanted(filter, row));
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
-    let told = with_revisions(ledger, rows).await?;
-    Ok(found.into_iter().zip(told).map(|(found_as, row)| row.found_as(found_as)).collect())
+    let mut rows = with_revisions(ledger, rows).await?;
+    rows.iter_mut().zip(found).for_each(|(row, found_as)| row.found_as = Some(found_as));
+    Ok(rows)
 }
 
 /// Whether a row that was not found by the filter matches the rest of it.
@@ -179,7 +181,7 @@ fn is_wanted(filter: &JournalFilter, row: &JournalRow) -> bool {
 pub(super) async fn look_up_number(
     State(app): State<App>,
     number: Result<Path<String>, PathRejection>,
-) -> Result<axum::Json<LookUp>, Problem> {
+) -> Result<Response, Problem> {
     let Path(number) = number.map_err(|refusal| Problem::field("number", refusal.body_text()))?;
     if number.chars().any(char::is_control) {
         return Err(Problem::field("number", "must not hold control characters"));
@@ -189,14 +191,15 @@ pub(super) async fn look_up_number(
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
     let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
     let (text, readers) = (number.clone(), Arc::clone(&catalog));
-    let numbers =
+    let rows =
         super::finish(async move { look_up(&ledger, &readers, &text, &filter).await }).await?;
     let candidates = match ReadingAnswer::all_of(&catalog, &number) {
-        Err(unread) if numbers.is_empty() => {
+        Err(unread) if rows.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");
             return Err(Problem::new(Slug::NumberNotFound, detail));
         }
         candidates => candidates.unwrap_or_default(),
     };
-    Ok(axum::Json(LookUp { number, issued: !numbers.is_empty(), numbers, candidates }))
+    let (issued, numbers) = (!rows.is_empty(), NumberRow::all_of(&rows));
+    Ok(axum::Json(LookUp { number: &number, issued, numbers, candidates }).into_response())
 }

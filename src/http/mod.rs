@@ -21,7 +21,6 @@ mod order;
 mod preview;
 mod problem;
 mod revisions;
-mod routes;
 mod serials;
 mod server;
 mod texts;
@@ -30,7 +29,7 @@ mod traces;
 
 pub use answer::{
     AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
-    RecordAnswer, SerialAnswer,
+    RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
 };
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;

@@ -1,6 +1,7 @@
 //! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal (R5.1, R5.3).
 
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -10,12 +11,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::answer::{CounterKeyAnswer, instant};
+use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
 use super::lookups::{ReadingAnswer, look_up};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError, Revision};
 
 /// Rows of an answer where the caller sets no limit.
 pub(super) const ROWS_DEFAULT: u32 = 100;
@@ -55,8 +56,8 @@ pub(super) struct NumberQuery {
 
 /// Journal rows, newest first.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NumberList {
-    numbers: Vec<NumberRow>,
+pub(super) struct NumberList<'a> {
+    numbers: Vec<NumberRow<'a>>,
     /// The series that can read the number, where one is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<Vec<ReadingAnswer>>,
@@ -74,42 +75,39 @@ pub(super) enum FoundAs {
     Revision,
 }
 
+/// A journal row to show.
+#[derive(Debug)]
+pub(super) struct FoundRow {
+    pub(super) row: JournalRow,
+    /// Its revisions, where they were looked up.
+    pub(super) revisions: Option<Vec<Revision>>,
+    /// As what the number that was looked for stands there.
+    pub(super) found_as: Option<FoundAs>,
+}
+
 /// One allocation, with the names that auditors know.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NumberRow {
+pub(super) struct NumberRow<'a> {
     /// The allocation.
     #[schema(value_type = String)]
     allocation_id: Uuid,
     /// The document, where one was named.
-    document_id: Option<String>,
+    document_id: Option<&'a str>,
     /// The number; the first one of a range.
-    generated_number: String,
-    /// The counter of the first serial.
-    #[schema(value_type = Object)]
-    counter_key: CounterKeyAnswer,
-    /// The counters of all serials, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
-    counter_keys: Vec<CounterKeyAnswer>,
+    generated_number: &'a str,
+    /// Where it comes from.
+    #[serde(flatten)]
+    source: SourceAnswer<'a>,
     /// The values taken, one range per serial.
-    serials: Vec<TakenAnswer>,
+    serials: Vec<ValuesAnswer>,
     /// The template.
-    template_used: String,
-    /// Document type.
-    #[serde(rename = "type")]
-    type_code: String,
-    /// Project, where one was named.
-    project: Option<String>,
-    /// The numbering configuration.
-    config_id: i64,
-    /// Its version.
-    config_version: u32,
+    template_used: &'a str,
     /// Civil date of the document.
-    document_date: String,
+    document_date: &'a str,
     /// Who asked.
-    user_id: String,
+    user_id: &'a str,
     /// From where.
-    ip_address: Option<String>,
+    ip_address: Option<&'a str>,
     /// When the request was accepted.
     #[schema(format = DateTime)]
     timestamp: String,
@@ -122,66 +120,42 @@ pub(super) struct NumberRow {
     #[schema(value_type = String)]
     path: IssuePath,
     /// The caller's key.
-    idempotency_key: Option<String>,
+    idempotency_key: Option<&'a str>,
     /// Its revisions, oldest first; left out in look-ups by other fields than the number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    revisions: Option<Vec<RevisionRow>>,
+    revisions: Option<Vec<RevisionRow<'a>>>,
     /// As what the number that was looked for stands here.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_as: Option<FoundAs>,
 }
 
-/// The values of one serial.
-#[derive(Debug, Serialize, ToSchema)]
-struct TakenAnswer {
-    /// First value.
-    first: String,
-    /// Last value.
-    last: String,
-    /// Distance between two values.
-    step: String,
-}
+impl<'a> NumberRow<'a> {
+    /// The answer for rows.
+    pub(super) fn all_of(rows: &'a [FoundRow]) -> Vec<Self> {
+        rows.iter().map(Self::of).collect()
+    }
 
-impl NumberRow {
-    fn of(row: JournalRow) -> Self {
-        let record = row.entry.record;
-        let (counter_key, counter_keys) = CounterKeyAnswer::all_of(&record.counter_keys);
-        let taken = row.entry.taken.iter().map(|taken| TakenAnswer {
-            first: taken.range.first.to_string(),
-            last: taken.range.last.to_string(),
-            step: taken.range.step.to_string(),
-        });
+    fn of(FoundRow { row, revisions, found_as }: &'a FoundRow) -> Self {
+        let (entry, record) = (&row.entry, &row.entry.record);
+        let revisions = revisions.as_ref();
         NumberRow {
             allocation_id: record.allocation_id,
-            document_id: record.document_id.clone(),
-            generated_number: row.entry.number,
-            counter_key,
-            counter_keys,
-            serials: taken.collect(),
-            template_used: row.template,
-            type_code: record.type_code.clone(),
-            project: record.project.clone(),
-            config_id: record.series_id,
-            config_version: record.version,
-            document_date: record.document_date.clone(),
-            user_id: record.user_id.clone(),
-            ip_address: record.ip_address.clone(),
+            document_id: record.document_id.as_deref(),
+            generated_number: &entry.number,
+            source: SourceAnswer::of(record),
+            serials: entry.taken.iter().map(|taken| ValuesAnswer::of(taken.range)).collect(),
+            template_used: &row.template,
+            document_date: &record.document_date,
+            user_id: &record.user_id,
+            ip_address: record.ip_address.as_deref(),
             timestamp: instant(record.issued_at_us),
             journaled_at: instant(row.journaled_at_us),
-            retry_count: row.entry.retry_count,
-            path: row.entry.path,
-            idempotency_key: record.idempotency_key.clone(),
-            revisions: None,
-            found_as: None,
+            retry_count: entry.retry_count,
+            path: entry.path,
+            idempotency_key: record.idempotency_key.as_deref(),
+            revisions: revisions.map(|revisions| revisions.iter().map(RevisionRow::of).collect()),
+            found_as: *found_as,
         }
-    }
-
-    pub(super) fn with_revisions(row: JournalRow, revisions: Vec<RevisionRow>) -> Self {
-        NumberRow { revisions: Some(revisions), ..NumberRow::of(row) }
-    }
-
-    pub(super) fn found_as(self, found_as: FoundAs) -> Self {
-        NumberRow { found_as: Some(found_as), ..self }
     }
 }
 
@@ -199,24 +173,25 @@ impl NumberRow {
 pub(super) async fn list_numbers(
     State(app): State<App>,
     QueryOf(query): QueryOf<NumberQuery>,
-) -> Result<axum::Json<NumberList>, Problem> {
+) -> Result<Response, Problem> {
     let filter = query.filter()?;
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
     let catalog = app.service.allocator.catalog();
     let candidates =
         wanted.as_ref().map(|number| ReadingAnswer::all_of(&catalog, number).unwrap_or_default());
-    let numbers = super::finish(async move {
+    let rows = super::finish(async move {
         match &filter.number {
             Some(number) => look_up(&ledger, &catalog, number, &filter).await,
             None => {
-                let rows = ledger.find(&filter).await?;
-                Ok::<_, LedgerError>(rows.into_iter().map(NumberRow::of).collect())
+                let rows = ledger.find(&filter).await?.into_iter();
+                let found = rows.map(|row| FoundRow { row, revisions: None, found_as: None });
+                Ok::<_, LedgerError>(found.collect())
             }
         }
     })
     .await?;
-    if let (Some(number), true) = (wanted, numbers.is_empty()) {
+    if let (Some(number), true) = (wanted, rows.is_empty()) {
         let detail = format!(
             "no journal row that matches begins with {number:?}, no revision has that text, and no \
              range is known to hold it; a number inside a range stands under the range's first \
@@ -224,7 +199,8 @@ pub(super) async fn list_numbers(
         );
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
-    Ok(axum::Json(NumberList { numbers, candidates }))
+    let numbers = NumberRow::all_of(&rows);
+    Ok(axum::Json(NumberList { numbers, candidates }).into_response())
 }
 
 impl NumberQuery {

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName};
 use numbering::{Inputs, Recipient};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
@@ -21,76 +22,98 @@ use crate::allocator::{KEY_CHARS_MAX, Request, check_key};
 /// The header that names a call for its retries.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A number to generate, or to preview.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NumberOrder {
-    /// Document type.
-    #[serde(default, rename = "type", deserialize_with = "text")]
-    pub(super) type_code: Option<String>,
-    /// Id of the document type, instead of `type`, where the series has a table of types.
-    #[serde(default, deserialize_with = "id")]
-    #[schema(value_type = Option<String>)]
-    pub(super) type_id: Option<Id>,
-    /// Project, where the series needs one.
-    #[serde(default)]
-    pub(super) project: Option<String>,
-    /// Id of the project, instead of `project`, where the series has a table of projects.
-    #[serde(default, deserialize_with = "id")]
-    #[schema(value_type = Option<String>)]
-    pub(super) project_id: Option<Id>,
-    /// Document date: `2025-12-02` or a date-time with offset; now without one.
-    #[serde(default)]
-    pub(super) date: Option<String>,
-    /// Phase, where the series has phases.
-    #[serde(default)]
-    pub(super) phase: Option<String>,
-    /// Values of the series' variables.
-    #[serde(default, deserialize_with = "context")]
-    pub(super) context: BTreeMap<String, String>,
-    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
-    #[serde(default)]
-    pub(super) recipients: Vec<RecipientOrder>,
-    /// Give a document that has a number already another one.
-    #[serde(default)]
-    pub(super) again: bool,
+/// Declares what callers may send: the fields of a number, the same for every route, and those that
+/// a route has beside them.
+macro_rules! orders {
+    ($($(#[$about:meta])* $order:ident { $($(#[$says:meta])* $own:ident: $type:ty,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $order {
+            $($(#[$says])* pub(super) $own: $type,)*
+            /// Document type.
+            #[serde(default, rename = "type", deserialize_with = "text")]
+            pub(super) type_code: Option<String>,
+            /// Id of the document type, instead of `type`, where the series has a table of types.
+            #[serde(default, deserialize_with = "id")]
+            #[schema(value_type = Option<String>)]
+            pub(super) type_id: Option<Id>,
+            /// Project, where the series needs one.
+            #[serde(default)]
+            pub(super) project: Option<String>,
+            /// Id of the project, instead of `project`, where the series has a table of projects.
+            #[serde(default, deserialize_with = "id")]
+            #[schema(value_type = Option<String>)]
+            pub(super) project_id: Option<Id>,
+            /// Document date: `2025-12-02` or a date-time with offset; now without one.
+            #[serde(default)]
+            pub(super) date: Option<String>,
+            /// Phase, where the series has phases.
+            #[serde(default)]
+            pub(super) phase: Option<String>,
+            /// Values of the series' variables.
+            #[serde(default, deserialize_with = "context")]
+            pub(super) context: BTreeMap<String, String>,
+            /// Who the document goes to: `RECIPIENT` is the first of kind TO.
+            #[serde(default)]
+            pub(super) recipients: Vec<RecipientOrder>,
+            /// Give a document that has a number already another one.
+            #[serde(default)]
+            pub(super) again: bool,
+        }
+
+        impl $order {
+            /// The request of a caller for one number.
+            pub(super) fn request(
+                self,
+                document_id: Option<String>,
+                idempotency_key: Option<String>,
+                caller: &Caller,
+            ) -> Result<Request, Problem> {
+                let inputs = Inputs {
+                    type_code: type_code(self.type_code, self.type_id.as_ref())?,
+                    type_id: self.type_id,
+                    project: self.project,
+                    project_id: self.project_id,
+                    date: self.date,
+                    phase: self.phase,
+                    context: self.context,
+                    recipients: self.recipients.into_iter().map(Recipient::from).collect(),
+                };
+                let request = caller.request(inputs, document_id, idempotency_key);
+                Ok(Request { again: self.again, ..request })
+            }
+        }
+    )*};
 }
 
-/// One document of a batch: what a single number takes, and the document.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DocumentOrder {
-    /// The document.
-    pub(super) document_id: String,
-    /// Document type.
-    #[serde(default, rename = "type", deserialize_with = "text")]
-    pub(super) type_code: Option<String>,
-    /// Id of the document type, instead of `type`, where the series has a table of types.
-    #[serde(default, deserialize_with = "id")]
-    #[schema(value_type = Option<String>)]
-    pub(super) type_id: Option<Id>,
-    /// Project, where the series needs one.
-    #[serde(default)]
-    pub(super) project: Option<String>,
-    /// Id of the project, instead of `project`, where the series has a table of projects.
-    #[serde(default, deserialize_with = "id")]
-    #[schema(value_type = Option<String>)]
-    pub(super) project_id: Option<Id>,
-    /// Document date: `2025-12-02` or a date-time with offset; now without one.
-    #[serde(default)]
-    pub(super) date: Option<String>,
-    /// Phase, where the series has phases.
-    #[serde(default)]
-    pub(super) phase: Option<String>,
-    /// Values of the series' variables.
-    #[serde(default, deserialize_with = "context")]
-    pub(super) context: BTreeMap<String, String>,
-    /// Who the document goes to: `RECIPIENT` is the first of kind TO.
-    #[serde(default)]
-    pub(super) recipients: Vec<RecipientOrder>,
-    /// Give a document that has a number already another one.
-    #[serde(default)]
-    pub(super) again: bool,
+orders! {
+    /// A number to generate, or to preview.
+    NumberOrder {}
+
+    /// One document of a batch: what a single number takes, and the document.
+    DocumentOrder {
+        /// The document.
+        document_id: String,
+    }
+
+    /// A batch: `documents` alone, or a range: `type` and `count` with what a single number takes.
+    BatchOrder {
+        /// At most 1,000 documents, each with its own type and context.
+        // Still JSON, since a mistake in one must not refuse the others.
+        #[serde(default)]
+        #[schema(value_type = Option<Vec<DocumentOrder>>)]
+        documents: Option<Vec<Box<RawValue>>>,
+        /// How many numbers, 1 to 1,000,000.
+        #[serde(default)]
+        count: Option<u64>,
+        /// Answer with the text of every number of the range.
+        #[serde(default)]
+        expand: bool,
+        /// The document that the range is for.
+        #[serde(default)]
+        document_id: Option<String>,
+    }
 }
 
 /// One recipient of a document: its code, or its id.
@@ -114,76 +137,40 @@ pub(super) struct RecipientOrder {
 /// An id of the reference data: text or a whole number.
 pub(super) type Id = String;
 
-impl NumberOrder {
-    /// The request of a caller for one number.
+impl From<RecipientOrder> for Recipient {
+    fn from(RecipientOrder { code, id, kind, order }: RecipientOrder) -> Self {
+        Recipient { code, id, kind, order }
+    }
+}
+
+impl Caller {
+    /// The caller's request for one number.
     pub(super) fn request(
-        self,
+        &self,
+        inputs: Inputs,
         document_id: Option<String>,
         idempotency_key: Option<String>,
-        caller: &Caller,
-    ) -> Result<Request, Problem> {
-        let NumberOrder { type_id, project, project_id, date, phase, .. } = self;
-        let NumberOrder { context, recipients, again, .. } = self;
-        let type_code = match (self.type_code, &type_id) {
-            (Some(_), Some(_)) => {
-                return Err(Problem::field("type_id", "stands beside `type`; send one of them"));
-            }
-            (None, None) => {
-                return Err(Problem::field("type", "missing field `type`; or send `type_id`"));
-            }
-            (given, _) => given.unwrap_or_default(),
-        };
-        let recipients = recipients.into_iter().map(RecipientOrder::recipient).collect();
-        Ok(Request {
-            inputs: Inputs {
-                type_code,
-                type_id,
-                project,
-                project_id,
-                date,
-                phase,
-                context,
-                recipients,
-            },
+    ) -> Request {
+        Request {
+            inputs,
             document_id,
             count: 1,
-            again,
+            again: false,
             idempotency_key,
-            user_id: caller.user_id.clone(),
-            ip_address: caller.address(),
-        })
+            user_id: self.user_id.to_string(),
+            ip_address: self.address(),
+        }
     }
 }
 
-impl DocumentOrder {
-    /// The request of a caller for this document's number.
-    pub(super) fn request(
-        self,
-        idempotency_key: Option<String>,
-        caller: &Caller,
-    ) -> Result<Request, Problem> {
-        let document_id = check_document_id("document_id", &self.document_id)?;
-        let DocumentOrder { type_code, type_id, project, project_id, date, .. } = self;
-        let DocumentOrder { phase, context, recipients, again, .. } = self;
-        let order = NumberOrder {
-            type_code,
-            type_id,
-            project,
-            project_id,
-            date,
-            phase,
-            context,
-            recipients,
-            again,
-        };
-        order.request(Some(document_id), idempotency_key, caller)
-    }
-}
-
-impl RecipientOrder {
-    fn recipient(self) -> Recipient {
-        let RecipientOrder { code, id, kind, order } = self;
-        Recipient { code, id, kind, order }
+/// The document type of a request: empty where its id names it.
+fn type_code(code: Option<String>, id: Option<&Id>) -> Result<String, Problem> {
+    match (code, id) {
+        (Some(_), Some(_)) => {
+            Err(Problem::field("type_id", "stands beside `type`; send one of them"))
+        }
+        (None, None) => Err(Problem::field("type", "missing field `type`; or send `type_id`")),
+        (given, _) => Ok(given.unwrap_or_default()),
     }
 }
 
@@ -191,13 +178,13 @@ impl RecipientOrder {
 pub(super) fn document_of(path: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
     let Path(document_id) =
         path.map_err(|refusal| Problem::field("documentId", refusal.body_text()))?;
-    check_document_id("documentId", &document_id)
+    check_document_id("documentId", document_id)
 }
 
 /// A document id, normalised like every input (R2.4).
-pub(crate) fn check_document_id(field: &str, text: &str) -> Result<String, Problem> {
+pub(crate) fn check_document_id(field: &str, text: String) -> Result<String, Problem> {
     // What most systems send is normal as it is.
-    let id = if text.is_ascii() { text.to_owned() } else { text.nfc().collect() };
+    let id = if text.is_ascii() { text } else { text.nfc().collect() };
     check_key(&id, KEY_CHARS_MAX).map_err(|reason| Problem::field(field, reason))?;
     Ok(id)
 }
@@ -220,12 +207,12 @@ pub(super) fn idempotency_key(
 }
 
 /// Reads text that may be left out, but not be null.
-pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }
 
 /// Reads an id: some systems have numbers, some have text.
-pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
+fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
     match Option::<serde_json::Value>::deserialize(deserializer)? {
         None => Ok(None),
         Some(value) => {
@@ -246,7 +233,7 @@ fn id_of(value: &serde_json::Value) -> Option<Id> {
 
 /// Reads `context` so that a wrong value is told by its own name, and a repeated one is refused
 /// instead of lost. A name that ends in `_id` may have a whole number.
-pub(super) fn context<'de, D: Deserializer<'de>>(
+fn context<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
     struct Context;
@@ -286,8 +273,7 @@ mod tests {
     use axum::http::HeaderValue;
     use serde_json::json;
 
-    use super::super::body::parse_value;
-    use super::super::gate::ServedBy;
+    use super::super::body::parse;
     use super::super::language::Language;
     use super::*;
 
@@ -313,15 +299,8 @@ mod tests {
     }
 
     fn request_of(order: &serde_json::Value) -> Result<Request, Problem> {
-        let order: NumberOrder = parse_value("body", order)?;
-        let caller = Caller {
-            user_id: "u".into(),
-            ip_address: None,
-            request_id: "r".into(),
-            language: Language::English,
-            served_by: ServedBy::default(),
-        };
-        order.request(None, None, &caller)
+        let order: NumberOrder = parse("body", order.to_string().as_bytes())?;
+        order.request(None, None, &Caller::anybody())
     }
 
     #[test]
@@ -351,10 +330,11 @@ mod tests {
 
     #[test]
     fn a_document_id_is_normalised_and_has_no_control_characters() {
-        assert_eq!(check_document_id("documentId", "e\u{301}").expect("id"), "\u{e9}");
-        assert_eq!(check_document_id("documentId", &"ก".repeat(255)).expect("id").len(), 765);
+        let check = |id: &str| check_document_id("documentId", id.into());
+        assert_eq!(check("e\u{301}").expect("id"), "\u{e9}");
+        assert_eq!(check(&"ก".repeat(255)).expect("id").len(), 765);
         for wrong in ["", "a\nb", &"x".repeat(256)] {
-            assert!(check_document_id("documentId", wrong).is_err(), "{wrong:?}");
+            assert!(check(wrong).is_err(), "{wrong:?}");
         }
     }
 }

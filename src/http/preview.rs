@@ -2,6 +2,7 @@
 
 use axum::Extension;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 
 use super::App;
 use super::answer::PreviewAnswer;
@@ -25,9 +26,9 @@ pub(super) async fn preview_number(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Json(order): Json<NumberOrder>,
-) -> Result<axum::Json<PreviewAnswer>, Problem> {
+) -> Result<Response, Problem> {
     let request = order.request(None, None, &caller)?;
     let allocator = app.service.allocator.clone();
     let preview = super::finish(async move { allocator.preview(request).await }).await?;
-    Ok(axum::Json(PreviewAnswer::of(preview)))
+    Ok(axum::Json(PreviewAnswer::of(&preview)).into_response())
 }

@@ -16,7 +16,7 @@ use super::answer::{RecordAnswer, instant};
 use super::body::Json;
 use super::gate::Caller;
 use super::generate::status_of;
-use super::numbers::NumberRow;
+use super::numbers::FoundRow;
 use super::order;
 use super::problem::{Problem, ProblemBody, Slug};
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
@@ -52,7 +52,7 @@ impl RevisionOrder {
             number: number.map(|number| number.nfc().collect()),
             series,
             reason,
-            user_id: caller.user_id.clone(),
+            user_id: caller.user_id.to_string(),
             ip_address: caller.address(),
         })
     }
@@ -77,16 +77,16 @@ pub(crate) fn check_revision_texts(
 
 /// A number with its label.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RevisionAnswer {
+pub struct RevisionAnswer<'a> {
     /// The number with the label.
-    pub document_number: String,
+    pub document_number: &'a str,
     /// The number as it was issued.
-    pub revision_of: String,
+    pub revision_of: &'a str,
     /// The label.
-    pub rev: String,
+    pub rev: &'a str,
     /// What the number was issued for, and what it took.
     #[serde(flatten)]
-    pub record: RecordAnswer,
+    pub record: RecordAnswer<'a>,
     /// When the label was given, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     pub revised_at: String,
@@ -94,14 +94,14 @@ pub struct RevisionAnswer {
     pub replayed: bool,
 }
 
-impl RevisionAnswer {
+impl<'a> RevisionAnswer<'a> {
     /// The answer for a revised document.
     #[must_use]
-    pub fn of(revised: &RevisedDocument) -> Self {
+    pub fn of(revised: &'a RevisedDocument) -> Self {
         RevisionAnswer {
-            document_number: revised.number.clone(),
-            revision_of: revised.original.entry.number.clone(),
-            rev: revised.rev.clone(),
+            document_number: &revised.number,
+            revision_of: &revised.original.entry.number,
+            rev: &revised.rev,
             record: RecordAnswer::of(&revised.original.entry, &revised.serials),
             revised_at: instant(revised.revised_at_us),
             replayed: revised.replayed,
@@ -111,50 +111,50 @@ impl RevisionAnswer {
 
 /// A revision of a number, as the number's row shows it.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RevisionRow {
+pub(super) struct RevisionRow<'a> {
     /// The label.
-    rev: String,
+    rev: &'a str,
     /// The number with it.
-    number: String,
+    number: &'a str,
     /// Who asked.
-    user_id: String,
+    user_id: &'a str,
     /// From where.
-    ip_address: Option<String>,
+    ip_address: Option<&'a str>,
     /// Why.
-    reason: Option<String>,
+    reason: Option<&'a str>,
     /// When.
     #[schema(format = DateTime)]
     timestamp: String,
 }
 
-impl RevisionRow {
-    fn of(revision: Revision) -> Self {
+impl<'a> RevisionRow<'a> {
+    pub(super) fn of(revision: &'a Revision) -> Self {
         RevisionRow {
-            rev: revision.rev,
-            number: revision.number,
-            user_id: revision.user_id,
-            ip_address: revision.ip_address,
-            reason: revision.reason,
+            rev: &revision.rev,
+            number: &revision.number,
+            user_id: &revision.user_id,
+            ip_address: revision.ip_address.as_deref(),
+            reason: revision.reason.as_deref(),
             timestamp: instant(revision.revised_at_us),
         }
     }
 }
 
-/// Journal rows with their revisions, as they are told.
+/// Journal rows with their revisions.
 pub(super) async fn with_revisions(
     ledger: &SharedLedger,
     rows: Vec<JournalRow>,
-) -> Result<Vec<NumberRow>, LedgerError> {
+) -> Result<Vec<FoundRow>, LedgerError> {
     let names: Vec<ValueOf> = rows.iter().filter_map(ValueOf::number).collect();
-    let mut revisions: HashMap<ValueOf, Vec<RevisionRow>> = HashMap::new();
+    let mut revisions: HashMap<ValueOf, Vec<Revision>> = HashMap::new();
     for revision in ledger.revisions_of(&names).await? {
-        revisions.entry(revision.of).or_default().push(RevisionRow::of(revision));
+        revisions.entry(revision.of).or_default().push(revision);
     }
-    let told = rows.into_iter().map(|row| {
+    let found = rows.into_iter().map(|row| {
         let of = ValueOf::number(&row).and_then(|name| revisions.remove(&name));
-        NumberRow::with_revisions(row, of.unwrap_or_default())
+        FoundRow { row, revisions: Some(of.unwrap_or_default()), found_as: None }
     });
-    Ok(told.collect())
+    Ok(found.collect())
 }
 
 /// Gives a number of a document another label. Takes nothing; repeating it changes nothing.

@@ -16,7 +16,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 pub(super) struct Answered<'a> {
     pub(super) method: &'a str,
     /// Pattern of the route.
-    pub(super) route: &'static str,
+    pub(super) route: &'a str,
     pub(super) status: u16,
     /// The path that took its numbers, where it took any.
     pub(super) served_by: &'static str,
@@ -57,7 +57,7 @@ pub(super) fn describe(answered: &Answered<'_>) {
     let span = Span::current();
     span.record("otel.name", format!("{method} {route}"));
     span.set_attribute("http.request.method", (*method).to_owned());
-    span.set_attribute("http.route", *route);
+    span.set_attribute("http.route", (*route).to_owned());
     span.set_attribute("http.response.status_code", i64::from(*status));
     span.set_attribute("numerator.path", *served_by);
     if *status >= 500 {

@@ -1,5 +1,6 @@
 //! Handles of one metric by the values of its labels, looked up once.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{PoisonError, RwLock};
@@ -64,11 +65,15 @@ impl<K, T> Default for Found<K, T> {
 
 impl<K: Eq + Hash, T: Clone> Found<K, T> {
     /// The handle of a key.
-    pub(super) fn of(&self, key: K, make: impl FnOnce() -> T) -> T {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    pub(super) fn of<Q>(&self, key: &Q, make: impl FnOnce() -> T) -> T
+    where
+        K: Borrow<Q>,
+        Q: ?Sized + Eq + Hash + ToOwned<Owned = K>,
+    {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         known.unwrap_or_else(|| {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            all.entry(key).or_insert_with(make).clone()
+            all.entry(key.to_owned()).or_insert_with(make).clone()
         })
     }
 }

@@ -56,6 +56,12 @@ const CHECK_OUTCOMES: [&str; 2] = ["accepted", "repeated"];
 const STEP_OUTCOMES: [&str; 6] =
     ["begun", "in-progress", "already-processed", "succeeded", "failed", "refused"];
 
+/// What is counted of the calls of one route.
+struct RouteMeter {
+    statuses: Found<u16, Counter>,
+    seconds: Histogram,
+}
+
 /// Handles of all metrics, looked up once. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics(Arc<Handles>);
@@ -142,8 +148,7 @@ pub struct Handles {
     pub serial_steps: Family<Counter>,
     series: SeriesMeters,
     fullest: Fullest,
-    requests: Found<(&'static str, u16), Counter>,
-    request_seconds: Found<&'static str, Histogram>,
+    routes: Found<String, Arc<RouteMeter>>,
 }
 
 impl Metrics {
@@ -211,8 +216,7 @@ impl Metrics {
             serial_steps: counters(defined::SERIAL_STEPS, &STEP_OUTCOMES),
             series: SeriesMeters::default(),
             fullest: Fullest::default(),
-            requests: Found::default(),
-            request_seconds: Found::default(),
+            routes: Found::default(),
         }))
     }
 
@@ -230,11 +234,13 @@ impl Metrics {
 
     /// Counts an answered HTTP request. `route` is the route's pattern, never the path itself: the
     /// number of label values stays bounded.
-    pub fn count_request(&self, route: &'static str, status: u16, took: Duration) {
-        let code = || defined::REQUESTS.counter(&[route, &status.to_string()]);
-        self.requests.of((route, status), code).increment(1);
+    pub fn count_request(&self, route: &str, status: u16, took: Duration) {
         let seconds = || defined::REQUEST_SECONDS.histogram(&[route]);
-        self.request_seconds.of(route, seconds).record(took);
+        let meter = || Arc::new(RouteMeter { statuses: Found::default(), seconds: seconds() });
+        let meter = self.routes.of(route, meter);
+        let code = || defined::REQUESTS.counter(&[route, &status.to_string()]);
+        meter.statuses.of(&status, code).increment(1);
+        meter.seconds.record(took);
     }
 
     /// Counters of problems by their slug, for whoever knows the slugs.

@@ -10,6 +10,19 @@ use tower::ServiceExt;
 use super::*;
 use crate::clock::ManualClock;
 
+impl Caller {
+    /// A caller for tests of others.
+    pub(in crate::http) fn anybody() -> Self {
+        Caller {
+            user_id: "u".into(),
+            ip_address: None,
+            request_id: "r".into(),
+            language: Language::English,
+            served_by: ServedBy::default(),
+        }
+    }
+}
+
 fn router(tokens: Vec<Token>) -> Router {
     router_with(tokens, Duration::MAX)
 }
@@ -31,6 +44,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
                 caller.served_by.note(IssuePath::Database);
             }),
         )
+        .route("/api/v1/documents/{documentId}/numbers", get(who))
         .route("/panic", get(async || -> String { panic!("secret cause") }));
     super::super::behind(gate, routes)
 }
@@ -178,6 +192,26 @@ async fn every_call_to_a_numbering_endpoint_is_logged_refused_ones_too() {
         }
     }
     assert!(!text.contains("nbr_1"), "a token was logged");
+}
+
+#[tokio::test]
+async fn a_call_is_labelled_by_the_pattern_of_its_route_and_never_by_its_path() {
+    let (lines, _log) = Lines::capture("info");
+    let pattern = "/api/v1/documents/{documentId}/numbers";
+    for (path, method, label) in [
+        ("/api/v1/documents/a%2Fb/numbers", "GET", pattern),
+        ("/api/v1/documents/7/numbers", "DELETE", pattern),
+        (CONFIGS, "GET", CONFIGS),
+        ("/api/v1/documents//numbers", "GET", pattern),
+        ("/api/v1/document-numbering/configs/", "GET", "other"),
+        ("/healthz/", "GET", "other"),
+        ("/", "GET", "other"),
+    ] {
+        ask(Vec::new(), get_request(path).method(method).header(REQUEST_ID, "one")).await;
+        let text = lines.text();
+        let line = text.lines().last().expect("logged");
+        assert!(line.contains(&format!("route=\"{label}\"")), "{path}: {line}");
+    }
 }
 
 #[tokio::test]

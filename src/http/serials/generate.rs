@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use numbering::{ExchangeKind, ExchangePart, ExchangeSerial};
+use numbering::{ExchangeKind, ExchangePart, ExchangeSerial, Inputs};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -21,7 +21,7 @@ use crate::allocator::{AllocError, KEY_CHARS_MAX, check_key};
 use crate::http::body::Json;
 use crate::http::gate::Caller;
 use crate::http::generate::status_of;
-use crate::http::order::{NumberOrder, idempotency_key};
+use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::JournalFilter;
@@ -162,7 +162,7 @@ pub(in crate::http) async fn generate_system_serial(
     let document_id = exchange.step_id(&step);
     // The allocator knows a document for one window; a step keeps its serial for ever.
     if let Some(serial) = first_serial(&app, &document_id).await? {
-        return exchange.earlier(serial);
+        return answer(exchange.kind, serial, true);
     }
     exchange.document_id = Some(document_id);
     exchange.issue(&app, &caller, None).await
@@ -251,7 +251,7 @@ impl Exchange {
     /// The document id of a call: its own, or that of the caller's key.
     fn call_id(&self, caller: &Caller, key: Option<&str>) -> String {
         let call = key.map_or_else(Uuid::now_v7, |key| {
-            let hash = Sha256::new().chain_update(&caller.user_id).chain_update([0]);
+            let hash = Sha256::new().chain_update(caller.user_id.as_bytes()).chain_update([0]);
             let hash = hash.chain_update(key).finalize();
             let bytes = hash[..16].try_into().expect("a hash of 32 bytes");
             uuid::Builder::from_custom_bytes(bytes).into_uuid()
@@ -267,17 +267,13 @@ impl Exchange {
         key: Option<String>,
     ) -> Result<Response, Problem> {
         self.must_be_served(app)?;
-        let order = NumberOrder {
-            type_code: Some(self.kind.type_code().into()),
-            date: self.date.clone(),
-            context: self.context.clone(),
-            ..NumberOrder::default()
-        };
-        let request = order.request(self.document_id.clone(), key, caller)?;
-        match app.issue(caller, request).await {
-            Ok(issued) => self.answer(issued.entry.number, issued.replayed),
+        let Exchange { kind, date, context, document_id } = self;
+        let type_code = kind.type_code().into();
+        let inputs = Inputs { type_code, date, context, ..Inputs::default() };
+        match app.issue(caller, caller.request(inputs, document_id, key)).await {
+            Ok(issued) => answer(kind, issued.entry.number, issued.replayed),
             // The same step from another instance, or with another date: it has its serial.
-            Err(AllocError::DocumentNumbered { number }) => self.earlier(number),
+            Err(AllocError::DocumentNumbered { number }) => answer(kind, number, true),
             Err(error) => Err(error.into()),
         }
     }
@@ -299,29 +295,25 @@ impl Exchange {
         );
         Err(Problem::new(Slug::TypeNotConfigured, detail))
     }
+}
 
-    /// The answer with the serial of an earlier call.
-    fn earlier(&self, serial: String) -> Result<Response, Problem> {
-        self.answer(serial, true)
-    }
-
-    fn answer(&self, serial: String, replayed: bool) -> Result<Response, Problem> {
-        let read = ExchangeSerial::parse(self.kind, &serial)
-            .map_err(|error| Problem::internal(&format!("{serial}: {error}")))?;
-        let answer = ExchangeAnswer {
-            serial,
-            kind: self.kind.name(),
-            system: read.system,
-            module: read.module,
-            instance: read.instance,
-            target: read.target,
-            date: read.date.to_string(),
-            time: read.time.map(|time| time.to_string()),
-            sequence: read.sequence.to_string(),
-            replayed,
-        };
-        Ok((status_of(replayed), axum::Json(answer)).into_response())
-    }
+/// The answer with a serial, of this call or of an earlier one.
+fn answer(kind: ExchangeKind, serial: String, replayed: bool) -> Result<Response, Problem> {
+    let read = ExchangeSerial::parse(kind, &serial)
+        .map_err(|error| Problem::internal(&format!("{serial}: {error}")))?;
+    let answer = ExchangeAnswer {
+        serial,
+        kind: kind.name(),
+        system: read.system,
+        module: read.module,
+        instance: read.instance,
+        target: read.target,
+        date: read.date.to_string(),
+        time: read.time.map(|time| time.to_string()),
+        sequence: read.sequence.to_string(),
+        replayed,
+    };
+    Ok((status_of(replayed), axum::Json(answer)).into_response())
 }
 
 /// The first serial that the journal has for a step.

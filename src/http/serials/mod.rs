@@ -41,7 +41,7 @@ fn read_unified(text: Option<&str>) -> Result<(), Problem> {
 
 /// Who asks, for the ledger.
 fn asker(caller: &Caller, key: Option<String>) -> Asker {
-    Asker { user_id: caller.user_id.clone(), ip_address: caller.address(), key }
+    Asker { user_id: caller.user_id.to_string(), ip_address: caller.address(), key }
 }
 
 /// Refuses while the ledger is known to have gone back (F9): it may have forgotten what was seen
