@@ -23,6 +23,7 @@ pub struct Seen {
 
 impl Seen {
     /// Panics unless every number was given to one document only.
+    #[track_caller]
     pub fn assert_no_duplicate(&self) {
         let distinct: BTreeSet<&String> = self.numbers.values().collect();
         assert_eq!(distinct.len(), self.numbers.len(), "a number was handed out twice");

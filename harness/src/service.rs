@@ -169,6 +169,14 @@ impl Deployment {
         (output.status.success(), report)
     }
 
+    /// Panics unless `verify` finds that no number stands twice and none is lost; what it prints.
+    #[track_caller]
+    pub fn assert_clean(&self) -> Value {
+        let (clean, report) = self.verify();
+        assert!(clean, "{report}");
+        report
+    }
+
     /// Starts the service and waits until it is ready.
     pub fn serve(&self) -> Service {
         let service = self.launch();

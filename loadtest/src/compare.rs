@@ -1,31 +1,26 @@
 //! `loadtest compare`: every scenario beside its baselines, in one run, on one machine.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use harness::service::Program;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::program;
 use crate::report::machine::Circumstances;
-use crate::report::{Section, page, table};
+use crate::report::{Section, conclude};
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
 use crate::stage::Given;
-
-/// Exit code of a command line that cannot be followed.
-const WRONG_USAGE: u8 = 2;
-
-/// Connections of a closed load.
-const CONNECTIONS: u16 = 64;
+use crate::{WRONG_USAGE, say};
 
 /// Connections of a smoke test, which also runs where the service is slow.
-const SMOKE_CONNECTIONS: usize = 8;
+const SMOKE_CONNECTIONS: u16 = 8;
 
 /// Rows of the journal of a smoke test.
 const SMOKE_ROWS: u64 = 10_000;
+
+/// Time of one run of a smoke test.
+const SMOKE_TIME: Duration = Duration::from_millis(300);
 
 /// What is measured, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -34,13 +29,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SCENARIO")]
     only: Vec<String>,
     /// Time of one run, in seconds; full rate is held for a minute at least
-    #[arg(long, default_value_t = 2.0, value_parser = positive)]
-    seconds: f64,
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
     /// Runs of each rate, of which the median is shown; latency curves and the like are one run
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     runs: u16,
     /// Connections of a load that goes as fast as the answers come
-    #[arg(long, default_value_t = CONNECTIONS, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
     /// Each scenario once, for a moment: checks the numbers, and no figure means anything
     #[arg(long, conflicts_with_all = ["seconds", "runs", "connections", "rows", "write"])]
@@ -58,61 +53,52 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
     rows: u64,
-    /// Write plots into this folder and tables into the page of its name, `DIR.md`
-    #[arg(long, value_name = "DIR")]
+    /// Write the tables into this page; its ending, `.md`, may be left out
+    #[arg(long, value_name = "PAGE")]
     write: Option<PathBuf>,
-    /// Another executable as the service
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.1);
-    value.ok_or_else(|| "a number of seconds, at least 0.1".to_owned())
 }
 
 impl CompareArgs {
     fn bench(&self) -> Bench {
-        let this = |path: &PathBuf| Program { path: path.clone(), arguments: Vec::new() };
-        let program = self.program.as_ref().map_or_else(|| program(&[]), this);
-        let measured = Duration::from_secs_f64(if self.smoke { 0.3 } else { self.seconds });
-        Bench {
-            program,
-            connections: if self.smoke { SMOKE_CONNECTIONS } else { self.connections.into() },
-            runs: if self.smoke { 1 } else { self.runs.into() },
-            warm_up: measured / 4,
-            measured,
+        let usual = Bench {
+            connections: self.connections.into(),
+            runs: self.runs.into(),
+            warm_up: Duration::from_secs(self.seconds) / 4,
+            measured: Duration::from_secs(self.seconds),
             is_smoke: self.smoke,
             latency: Duration::from_millis(self.latency),
             given: self.given(),
-            rows: if self.smoke { SMOKE_ROWS } else { self.rows },
-        }
-    }
-
-    fn scenarios(&self) -> Result<Vec<&'static Scenario>, String> {
-        let named = |name: &String| {
-            let unknown = || {
-                let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-                format!("--only {name}: there are the scenarios {}", names.join(", "))
-            };
-            SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(unknown)
+            rows: self.rows,
         };
-        if self.only.is_empty() {
-            let can_run = |scenario: &&Scenario| scenario.takes_given || self.redis_url.is_none();
-            return Ok(SCENARIOS.iter().filter(can_run).collect());
+        if !self.smoke {
+            return usual;
         }
-        let chosen: Vec<&Scenario> = self.only.iter().map(named).collect::<Result<_, _>>()?;
-        match chosen.iter().find(|scenario| !scenario.takes_given) {
-            Some(scenario) if self.redis_url.is_some() => {
-                Err(format!("--only {}: it needs stores of its own", scenario.name))
-            }
-            _ => Ok(chosen),
-        }
+        let (warm_up, measured) = (SMOKE_TIME / 4, SMOKE_TIME);
+        let (connections, rows) = (SMOKE_CONNECTIONS.into(), SMOKE_ROWS);
+        Bench { connections, runs: 1, warm_up, measured, rows, ..usual }
     }
 
     fn given(&self) -> Option<Given> {
         let redis_url = self.redis_url.clone()?;
         Some(Given { redis_url, database_url: self.database_url.clone()? })
+    }
+
+    fn scenarios(&self) -> Result<Vec<&'static Scenario>, String> {
+        let can_run = |scenario: &Scenario| scenario.takes_given || self.redis_url.is_none();
+        if self.only.is_empty() {
+            return Ok(SCENARIOS.iter().filter(|scenario| can_run(scenario)).collect());
+        }
+        let named = |name: &String| {
+            let unknown = || {
+                let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+                format!("--only {name}: there are the scenarios {}", names.join(", "))
+            };
+            let chosen = SCENARIOS.iter().find(|scenario| scenario.name == name);
+            let chosen = chosen.ok_or_else(unknown)?;
+            let refused = || format!("--only {name}: it needs stores of its own");
+            can_run(chosen).then_some(chosen).ok_or_else(refused)
+        };
+        self.only.iter().map(named).collect()
     }
 }
 
@@ -129,14 +115,14 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
     }
     let bench = args.bench();
-    let circumstances = Circumstances::begin(&bench.program);
+    let circumstances = Circumstances::begin();
     let bar = ProgressBar::new(scenarios.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} [{elapsed}] {msg}");
     bar.set_style(style.expect("a template that can be read"));
     bar.enable_steady_tick(Duration::from_secs(1));
     let mut sections = Vec::new();
     for scenario in scenarios {
-        bar.set_message(format!("{}: {}", scenario.name, scenario.about));
+        bar.set_message(scenario.name);
         let mut section = Section { name: scenario.name, ..Section::default() };
         let begun = Instant::now();
         (scenario.run)(&bench, &mut section);
@@ -146,31 +132,5 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    conclude(args, &circumstances, &sections)
-}
-
-fn conclude(args: &CompareArgs, circumstances: &Circumstances, sections: &[Section]) -> ExitCode {
-    let mut out = io::stdout();
-    let Circumstances { machine, occasion } = circumstances;
-    let figures = table(sections.iter().flat_map(|section| &section.rows));
-    let _ = write!(out, "{machine}\n{occasion}\n\n{figures}");
-    let mut is_sound = true;
-    for section in sections {
-        for breach in &section.breaches {
-            is_sound = false;
-            let _ = writeln!(out, "BREACH: {}: {breach}", section.name);
-        }
-    }
-    if let Some(folder) = args.write.as_ref().filter(|_| is_sound)
-        && let Err(complaint) = page::write(folder, circumstances, sections)
-    {
-        say(&complaint);
-        return ExitCode::FAILURE;
-    }
-    if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Tells a person how it goes; the report alone goes to stdout.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    conclude(&circumstances, &sections, args.write.as_deref())
 }

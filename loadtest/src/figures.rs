@@ -14,14 +14,15 @@ const DIGITS: u8 = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies(Histogram<u64>);
 
-impl Latencies {
-    /// None yet.
-    pub(crate) fn new() -> Self {
+impl Default for Latencies {
+    fn default() -> Self {
         let most_ns = u64::try_from(LATENCY_MAX.as_nanos()).expect("ten minutes fit");
         let empty = Histogram::new_with_bounds(1_000, most_ns, DIGITS);
         Latencies(empty.expect("bounds in order, digits allowed"))
     }
+}
 
+impl Latencies {
     /// Notes one; one past the longest counts as the longest.
     pub(crate) fn note(&mut self, latency: Duration) {
         let ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_right_to_three_digits() {
-        let mut latencies = Latencies::new();
+        let mut latencies = Latencies::default();
         for us in 1..=10_000 {
             latencies.note(Duration::from_micros(us));
         }
@@ -83,9 +84,9 @@ mod tests {
 
     #[test]
     fn a_latency_past_the_bound_is_not_lost() {
-        let mut latencies = Latencies::new();
+        let mut latencies = Latencies::default();
         latencies.note(Duration::from_secs(3_600));
         assert!(latencies.percentile_ms(50.0) >= LATENCY_MAX.as_secs_f64() * 1e3);
-        assert_eq!(Latencies::new().percentile_ms(99.0).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(Latencies::default().percentile_ms(99.0).to_bits(), 0.0_f64.to_bits());
     }
 }

@@ -17,6 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use crate::client::{Answer, Connection};
+use crate::examples::Examples;
 use crate::figures::Latencies;
 use crate::pace::{Pace, Pacer};
 use crate::tally::Tally;
@@ -26,9 +27,6 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(5);
 
 /// Longest time that a request is repeated before it is given up.
 const INSIST_MAX: Duration = Duration::from_secs(60);
-
-/// Failures that are told by their text; more are counted.
-const FAILURES_MAX: usize = 5;
 
 /// What is asked for, and what the answers say.
 pub(crate) trait Work {
@@ -43,7 +41,9 @@ pub(crate) trait Work {
     fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String>;
 
     /// What was received, where it is taken note of.
-    fn tally(&self) -> Option<&Tally>;
+    fn tally(&self) -> Option<&Tally> {
+        None
+    }
 
     /// Numbers received so far.
     fn received(&self) -> u64 {
@@ -58,6 +58,11 @@ pub(crate) trait Work {
 
 /// Work that the connections of a load share.
 pub(crate) type Shared = Rc<RefCell<dyn Work>>;
+
+/// Work to be shared.
+pub(crate) fn shared(work: impl Work + 'static) -> Shared {
+    Rc::new(RefCell::new(work))
+}
 
 /// How hard, and for how long.
 #[derive(Clone, Debug)]
@@ -75,7 +80,7 @@ pub(crate) struct Load {
 }
 
 /// What came of a load in the time that counts. Failures are of all its time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     /// Requests that were to start in it.
     pub(crate) asked: u64,
@@ -94,26 +99,10 @@ pub(crate) struct Measured {
     /// Connections that broke before an answer came, in all its time; the request was repeated.
     pub(crate) broken: u64,
     /// What should not have been.
-    pub(crate) failures: Vec<String>,
-    failure_count: u64,
+    pub(crate) failures: Examples,
 }
 
 impl Measured {
-    fn new(elapsed: Duration) -> Self {
-        Measured {
-            asked: 0,
-            requests: 0,
-            answered: 0,
-            numbers: 0,
-            elapsed,
-            latencies: Latencies::new(),
-            refusals: BTreeMap::new(),
-            broken: 0,
-            failures: Vec::new(),
-            failure_count: 0,
-        }
-    }
-
     /// Numbers per second, as answers came.
     pub(crate) fn rate(&self) -> f64 {
         self.per_second(self.numbers)
@@ -138,13 +127,6 @@ impl Measured {
     /// What was asked again, for a reader.
     pub(crate) fn repeats(&self) -> String {
         repeats(self.refused(), self.broken)
-    }
-
-    fn fail(&mut self, failure: String) {
-        self.failure_count += 1;
-        if self.failures.len() < FAILURES_MAX {
-            self.failures.push(failure);
-        }
     }
 }
 
@@ -182,7 +164,7 @@ impl Load {
         let begun = Instant::now();
         let from = begun + self.warm_up;
         let upto = from + self.measured;
-        let measured = Measured::new(self.measured);
+        let measured = Measured { elapsed: self.measured, ..Measured::default() };
         let course = Rc::new(RefCell::new(Course { work, measured, from, upto }));
         let pacer = match &self.pace {
             Pace::Closed => None,
@@ -198,11 +180,7 @@ impl Load {
             task.await.expect("a connection's task does not panic");
         }
         let Ok(course) = Rc::try_unwrap(course) else { unreachable!("all tasks have ended") };
-        let mut measured = course.into_inner().measured;
-        if measured.failure_count > measured.failures.len() as u64 {
-            measured.failures.push(format!("{} failures in all", measured.failure_count));
-        }
-        measured
+        course.into_inner().measured
     }
 }
 
@@ -234,7 +212,7 @@ async fn serve(course: Rc<RefCell<Course>>, mut connection: Connection, pacer: O
                     measured.latencies.note(now - start);
                 }
             }
-            Err(failure) => measured.fail(failure),
+            Err(failure) => measured.failures.note(|| failure),
         }
     }
 }

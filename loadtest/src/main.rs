@@ -6,6 +6,7 @@
 mod baselines;
 mod client;
 mod compare;
+mod examples;
 mod figures;
 mod lags;
 mod load;
@@ -15,15 +16,20 @@ mod recovery_time;
 mod report;
 mod scenarios;
 mod soak;
+mod sqlite;
 mod stage;
 mod tally;
 mod work;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use harness::service::Program;
+
+/// Exit code of a command line that cannot be followed.
+const WRONG_USAGE: u8 = 2;
 
 /// Load generator, baselines and fault drills for numerator.
 #[derive(Debug, Parser)]
@@ -79,4 +85,20 @@ fn program(settings: &[&str]) -> Program {
     let flags = settings.iter().flat_map(|setting| ["--setting", setting]);
     let arguments = std::iter::once("numerator").chain(flags).map(str::to_owned).collect();
     Program { path, arguments }
+}
+
+/// The file of a series of one type: its counters never reset, and are told apart by a variable
+/// `LINE` of so many digits.
+fn series(code: &str, template: &str, line_digits: usize, settings: &str) -> String {
+    format!(
+        "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\n{settings}\n\
+         template = \"{template}\"\nserves = {{ types = [\"{code}\"] }}\n[series.variables]\n\
+         LINE = {{ required = true, alphabet = \"0-9\", width = {line_digits} }}\n\
+         [[series.serials]]\ncounter = [\"type\", \"LINE\"]\n"
+    )
+}
+
+/// Tells a person how it goes; the report alone goes to stdout.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,50 +1,42 @@
 //! Every number that was received, checked while it is received: none twice, and at the end none
 //! missing.
 //!
-//! Keeps one bit per number that arrived before one below it; whatever is contiguous from the first
+//! Keeps the ranges that arrived before one below them; whatever is contiguous from the first
 //! number on costs nothing, so a counter takes as much memory as its numbers are out of order.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
-/// Examples that are told of duplicates and holes.
-const EXAMPLES_MAX: usize = 5;
-
-/// Bits of a word.
-const WORD: u64 = 64;
+use crate::examples::Examples;
 
 /// All counters of one load.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     counters: Vec<Counter>,
     numbers: u64,
-    duplicates: Vec<String>,
-    duplicate_count: u64,
+    duplicates: Examples,
 }
 
 /// What one counter has given.
 #[derive(Clone, Debug, Default)]
 struct Counter {
-    /// Every value below this one has arrived, or was not asked for; a multiple of the word.
-    base: u64,
-    /// Values from there on.
-    words: VecDeque<u64>,
+    /// Every value up to this one has arrived.
+    whole: u64,
+    /// What has arrived beyond, by first value: ranges that neither overlap nor touch.
+    ahead: BTreeMap<u64, u64>,
 }
 
 impl Tally {
     /// Counters by a running number, each of which begins at 1.
     pub(crate) fn new(counters: usize) -> Self {
-        Tally { counters: vec![Counter::new(); counters], ..Tally::default() }
+        Tally { counters: vec![Counter::default(); counters], ..Tally::default() }
     }
 
     /// Notes a range that was handed out.
     pub(crate) fn take(&mut self, counter: usize, first: u64, last: u64) {
         self.numbers += last - first + 1;
-        for value in first..=last {
-            if !self.counters[counter].take(value) {
-                self.duplicate_count += 1;
-                if self.duplicates.len() < EXAMPLES_MAX {
-                    self.duplicates.push(format!("value {value} of counter {counter}"));
-                }
+        for (first, last) in self.counters[counter].take(first, last) {
+            for value in first..=last {
+                self.duplicates.note(|| format!("value {value} of counter {counter}"));
             }
         }
     }
@@ -56,70 +48,51 @@ impl Tally {
 
     /// What is wrong: numbers that came twice, and holes below the last one of a counter.
     pub(crate) fn findings(&self) -> Vec<String> {
-        let mut findings = self.duplicates();
-        let mut holes = 0;
-        let mut examples = Vec::new();
+        let mut holes = Examples::default();
         for (index, counter) in self.counters.iter().enumerate() {
             for value in counter.holes() {
-                holes += 1;
-                if examples.len() < EXAMPLES_MAX {
-                    examples.push(format!("value {value} of counter {index}"));
-                }
+                holes.note(|| format!("value {value} of counter {index}"));
             }
         }
-        if holes > 0 {
-            findings.push(format!("{holes} numbers are missing: {}", examples.join(", ")));
-        }
-        findings
-    }
-
-    /// Numbers that came twice: what may never be, holes or not.
-    pub(crate) fn duplicates(&self) -> Vec<String> {
-        let examples = self.duplicates.join(", ");
-        let count = self.duplicate_count;
-        (count > 0).then(|| format!("{count} numbers came twice: {examples}")).into_iter().collect()
+        let twice = self.duplicates.told("numbers came twice");
+        twice.into_iter().chain(holes.told("numbers are missing")).collect()
     }
 }
 
 impl Counter {
-    fn new() -> Self {
-        // Value 0 is no number: its bit stands from the start.
-        Counter { base: 0, words: VecDeque::from([1]) }
-    }
-
-    /// Notes a value; false when it came before.
-    fn take(&mut self, value: u64) -> bool {
-        let Some(offset) = value.checked_sub(self.base) else { return false };
-        let place = usize::try_from(offset / WORD).expect("a window that fits into memory");
-        if place >= self.words.len() {
-            self.words.resize(place + 1, 0);
+    /// Notes a range; the parts of it that came before.
+    fn take(&mut self, mut first: u64, mut last: u64) -> Vec<(u64, u64)> {
+        let mut twice = Vec::new();
+        if first <= self.whole {
+            twice.push((first, last.min(self.whole)));
         }
-        let bit = 1 << (offset % WORD);
-        let is_new = self.words[place] & bit == 0;
-        self.words[place] |= bit;
-        while self.words.front() == Some(&u64::MAX) {
-            self.words.pop_front();
-            self.base += WORD;
+        first = first.max(self.whole + 1);
+        // From the highest range down that begins before this one ends, or right behind it.
+        while let Some((&from, &upto)) = self.ahead.range(..=last + 1).next_back()
+            && upto + 1 >= first
+        {
+            if from.max(first) <= upto.min(last) {
+                twice.push((from.max(first), upto.min(last)));
+            }
+            self.ahead.remove(&from);
+            (first, last) = (first.min(from), last.max(upto));
         }
-        is_new
+        if first == self.whole + 1 {
+            self.whole = self.whole.max(last);
+        } else {
+            self.ahead.insert(first, last);
+        }
+        twice
     }
 
-    /// The highest value that has arrived.
-    fn last(&self) -> u64 {
-        let Some(place) = self.words.iter().rposition(|word| *word != 0) else {
-            return self.base.saturating_sub(1);
-        };
-        let top = WORD - 1 - u64::from(self.words[place].leading_zeros());
-        self.base + place as u64 * WORD + top
-    }
-
+    /// What is missing below the last value that has arrived.
     fn holes(&self) -> impl Iterator<Item = u64> {
-        let has = |value: u64| {
-            let offset = value - self.base;
-            let place = usize::try_from(offset / WORD).expect("a window that fits into memory");
-            self.words[place] & (1 << (offset % WORD)) != 0
-        };
-        (self.base..self.last()).filter(move |value| !has(*value))
+        let mut whole = self.whole;
+        self.ahead.iter().flat_map(move |(first, last)| {
+            let hole = whole + 1..*first;
+            whole = *last;
+            hole
+        })
     }
 }
 
@@ -142,7 +115,7 @@ mod tests {
         random.shuffle(&mut values);
         let tally = given(values);
         assert_eq!(tally.findings(), Vec::<String>::new());
-        assert!(tally.counters[0].words.len() <= 1, "what is whole is forgotten");
+        assert!(tally.counters[0].ahead.is_empty(), "what is whole is forgotten");
     }
 
     #[test]

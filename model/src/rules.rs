@@ -17,7 +17,8 @@ pub struct Rules {
     pub barrier: bool,
     /// A counter's copy in Redis carries its epoch; one of another epoch is cold.
     pub counter_epoch: bool,
-    /// A counter that is not newer than the last closing at the ceiling starts above its ceiling.
+    /// A counter that is not newer than the last closing at the ceiling starts above its ceiling;
+    /// with `f32`, one whose own epoch was closed there.
     pub last_ceiling: bool,
     /// A node is barred before its outbox is read.
     pub bar: bool,

@@ -1,6 +1,7 @@
 //! How a lane comes into an epoch: joins one that is open, or brings the next one about.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -10,6 +11,11 @@ use super::seat::Seat;
 use crate::ledger::{Acknowledged, At, LedgerError, Owner, Partition, PartitionState};
 use crate::node::NodeId;
 use crate::reconciler::{self, Plan, Recovered, Trouble};
+
+/// How long Redis is asked again whose epoch it was that is above the ledger's: nothing is held for
+/// another ledger's while a connection is only being made anew. And how often.
+const STRAYED_LIMIT: Duration = Duration::from_secs(2);
+const STRAYED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What an operator does about a held partition.
 pub(super) const HELD: &str = "the ledger went back; bring the newer one back, or release the \
@@ -265,12 +271,20 @@ impl Lane {
     }
 
     /// Whether an epoch above the ledger's was another ledger's: Redis still counts for that one,
-    /// or for this one in an epoch that the ledger knows. An owner record that cannot be read or is
-    /// gone proves nothing (F8, F9).
+    /// or for this one in an epoch that the ledger knows. An owner record that is gone proves
+    /// nothing, nor does one that cannot be read for [`STRAYED_LIMIT`] (F8, F9).
     async fn has_strayed(&self, known: u64) -> bool {
         let Some(redis) = self.context.redis_of(self.partition) else { return false };
-        let survey = redis.survey(&self.context.keys, self.partition, &[]).await;
-        let Some(owner) = survey.ok().and_then(|survey| survey.owner) else { return false };
+        let deadline = Instant::now() + STRAYED_LIMIT;
+        let survey = loop {
+            match redis.survey(&self.context.keys, self.partition, &[]).await {
+                Ok(survey) => break survey,
+                // Whoever leads Redis back cuts its connections.
+                Err(_) if Instant::now() < deadline => tokio::time::sleep(STRAYED_PAUSE).await,
+                Err(_) => return false,
+            }
+        };
+        let Some(owner) = survey.owner else { return false };
         let mine = self.context.deployment.deployment_id.to_string();
         owner.deployment != mine || owner.epoch <= known
     }

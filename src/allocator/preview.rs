@@ -4,7 +4,7 @@ use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 use super::ticket::Order;
 use super::{AllocError, Allocator, Preview, Request, notes, replay, unread};
-use crate::ledger::Counter;
+use crate::ledger::{At, Closing, Counter, Partition};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -102,19 +102,32 @@ impl Allocator {
         let Some(series_id) = series_id else { return Ok(serial.start) };
         let row = self.shared.context.ledger.counter(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
-        Ok(row.map_or(serial.start, |counter| {
-            let value = self.spoken_for(&counter);
-            u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start)
-        }))
+        let Some(counter) = row else { return Ok(serial.start) };
+        let value = self.spoken_for(&counter).await?;
+        Ok(u64::try_from(value + notes::signed(serial.step)).unwrap_or(serial.start))
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.
-    fn spoken_for(&self, counter: &Counter) -> i64 {
-        let news = self.shared.context.membership.news();
-        let rows = news.borrow();
-        let closed_at_ceiling = rows.iter().any(|row| {
-            row.partition == counter.partition && counter.epoch <= row.last_ceiling_epoch
-        });
-        if closed_at_ceiling { counter.ceiling } else { counter.taken }
+    async fn spoken_for(&self, counter: &Counter) -> Result<i64, AllocError> {
+        let Counter { partition, epoch, .. } = *counter;
+        let context = &self.shared.context;
+        let is_home = |row: &&Partition| row.partition == partition;
+        let known = context
+            .membership
+            .news()
+            .borrow()
+            .iter()
+            .find(is_home)
+            .map_or(Some(false), |home| home.is_above_ceiling(epoch));
+        let is_above = match known {
+            Some(known) => known,
+            None => {
+                let at = At { partition, epoch };
+                let closed = context.ledger.closed_epoch(at, None).await;
+                let closed = closed.map_err(|error| unread(&error))?;
+                !closed.is_some_and(|closed| closed.at == at && closed.closing == Closing::Exact)
+            }
+        };
+        Ok(if is_above { counter.ceiling } else { counter.taken })
     }
 }

@@ -235,8 +235,9 @@ impl Story<'_> {
         })
     }
 
-    /// The closing that lost the values. A counter may be settled long after its own epoch: values
-    /// are unaccounted for because of the first closing at the ceiling since.
+    /// The closing that lost the values: that of the counter's own epoch. Where that was exact,
+    /// what is unaccounted for was lifted: it is put down to the first closing at the ceiling
+    /// since, although a recovery may lie between it and the release that lifted it.
     async fn ending(&mut self, gap: &Gap) -> Result<Ending, LedgerError> {
         let wanted = match gap.reason {
             GapReason::Unaccounted => Some(Closing::Ceiling),

@@ -112,15 +112,16 @@ pub async fn apply_ledger(
 pub(super) struct Stand {
     nodes: u64,
     /// Of each partition.
-    epochs: BTreeMap<String, [Option<u64>; 2]>,
+    epochs: BTreeMap<String, [Option<u64>; 3]>,
 }
 
 /// What stands in the old ledger around its counters. Ids stay the texts that they are there.
 #[derive(Default)]
 struct Old {
     series: HashMap<String, OldSeries>,
-    /// Each partition's epoch, and its last one that was closed at the ceiling.
-    partitions: BTreeMap<String, [Option<u64>; 2]>,
+    /// Each partition's epoch, its last one that was closed at the ceiling, and up to which one
+    /// counters were lifted.
+    partitions: BTreeMap<String, [Option<u64>; 3]>,
     /// Whether a partition waits for an operator.
     is_held: bool,
     /// Partitions and epochs that were closed with everything accounted for.
@@ -183,7 +184,13 @@ impl Old {
                 self.references.insert(of, text("reference_id"));
             }
             "partition" => {
-                let epochs = ["epoch", "last_ceiling_epoch"].map(|column| number(record, column));
+                let ceiling = number(record, "last_ceiling_epoch");
+                // An older version has no such columns.
+                let lifted = match number(record, "recovered_ceiling_epoch") {
+                    recovered if recovered == ceiling => number(record, "lifted_epoch"),
+                    _ => ceiling,
+                };
+                let epochs = [number(record, "epoch"), ceiling, lifted];
                 self.partitions.insert(text("partition_id"), epochs);
                 self.is_held |= record.get("state") == Some("held");
             }
@@ -348,11 +355,11 @@ impl Old {
     }
 
     /// Whether nothing above `taken` can have been handed out, by the rule that closes an epoch:
-    /// none was closed at the ceiling since the counter's own, and that one was closed exact, or is
-    /// the present one, in which everybody has accounted for what it had.
+    /// the counter was not lifted, and its epoch was closed exact, or is the present one, in which
+    /// everybody has accounted for what it had.
     fn is_accounted_for(&self, record: &Record) -> bool {
         let partition = record.get("partition_id").unwrap_or_default();
-        let (Some([Some(present), Some(ceiling)]), Some(epoch)) =
+        let (Some([Some(present), _, Some(lifted)]), Some(epoch)) =
             (self.partitions.get(partition), number(record, "epoch"))
         else {
             return false;
@@ -363,7 +370,7 @@ impl Old {
         } else {
             self.closed_exact.contains(&at)
         };
-        epoch > *ceiling && is_settled
+        epoch > *lifted && is_settled
     }
 }
 

@@ -207,9 +207,8 @@ pub trait Ledger:
     async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError>;
 
     /// How many numbers an epoch closed at the ceiling leaves unaccounted at most, over all
-    /// counters last touched after `after_epoch`: what was closed at the ceiling before is not
-    /// counted again.
-    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError>;
+    /// counters that were touched in it.
+    async fn lost_at_most(&self, closed: At) -> Result<u64, LedgerError>;
 
     /// Says who should own a partition (or all of them) from its next epoch on; how many rows
     /// changed. The nodes see it with their next heartbeat.
@@ -233,11 +232,11 @@ pub trait Ledger:
     // --- counters --------------------------------------------------------------------------
 
     /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
-    /// start by the closing rule (above the ceiling when the counter's own epoch is not newer than
-    /// the last epoch closed at the ceiling, else after `taken`), and writes start, `taken` and
-    /// ceiling under this epoch. Gaps of the closed one are registered as far as a few rows show
-    /// them; the rest is left to [`Audits::settle_slice`]. Waits briefly for each lock: a
-    /// `LockTimeout` names the counter that somebody else holds.
+    /// start by the closing rule ([`Partition::is_above_ceiling`]: above the ceiling, else after
+    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one
+    /// are registered as far as a few rows show them; the rest is left to
+    /// [`Audits::settle_slice`]. Waits briefly for each lock: a `LockTimeout` names the counter
+    /// that somebody else holds.
     async fn seed(
         &self,
         at: At,

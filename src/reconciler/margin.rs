@@ -99,6 +99,7 @@ mod tests {
             owner: Owner::None,
             last_closing: None,
             last_ceiling_epoch: 0,
+            lifted_epoch: 0,
             actor: None,
             cause: String::new(),
             wanted: Wanted::Auto,

@@ -260,10 +260,9 @@ async fn report(
         return context.event(kind, at, node, detail).await;
     }
     let closed = At { epoch: at.epoch - 1, ..at };
-    let after_epoch = before.last_ceiling_epoch;
     let is_service = context.eager;
     let tell = async move {
-        match context.ledger.lost_at_most(closed, after_epoch).await {
+        match context.ledger.lost_at_most(closed).await {
             Ok(numbers) => detail["numbers_at_most"] = numbers.into(),
             Err(error) => tracing::warn!(%error, "cannot tell how many numbers are affected"),
         }

@@ -78,7 +78,7 @@ async fn a_repeated_request_gets_its_number_again_and_another_payload_a_conflict
         assert_eq!((status, &body["document_number"]), (201, &json!("SPO-20240122-002")));
         let (status, body) = post(&client, &url, &more).await;
         assert_eq!((status, &body["document_number"]), (200, &json!("SPO-20240122-002")));
-        assert!(deployment.verify().0);
+        deployment.assert_clean();
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_key_that_took_no_number_is_remembered_by_redis_alone() {
         // The document keeps its number, whatever key comes with it.
         let (status, shown) = post(&Client::new(), &generate(&service, "d1"), &spo()).await;
         assert_eq!((status, &shown["document_number"]), (200, &first["document_number"]));
-        assert!(deployment.verify().0);
+        deployment.assert_clean();
     }
 }
 
@@ -314,7 +314,7 @@ async fn a_serial_past_its_width_is_refused_and_stays_refused() {
         let other_day = json!({ "type": "SPO", "date": "2024-01-23" });
         let (status, _) = post(&client, &generate(&service, "d3"), &other_day).await;
         assert_eq!(status, 201, "another day has its own counter");
-        assert!(deployment.verify().0);
+        deployment.assert_clean();
     }
 }
 

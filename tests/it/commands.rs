@@ -20,7 +20,7 @@ fn next_works_on_a_fresh_machine_and_prints_the_number_only() {
     let second = deployment.run(&next);
     assert_eq!(text(&second.stdout), "SPO-20240122-002\n");
     assert_eq!(text(&second.stderr), "", "nothing to say the second time");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn ten_next_at_once_on_one_fresh_sqlite_file_give_ten_numbers() {
     numbers.sort();
     let expected: Vec<String> = (1..=10).map(|n| format!("SPO-20240122-{n:03}")).collect();
     assert_eq!(numbers, expected);
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_ledger_that_begins_alone_goes_over_to_redis_without_a_gap() {
     assert!(service.terminate());
     let out = joined.ok(&["next", "SPO", "--date", "2024-01-22", "--json"]);
     assert!(out.contains("SPO-20240122-002") && out.contains("\"redis\""), "{out}");
-    assert!(joined.verify().0);
+    joined.assert_clean();
 }
 
 /// Goal: a command that only reads series needs nothing but the ledger. Method: a Redis that does
@@ -131,7 +131,7 @@ fn a_number_that_stdout_does_not_take_is_named_on_stderr() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(taken), "{}", text(&output.stderr));
     }
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -158,6 +158,26 @@ fn a_port_that_is_taken_is_told_by_its_setting() {
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
     assert!(error.contains(&address) && error.contains("choose another http.listen"), "{error}");
+}
+
+/// Goal: a preview shows what comes after an epoch that is over. Method: the marks of its closing
+/// in the tables, and of another one since.
+#[tokio::test]
+async fn a_preview_goes_on_as_the_epoch_of_its_counter_was_closed() {
+    let deployment = Deployment::embedded();
+    let preview = || deployment.ok(&["preview", "SPO", "--date", "2024-01-22"]);
+    deployment.ok(&["next", "SPO", "--date", "2024-01-22"]);
+    let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
+    let over = "update counter set ceiling = 9; insert into closed_epoch \
+        (partition_id, epoch, closing, closed_at_us) \
+        select partition_id, epoch, 'exact', 0 from partition where epoch > 0; \
+        update partition set epoch = epoch + 2, last_ceiling_epoch = epoch + 1, \
+        recovered_ceiling_epoch = epoch + 1 where epoch > 0";
+    let at_ceiling = "update closed_epoch set closing = 'ceiling'";
+    for (sql, number) in [(over, "SPO-20240122-002\n"), (at_ceiling, "SPO-20240122-010\n")] {
+        sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+        assert_eq!(preview(), number, "{sql}");
+    }
 }
 
 #[test]

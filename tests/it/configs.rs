@@ -104,7 +104,7 @@ async fn configs_a_series_is_created_changed_and_its_history_told() {
     assert_eq!(first["definition"]["template"], "N-{SEQ:3}");
     let (status, _) = get(&configs(&service, &format!("/{id}/versions/3"))).await;
     assert_eq!(status, 404);
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn configs_a_deactivated_series_serves_nobody_and_its_numbers_stay_found()
     }
     let (_, number) = take(&service, "OLD", "d3").await;
     assert_eq!(number["document_number"], "O-0005", "its counter went on");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 /// Goal: what a used series refuses would otherwise hand a number out twice, and says what to do
@@ -339,6 +339,5 @@ async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
         assert_eq!(number["document_number"], next.remove(0), "{number}");
     }
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

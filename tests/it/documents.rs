@@ -132,8 +132,7 @@ async fn a_revision_shows_the_serial_of_its_document_with_another_label() {
             .collect();
         assert_eq!(labels, [(json!("B"), json!("reviewed")), (json!("C"), Value::Null)]);
         assert!(service.terminate());
-        let (clean, report) = deployment.verify();
-        assert!(clean, "{report}");
+        let report = deployment.assert_clean();
         assert_eq!(
             (&report["totals"]["journal"], &report["totals"]["revisions"]),
             (&json!(2), &json!(2))
@@ -269,7 +268,7 @@ async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
         assert_eq!((status, &second["document_number"]), (201, &json!("C-20240203-0002")));
         let (status, replay) = take("d1", "2024-02-02").await;
         assert_eq!((status, &replay["document_number"]), (200, &first["document_number"]));
-        assert!(deployment.verify().0);
+        deployment.assert_clean();
     }
 }
 
@@ -341,5 +340,5 @@ async fn chronology_holds_over_two_nodes_that_take_at_once() {
     numbers.sort_by_key(|number| number[number.len() - 4..].to_owned());
     assert!(!numbers.is_empty() && numbers.is_sorted(), "{numbers:?}");
     assert!(nodes.into_iter().all(Service::terminate));
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }

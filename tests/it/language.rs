@@ -72,8 +72,7 @@ async fn phases_letters_widening_serials_and_checks_are_taken_and_found_on_both_
 
         is_found_in_its_range(&service).await;
         a_version_in_another_order_goes_on(&deployment, &service).await;
-        let (clean, report) = deployment.verify();
-        assert!(clean, "{report}");
+        deployment.assert_clean();
     }
 }
 

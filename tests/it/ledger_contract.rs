@@ -5,6 +5,7 @@
 
 mod adoption;
 mod audits;
+mod ceilings;
 mod documents;
 mod import_meetings;
 mod imports;
@@ -138,6 +139,7 @@ ledger_contract! {
     inquests {
         once_all_have_told_the_partitions_are_open_and_closed_exact
         one_that_does_not_remember_enough_leaves_it_to_an_operator
+        who_was_adopted_by_halves_is_waited_for
         whom_a_reporter_or_redis_has_met_is_waited_for
         who_is_taken_for_dead_meanwhile_is_waited_for_all_the_same
         what_an_operator_holds_nobody_else_releases
@@ -165,6 +167,12 @@ ledger_contract! {
         recent_closings_are_counted
         a_heartbeat_says_what_the_node_sees_of_redis
     }
+    ceilings {
+        a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling
+        an_untouched_counter_remembers_the_ceiling_over_later_exact_closes
+        an_untouched_counter_loses_nothing_by_a_later_close_at_the_ceiling
+        what_was_lifted_goes_on_above_its_ceiling_whatever_is_closed_later
+    }
     seeds {
         a_new_counter_starts_below_its_first_value
         a_first_ceiling_stays_on_the_step_below_the_maximum
@@ -175,8 +183,6 @@ ledger_contract! {
         a_raise_lifts_and_never_lowers
         a_raise_is_fenced_once_the_counter_went_on
         a_counter_goes_on_from_taken_after_an_exact_close
-        a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling
-        an_untouched_counter_remembers_the_ceiling_over_later_exact_closes
         a_step_leaves_no_false_holes
         an_untouched_counter_is_settled_on_request
         more_holes_than_one_search_finds_are_all_registered
@@ -308,6 +314,7 @@ ledger_contract! {
     import_meetings {
         a_first_touch_waits_for_the_import_that_makes_its_counter
         whoever_needs_a_counter_that_an_import_makes_waits_for_that_counter
+        an_import_that_waits_while_its_counter_is_lifted_is_undone
     }
     imports {
         an_imported_counter_goes_on_above_what_was_imported

@@ -47,8 +47,7 @@ async fn one_counter_under_load(deployment: &Deployment, path: &str) {
         let waited = answered.elapsed();
         assert!(waited < JOURNAL_LIMIT, "{journal} of {REQUESTS} rows after {waited:?}");
     }
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 0, "{report}");
     assert!(service.terminate(), "the service ends well");
 }

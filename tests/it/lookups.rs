@@ -63,7 +63,7 @@ async fn lookups_tell_a_number_of_several_scopes_once_for_each_that_has_it() {
         assert_eq!(told, expected.collect::<Vec<_>>(), "{number}: {body}");
     }
     assert!(service.terminate());
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[tokio::test]

@@ -84,8 +84,7 @@ async fn numbered_once_without_redis(deployment: &Deployment, age: impl AsyncFnO
     is_forgotten(&service, "FAST").await;
     is_forgotten(&service, "LOST").await;
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -160,8 +159,7 @@ async fn once_a_document_is_numbered_for_ever_where_redis_takes_the_numbers() {
         is_numbered_once(&service, type_code).await;
     }
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: the question to the journal opens no door between two requests of a document. Method: two
@@ -205,8 +203,7 @@ async fn once_two_processes_that_are_asked_at_once_give_a_document_one_number() 
     assert!(one.terminate() && two.terminate());
     let rows = postgres.sql("select count(*) from once.journal where number like 'KEPT-%'");
     assert_eq!(rows, "40");
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// What it costs beside time: a new document needs the ledger.

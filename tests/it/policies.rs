@@ -69,8 +69,7 @@ async fn policies_a_durable_number_is_in_the_journal_when_it_is_answered_a_fast_
     let (status, body) = tokio::time::timeout(ANSWER_LIMIT, replay).await.unwrap().unwrap();
     assert_eq!((status, &body["document_number"]), (200, &"S-0001".into()), "{body}");
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -95,8 +94,7 @@ async fn policies_a_durable_request_that_runs_out_of_time_says_maybe_and_its_ret
     };
     assert_eq!(number, "S-0002");
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Every value from 1 to the highest is in the journal, once; how many there are.
@@ -152,8 +150,7 @@ async fn gapless_series_has_no_gap(deployment: &Deployment, flush: impl Fn()) {
     seen.assert_no_duplicate();
     assert!(service.terminate());
     assert!(count_contiguous(deployment).await > 300);
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]

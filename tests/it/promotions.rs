@@ -12,7 +12,7 @@ use harness::service::Service;
 use tokio::time::Instant;
 
 use crate::deployment::Deployment;
-use crate::restored::{assert_clean, assert_held, copy_ledger, put_in_place};
+use crate::restored::{assert_held, copy_ledger, put_in_place};
 
 /// The URL of a schema behind a proxy, which leads to the primary of the day.
 fn behind(postgres: &Postgres, proxy: &Proxy) -> String {
@@ -115,7 +115,7 @@ impl Lagging {
         seen.dedup();
         assert_eq!(seen.len(), all, "{seen:?}");
         assert!(one.terminate() && other.terminate());
-        assert_clean(&deployment);
+        deployment.assert_clean();
         let journaled = standby.sql("select number from promoted.journal");
         let journaled: Vec<&str> = journaled.lines().collect();
         let is_there = |number: &String| journaled.contains(&&**number);
@@ -218,7 +218,7 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
         assert!(service.terminate());
         assert_eq!(postgres.sql("select count(*) from forgot.journal"), "6", "{forget}");
         assert_eq!(postgres.sql("select count(*) from forgot.journal_rejected"), "0", "{forget}");
-        assert_clean(&deployment);
+        deployment.assert_clean();
     }
 }
 

@@ -91,8 +91,7 @@ async fn faults_redis_is_flushed_again_and_again_and_the_database_takes_over() {
     seen.assert_contiguous(seen.numbers.len());
     assert!(service.terminate());
     crate::faults::assert_all_journaled(&open(&deployment).await, &seen).await;
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -130,6 +129,6 @@ async fn faults_redis_is_flushed_while_the_journal_waits_for_a_lock_and_there_is
     let (status, body) = asked.await.unwrap();
     assert_eq!((status, &body["document_number"]), (201, &"L-00000023".into()), "{body}");
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean && report["totals"]["gaps"] == 0, "{report}");
+    let report = deployment.assert_clean();
+    assert_eq!(report["totals"]["gaps"], 0, "{report}");
 }

@@ -142,7 +142,7 @@ async fn codes_and_ids_take_from_one_counter_on_redis_and_postgres_and_embedded(
             }
         }
         assert!(service.terminate());
-        assert!(deployment.verify().0);
+        deployment.assert_clean();
     }
 }
 
@@ -264,7 +264,7 @@ async fn a_running_service_picks_up_a_renaming_and_a_new_type_and_counters_go_on
     assert!(import(&deployment, "types", "id,code\n12,REPORT\n").status.success());
     until_next_is(&service, &report, "คคงใหม่-สคฉ.3-0001-2568").await;
     assert!(service.terminate());
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn next_takes_ids_where_the_series_has_tables_and_refuses_them_elsewhere() {
     let refused = deployment.run(&["next", "SPO", "--project-id", "2"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && error.contains("project_id"), "{error}");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]

@@ -119,7 +119,7 @@ async fn come_out_through_http(deployment: &Deployment, references: Vec<Referenc
         assert_eq!(last["document_number"], number, "{request}");
     }
     assert!(service.terminate());
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 /// Takes the numbers through `next`.
@@ -140,7 +140,7 @@ fn come_out_through_next(deployment: &Deployment, references: Vec<Reference>) {
         assert_eq!(out.lines().count(), times, "stdout carries the numbers only");
         assert_eq!(out.lines().last(), Some(number), "{request}");
     }
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[tokio::test]

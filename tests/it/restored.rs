@@ -48,6 +48,22 @@ pub(crate) async fn assert_held(service: &Service) {
     }
 }
 
+/// The same, and that the ledger has it on record: a process refuses as soon as it notices, before
+/// it has given its word there. A release in that moment asks for a margin.
+async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
+    assert_held(service).await;
+    let ledger = open(deployment).await;
+    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
+    loop {
+        let events = ledger.events(100).await.unwrap();
+        if events.iter().any(|event| event.kind == "ledger-went-back") {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "not on record: {}", service.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Waits until so many rows are in the journal.
 async fn reach_journal(deployment: &Deployment, rows: u64) {
     let ledger = open(deployment).await;
@@ -67,12 +83,6 @@ fn used(output: &str) -> serde_json::Value {
     let of_load = |row: &&serde_json::Value| row["records"].as_u64() > Some(0);
     let found = partitions.iter().find(of_load).or_else(|| partitions.iter().find(used));
     found.expect("a partition that was used").clone()
-}
-
-pub(crate) fn assert_clean(deployment: &Deployment) -> serde_json::Value {
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
-    report
 }
 
 /// The gap is not blamed on a node.
@@ -97,7 +107,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     postgres.restore();
     assert_held(&service).await;
     let mut seen = load.finish().await;
-    assert_held(&service).await;
+    assert_held_on_record(deployment, &service).await;
 
     let looked = deployment.ok(&["reconcile", "--ledger-restored", "--json"]);
     assert!(used(&looked)["released"].is_null(), "{looked}");
@@ -123,7 +133,7 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     }
     service.terminate();
     assert_all_journaled(&open(deployment).await, &seen).await;
-    println!("{} numbers, {}", seen.numbers.len(), assert_clean(deployment));
+    println!("{} numbers, {}", seen.numbers.len(), deployment.assert_clean());
     let events = open(deployment).await.events(100).await.unwrap();
     for kind in ["ledger-went-back", "ledger-restored"] {
         assert!(events.iter().any(|event| event.kind == kind), "{kind} is on record: {events:?}");
@@ -160,7 +170,7 @@ async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     let copied = load.asked();
     load.reach(copied + 500).await;
     put_in_place(&copy, &file);
-    assert_held(&service).await;
+    assert_held_on_record(&deployment, &service).await;
     let mut seen = load.finish().await;
     deployment.ok(&["reconcile", "--ledger-restored", "--apply", "--margin", "0"]);
     let load = Running::start_as(&service.url, CONNECTIONS, "after");
@@ -169,7 +179,7 @@ async fn a_file_put_back_beside_a_running_service_is_held_and_told_again() {
     seen.assert_no_duplicate();
     assert!(service.terminate());
     assert_all_journaled(&open(&deployment).await, &seen).await;
-    assert_clean(&deployment);
+    deployment.assert_clean();
 }
 
 /// Goal: the same of a file that is taken away: no number until it is back, and then the next one.
@@ -189,7 +199,7 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     std::fs::rename(&away, &file).unwrap();
     load::documents(&service.url, 1, 6).await.assert_contiguous(6);
     assert!(service.terminate());
-    assert_clean(&deployment);
+    deployment.assert_clean();
 }
 
 /// Goal: a barred process does not take an identity to which nothing was confirmed, and so forget
@@ -235,7 +245,7 @@ async fn a_ledger_restored_while_nothing_ran_is_held_when_it_is_opened_and_learn
     seen.numbers.extend(a_hundred_more(&deployment).await.numbers);
     seen.assert_no_duplicate();
     assert_all_journaled(&open(&deployment).await, &seen).await;
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "the rest of the old ceiling: {report}");
     assert_explained(&deployment);
 }
@@ -253,7 +263,7 @@ async fn what_a_restored_ledger_and_redis_have_forgotten_is_a_gap_and_not_issued
     assert!(released.contains("\"released\": 2"), "{released}");
     seen.numbers.extend(a_hundred_more(&deployment).await.numbers);
     seen.assert_no_duplicate();
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "what was forgotten: {report}");
     assert_explained(&deployment);
 }
@@ -306,7 +316,7 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--margin"), "{output:?}");
     deployment.ok(&[&release[..], &["--margin", "100"]].concat());
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000102\n");
-    let report = assert_clean(&deployment);
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 1, "{report}");
     assert_explained(&deployment);
 }

@@ -131,8 +131,7 @@ async fn retries_a_held_counter_keeps_no_other_counter_of_its_partition_waiting(
     }
     assert_next(&service, 22).await;
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: who waits while the ledger goes back takes none of the numbers that it has forgotten (F9).
@@ -267,8 +266,7 @@ async fn retries_a_lost_ledger_is_tried_four_times_and_told_as_500() {
     postgres.restart();
     assert_next(&service, 2).await;
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -322,6 +320,5 @@ async fn retries_a_request_whose_commit_was_lost_waits_for_a_held_counter_like_a
     assert_eq!(answer.body["document_number"], "H-0002", "{}", answer.body);
     assert_next(&service, 3).await;
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

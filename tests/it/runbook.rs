@@ -311,8 +311,7 @@ impl Scene {
             let log = node.log();
             assert!(node.terminate(), "the node does not end well: {log}");
         }
-        let (clean, report) = self.deployment.verify();
-        assert!(clean, "{report}");
+        self.deployment.assert_clean();
     }
 }
 

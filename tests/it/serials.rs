@@ -116,8 +116,7 @@ async fn serials_come_out_exactly_and_count_by_system_module_instance_and_day() 
             });
             assert_eq!(answer, parts);
         }
-        let (clean, report) = stand.deployment.verify();
-        assert!(clean, "{report}");
+        stand.deployment.assert_clean();
     }
 }
 

@@ -122,8 +122,7 @@ async fn slow_seeds_that_wait_stop_neither_heartbeat_nor_journal_and_no_recovery
         assert_eq!(status, 201, "{body}");
     }
     assert!(one.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: a counter that somebody holds keeps no row of another one out of the journal, and its own
@@ -161,8 +160,7 @@ async fn slow_a_held_counter_keeps_no_other_out_of_the_journal_and_its_record_st
     assert!(found.lines().any(|row| row == number), "{number} is not in\n{found}");
     assert_eq!(issue(&service, "HELD0", "third").await, "HELD0-0003");
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// The same without a crash: the row follows as soon as the counter is free, and the outbox is
@@ -187,8 +185,7 @@ async fn slow_a_record_that_waits_for_its_counter_is_journaled_when_that_is_free
     // It leaves nothing behind in its outbox, or it would not have left.
     assert!(service.terminate());
     assert_eq!(postgres.sql("select count(*) from slow.node where left_at_us is null"), "0");
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: who waits for two counters keeps no third one waiting that is free again. Method: three
@@ -227,8 +224,7 @@ async fn slow_two_held_counters_keep_no_third_one_waiting_that_is_free_again() {
         assert_eq!(request.await.unwrap().0, 201);
     }
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: an adoption that waits keeps nobody's silence from being seen. Method: the row of a

@@ -100,8 +100,7 @@ async fn snowflakes_of_two_nodes_and_64_connections_are_all_different() {
     for node in nodes {
         assert!(node.terminate());
     }
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,8 +144,7 @@ async fn snowflakes_of_a_node_that_slept_and_of_who_took_its_number_over_are_all
     }
     assert_eq!(node_numbers, BTreeSet::from([1023]), "it has lost the other one");
     assert!(sleeper.terminate() && heir.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,6 +170,5 @@ async fn snowflakes_come_embedded_once_per_document_and_never_as_a_range() {
     let shown = id_of(&series, body["document_number"].as_str().unwrap());
     assert_eq!((shown.node_number(), shown.serial()), (0, 0), "a sample");
     assert!(node.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

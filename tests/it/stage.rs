@@ -304,8 +304,7 @@ impl Stage {
             let is_there = journal.contains(&(document.as_str(), number.as_str()));
             assert!(is_there || !is_complete, "{document}: {number} is not in the journal");
         }
-        let (clean, report) = deployment.verify();
-        assert!(clean, "{report}");
+        deployment.assert_clean();
         let gaps = postgres.sql(
             "select reason || ' ' || sum((last_value - first_value) / step + 1) \
              from ledger.gap group by reason",

@@ -85,8 +85,7 @@ async fn ends_in_time(silent: Silent) {
     assert_eq!(status, 201, "{body}");
     assert!(!handed.contains(&body["document_number"].as_str().unwrap().to_owned()), "{body}");
     assert!(other.terminate());
-    let (clean, report) = direct.verify();
-    assert!(clean, "{report}");
+    direct.assert_clean();
 }
 
 #[tokio::test]

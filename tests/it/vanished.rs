@@ -53,8 +53,7 @@ async fn vanished_connections_of_the_ledger_are_replaced_and_the_journal_goes_on
     seen.assert_contiguous(seen.numbers.len());
     assert!(service.terminate());
     assert_eq!(open(&deployment).await.totals().await.unwrap().journal, seen.numbers.len() as u64);
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[tokio::test]
@@ -77,8 +76,7 @@ async fn vanished_connections_leave_no_duplicate_on_the_database_path() {
     println!("failures {:?}, longest stall {:?}", seen.failures, seen.longest_stall);
     seen.assert_no_duplicate();
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["gaps"], 0, "{report}");
 }
 

@@ -1,6 +1,6 @@
 //! The vectors of `tests/vectors` through HTTP, on both paths: each request gets its number, or the
 //! refusal that it must get, with the field at fault; each range is found by numbers within it; and
-//! the ledger is clean afterwards.
+//! the embedded ledger is clean afterwards.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -153,7 +153,6 @@ async fn run(deployment: &Deployment, path: &str) {
         is_found(&client, &service.url, range).await;
     }
     assert!(service.terminate());
-    assert!(deployment.verify().0);
 }
 
 #[tokio::test]
@@ -164,5 +163,9 @@ async fn every_vector_comes_out_exactly_on_redis_and_postgres() {
 
 #[tokio::test]
 async fn every_vector_comes_out_exactly_on_sqlite_alone() {
-    run(&Deployment::embedded(), "database").await;
+    let deployment = Deployment::embedded();
+    run(&deployment, "database").await;
+    // Here alone: it renders two million numbers. What it finds in ranges, the contract `verified`
+    // asks of both engines.
+    deployment.assert_clean();
 }

@@ -51,8 +51,7 @@ async fn goes_on(deployment: &Deployment, migrate: impl AsyncFn(), take_back: im
     let ended = tokio::task::spawn_blocking(move || service.terminate()).await;
     assert!(ended.unwrap(), "the journal is drained");
     take_back().await;
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    let report = deployment.assert_clean();
     let totals = &report["totals"];
     assert_eq!((&totals["rejected"], &totals["gaps"]), (&Value::from(0), &Value::from(0)));
     assert_eq!(totals["journal"], Value::from(seen.numbers.len() + 1), "a row of each number");

@@ -1,14 +1,39 @@
-//! A lock in Redis around a read and an optimistic update: two locks, one number at a time.
+//! Counters that are rows of PostgreSQL: changed under a lock in Redis, or under the row's own.
 //!
-//! The lock is what its authors recommend: `SET NX PX` with a random token, and a script that
-//! deletes it only while it holds that token. Update and audit row are one statement, so that the
-//! lock is held for two round trips and one commit. Whoever finds it held waits a random time that
-//! grows.
+//! The lock in Redis is what its authors recommend: `SET NX PX` with a random token, and a script
+//! that deletes it only while it holds that token. Either way value and journal row are one
+//! statement, so that what is locked is so for as few round trips as can be, and one commit.
 
 use std::time::{Duration, Instant};
 
 use super::Wanted;
 use super::stores::{Stores, TakeError};
+
+/// A statement that changes a counter, and writes the row of what it took.
+macro_rules! and_its_row {
+    ($taking:literal) => {
+        concat!(
+            "with taken as (",
+            $taking,
+            " returning value) insert into journal (counter, value, number, document_id, \
+             type_code, user_id, ip_address) \
+             select $1, value, $2 || lpad(value::text, 12, '0'), $3, $4, 'local', '127.0.0.1' \
+             from taken returning value"
+        )
+    };
+}
+
+/// Under the row's lock.
+const BY_ROW: &str = and_its_row!(
+    "insert into counter (name, value) values ($1, 1) \
+     on conflict (name) do update set value = counter.value + 1"
+);
+
+/// If nobody has changed it since it was read.
+const BY_VERSION: &str = and_its_row!(
+    "update counter set value = value + 1, version = version + 1 \
+     where name = $1 and version = $5"
+);
 
 /// How long the lock lives if its holder dies, in milliseconds.
 const TTL_MS: u32 = 3_000;
@@ -25,6 +50,13 @@ const WAIT_MAX_US: u64 = 16_000;
 const RELEASE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
+/// Takes a value under the row's lock, in one round trip.
+pub(super) async fn take_by_row(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
+    let query = wanted.bind(sqlx::query_scalar(BY_ROW));
+    Ok(query.fetch_one(&stores.pool).await?.cast_unsigned())
+}
+
+/// Takes a value under the lock in Redis. Whoever finds that held waits a random time that grows.
 pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
     let deadline = Instant::now() + LIMIT;
     let key = format!("{}:lock", wanted.counter);
@@ -76,19 +108,7 @@ async fn update(stores: &Stores, wanted: &Wanted<'_>) -> Result<Option<u64>, Tak
         sqlx::query(first).bind(wanted.counter).execute(&stores.pool).await?;
         return Ok(None);
     };
-    let value: Option<i64> = sqlx::query_scalar(
-        "with taken as (update counter set value = value + 1, version = version + 1 \
-         where name = $1 and version = $5 returning value) \
-         insert into journal (counter, value, number, document_id, type_code, user_id, ip_address) \
-         select $1, value, $2 || lpad(value::text, 12, '0'), $3, $4, 'local', '127.0.0.1' \
-         from taken returning value",
-    )
-    .bind(wanted.counter)
-    .bind(wanted.prefix)
-    .bind(wanted.document_id)
-    .bind(wanted.type_code)
-    .bind(version)
-    .fetch_optional(&stores.pool)
-    .await?;
+    let query = wanted.bind(sqlx::query_scalar(BY_VERSION)).bind(version);
+    let value = query.fetch_optional(&stores.pool).await?;
     Ok(value.map(i64::cast_unsigned))
 }

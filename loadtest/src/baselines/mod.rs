@@ -4,17 +4,15 @@
 //! Each is one function that takes a value; what is around it is the same for all, and it runs on
 //! the runtime of the service.
 
-mod behind;
-mod counting;
-mod echo;
+mod incr;
 mod locked;
-mod row_lock;
 mod stores;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Json, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -23,6 +21,8 @@ use axum::routing::post;
 use axum::serve::ListenerExt as _;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use sqlx::postgres::{PgArguments, Postgres};
+use sqlx::query::QueryScalar;
 use tokio::net::TcpListener;
 
 use stores::{Stores, TakeError};
@@ -49,15 +49,9 @@ pub(crate) enum Baseline {
 
 impl Baseline {
     /// Its name on command lines, and of its schema.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Baseline::Echo => "echo",
-            Baseline::Locked => "locked",
-            Baseline::RowLock => "row-lock",
-            Baseline::IncrInsert => "incr-insert",
-            Baseline::IncrBehind => "incr-behind",
-            Baseline::Incr => "incr",
-        }
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value().expect("no baseline is left out");
+        value.get_name().to_owned()
     }
 
     /// Connections to PostgreSQL: as many as it is fastest with.
@@ -77,10 +71,10 @@ impl Baseline {
         match self {
             Baseline::Echo => Ok(1),
             Baseline::Locked => locked::take(stores, wanted).await,
-            Baseline::RowLock => row_lock::take(stores, wanted).await,
-            Baseline::IncrInsert => counting::take_and_insert(stores, wanted).await,
-            Baseline::IncrBehind => behind::take(stores, wanted).await,
-            Baseline::Incr => counting::take(stores, wanted).await,
+            Baseline::RowLock => locked::take_by_row(stores, wanted).await,
+            Baseline::IncrInsert => incr::take_and_insert(stores, wanted).await,
+            Baseline::IncrBehind => incr::take_and_leave(stores, wanted).await,
+            Baseline::Incr => incr::take(stores, wanted).await,
         }
     }
 }
@@ -129,12 +123,23 @@ struct Wanted<'a> {
     type_code: &'a str,
 }
 
+impl Wanted<'_> {
+    /// Binds what the first four places of a statement stand for.
+    fn bind<'q>(
+        &'q self,
+        query: QueryScalar<'q, Postgres, i64, PgArguments>,
+    ) -> QueryScalar<'q, Postgres, i64, PgArguments> {
+        let query = query.bind(self.counter).bind(self.prefix);
+        query.bind(self.document_id).bind(self.type_code)
+    }
+}
+
 /// Serves until it is killed.
 pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
     let runtime = numerator::cli::runtime().expect("threads for the runtime");
     runtime.block_on(async {
         let router = match args.baseline {
-            Baseline::Echo => Router::new().route(ROUTE, post(echo::echo)),
+            Baseline::Echo => Router::new().route(ROUTE, post(echo)),
             baseline => {
                 let stores = Stores::connect(args, baseline.pool()).await;
                 Router::new().route(ROUTE, post(generate_number)).with_state((baseline, stores))
@@ -147,6 +152,11 @@ pub(crate) fn run(args: &BaselineArgs) -> ExitCode {
         axum::serve(listener, router).await.expect("a server");
     });
     ExitCode::SUCCESS
+}
+
+/// A bare web server: reads the request, answers like the service, takes nothing.
+async fn echo(Path(document_id): Path<String>, _body: Bytes) -> Response {
+    answer(&document_id, &number("L0-0000000-", 1), 1)
 }
 
 async fn generate_number(

@@ -8,8 +8,8 @@ use fred::types::{Builder, ClusterHash, CustomCommand, FromValue};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
-use super::behind::Writer;
-use super::{BaselineArgs, Wanted, number};
+use super::BaselineArgs;
+use super::incr::Writer;
 
 /// The tables: what such a service keeps, and no more.
 const TABLES: &str = "
@@ -69,21 +69,5 @@ impl Stores {
     ) -> Result<T, TakeError> {
         let command = CustomCommand::new_static(command, ClusterHash::FirstKey, false);
         Ok(self.redis.custom(command, arguments).await?)
-    }
-
-    /// Writes the row of a value that Redis has taken.
-    pub(super) async fn insert(&self, wanted: &Wanted<'_>, value: u64) -> Result<(), TakeError> {
-        sqlx::query(
-            "insert into journal (counter, value, number, document_id, type_code, user_id, \
-             ip_address) values ($1, $2, $3, $4, $5, 'local', '127.0.0.1')",
-        )
-        .bind(wanted.counter)
-        .bind(value.cast_signed())
-        .bind(number(wanted.prefix, value))
-        .bind(wanted.document_id)
-        .bind(wanted.type_code)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
     }
 }

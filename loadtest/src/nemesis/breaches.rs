@@ -2,30 +2,22 @@
 
 use std::collections::BTreeMap;
 
-/// Examples of one kind of breach that are told; more are counted.
-const EXAMPLES_MAX: usize = 5;
+use crate::examples::Examples;
 
 /// Breaches by what is broken.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Breaches(BTreeMap<&'static str, (u64, Vec<String>)>);
+pub(super) struct Breaches(BTreeMap<&'static str, Examples>);
 
 impl Breaches {
     /// Notes one.
     pub(super) fn add(&mut self, what: &'static str, example: impl Into<String>) {
-        let (count, examples) = self.0.entry(what).or_default();
-        *count += 1;
-        if examples.len() < EXAMPLES_MAX {
-            examples.push(example.into());
-        }
+        self.0.entry(what).or_default().note(|| example.into());
     }
 
     /// Takes another list over.
     pub(super) fn extend(&mut self, other: Breaches) {
-        for (what, (count, examples)) in other.0 {
-            let mine = self.0.entry(what).or_default();
-            mine.0 += count;
-            mine.1.extend(examples);
-            mine.1.truncate(EXAMPLES_MAX);
+        for (what, examples) in other.0 {
+            self.0.entry(what).or_default().extend(examples);
         }
     }
 
@@ -34,8 +26,8 @@ impl Breaches {
         self.0.is_empty()
     }
 
-    /// Each kind with its number and some examples.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64, &[String])> {
-        self.0.iter().map(|(what, (count, examples))| (*what, *count, examples.as_slice()))
+    /// Each kind with some examples.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Examples)> {
+        self.0.iter().map(|(what, examples)| (*what, examples))
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use harness::proxy::Proxy;
 use harness::redis::Redis;
 
 use super::check::COUNTERS;
+use super::kinds::{Kind, Target};
 use super::ledger::SCHEMA;
-use super::plan::{Fault, Kind, NODES};
-use super::world::{REDIS_OPTIONS, World};
+use super::plan::{Fault, NODES};
+use super::world::{Links, REDIS_OPTIONS, World};
 
 /// How long a master may take to forget its last replica: it looks once a second.
 const IDENTITY_LIMIT: Duration = Duration::from_secs(5);
@@ -15,6 +17,9 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// How long the load may take to touch each counter.
 const COUNTERS_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long whoever died may take to be adopted.
+const ADOPTION_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a replica or a standby lags behind before it is promoted, and how old a copy is.
 const LAG: Duration = Duration::from_millis(200);
@@ -47,18 +52,15 @@ impl World {
                 self.on_one_key("nbr:*:c:*", fault.pick, &["hset"], &["value", "1"]);
             }
             Kind::OutboxDeleted => self.on_one_key("nbr:*:outbox:*", fault.pick, &["del"], &[]),
-            Kind::RedisLinkCut => self.nodes[node].to_redis().cut(),
-            Kind::RedisLinkDown => self.nodes[node].to_redis().refuse(),
-            Kind::RedisLinkSlow => self.nodes[node].to_redis().delay(fault.delay),
-            Kind::RedisAnswersLost => self.nodes[node].to_redis().swallow_answers(),
-            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis().refuse()),
-            Kind::LedgerLinkCut => self.nodes[node].to_ledger().cut(),
-            Kind::LedgerLinkDown => self.nodes[node].to_ledger().refuse(),
-            Kind::LedgerLinkSlow => self.nodes[node].to_ledger().delay(fault.delay),
-            Kind::LedgerAnswersLost => self.nodes[node].to_ledger().swallow_answers(),
+            Kind::RedisLinkCut | Kind::LedgerLinkCut => self.link(fault).cut(),
+            Kind::RedisLinkDown | Kind::LedgerLinkDown => self.link(fault).refuse(),
+            Kind::RedisLinkSlow | Kind::LedgerLinkSlow => self.link(fault).delay(fault.delay),
+            Kind::RedisAnswersLost | Kind::LedgerAnswersLost => self.link(fault).swallow_answers(),
+            Kind::RedisUnreachable => self.links_to_redis().for_each(Proxy::refuse),
             Kind::LedgerRestarted => self.ledger.server().kill(),
             Kind::LedgerFailsOver => self.ledger_fails_over().await,
             Kind::LedgerPutBack => {
+                self.rest().await;
                 self.ledger.server().dump(SCHEMA);
                 tokio::time::sleep(LAG).await;
                 self.ledger.server().put_back(SCHEMA);
@@ -99,23 +101,17 @@ impl World {
             Kind::RedisRestartedEmpty => self.redis_mut().restart_empty(),
             Kind::RedisPaused => self.redis().signal("CONT"),
             Kind::RedisFull | Kind::RedisEvicts => {
-                self.redis().cli(&[
-                    "config",
-                    "set",
-                    "maxmemory",
-                    "0",
-                    "maxmemory-policy",
-                    "noeviction",
-                ]);
+                let unlimited = ["maxmemory", "0", "maxmemory-policy", "noeviction"];
+                self.redis().cli(&[&["config", "set"], &unlimited[..]].concat());
             }
             Kind::ReplicaAttached => self.detach_replica(),
-            Kind::RedisLinkDown | Kind::RedisLinkSlow | Kind::RedisAnswersLost => {
-                self.nodes[node].to_redis().forward();
-            }
-            Kind::RedisUnreachable => self.nodes.iter().for_each(|node| node.to_redis().forward()),
-            Kind::LedgerLinkDown | Kind::LedgerLinkSlow | Kind::LedgerAnswersLost => {
-                self.nodes[node].to_ledger().forward();
-            }
+            Kind::RedisLinkDown
+            | Kind::RedisLinkSlow
+            | Kind::RedisAnswersLost
+            | Kind::LedgerLinkDown
+            | Kind::LedgerLinkSlow
+            | Kind::LedgerAnswersLost => self.link(fault).forward(),
+            Kind::RedisUnreachable => self.links_to_redis().for_each(Proxy::forward),
             Kind::LedgerRestarted => self.ledger.server().restart(),
             Kind::FileLocked => self.ledger.file().unlock(),
             Kind::FilePutBack | Kind::FilePutBackFlushed => {
@@ -142,6 +138,19 @@ impl World {
             | Kind::FileReplaced
             | Kind::LedgerLinkCut => {}
         }
+    }
+
+    /// The link that a fault of a link works on.
+    fn link(&self, fault: &Fault) -> &Proxy {
+        let Links { to_redis, to_ledger, .. } = &self.nodes[fault.node].links;
+        let is_to_redis = fault.kind.target() == Target::RedisLink;
+        let link = if is_to_redis { to_redis } else { to_ledger };
+        link.as_ref().expect("a plan has faults of links that there are")
+    }
+
+    /// The links of all nodes to Redis.
+    fn links_to_redis(&self) -> impl Iterator<Item = &Proxy> {
+        self.nodes.iter().filter_map(|node| node.links.to_redis.as_ref())
     }
 
     /// Ends the replica, and waits until the master has taken another identity for it: what follows
@@ -177,6 +186,7 @@ impl World {
 
     /// Makes a standby the primary while the old one dies; it lacks what came last.
     async fn ledger_fails_over(&mut self) {
+        self.rest().await;
         let primary = self.ledger.server();
         let standby = primary.start_standby();
         standby.catch_up(primary);
@@ -185,6 +195,22 @@ impl World {
         primary.kill();
         standby.promote();
         self.point_to_ledger(standby);
+    }
+
+    /// Waits until whoever died before is adopted, and a heartbeat later. An adoption is told again
+    /// by nobody: one that the ledger forgets has it wait for an operator, though all nodes live.
+    async fn rest(&self) {
+        let present = || {
+            let (mut nodes, there) = (0, "left_at_us is null and adopted_at_us is null");
+            self.ledger
+                .rows(&format!("select node_id from {{}}.node where {there}"), |_| nodes += 1);
+            nodes
+        };
+        let deadline = Instant::now() + ADOPTION_LIMIT;
+        while present() > NODES && Instant::now() < deadline {
+            tokio::time::sleep(POLL).await;
+        }
+        tokio::time::sleep(LAG).await;
     }
 
     /// Copies the file, and lets numbers come that the copy lacks. It has all counters: one that

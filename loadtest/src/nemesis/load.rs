@@ -84,7 +84,7 @@ impl Order {
 }
 
 /// A number, or a range of them, that a caller was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Received {
     /// For this document.
     pub(super) document: u64,
@@ -101,6 +101,17 @@ impl Received {
     pub(super) fn text(counter: u64, value: u64) -> String {
         let series = usize::try_from(counter / LINES).expect("an index of a series");
         format!("{}{:03}-{value:09}", &SERIES[series][..1], counter % LINES)
+    }
+
+    /// What a caller must have been given for a row of the journal; none where its document or its
+    /// number is none of the drill.
+    pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
+        let document = document.strip_prefix('d')?.parse().ok()?;
+        let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);
+        let series = SERIES.iter().position(|series| series.starts_with(letter))?;
+        let counter = series as u64 * LINES + line;
+        let is_its = line < LINES && Self::text(counter, first) == number;
+        is_its.then_some(Received { document, counter, first, last })
     }
 }
 
@@ -279,15 +290,10 @@ impl Caller {
     async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
         let answered = async {
             let mut node = first;
-            let mut attempts: u32 = 0;
             loop {
-                attempts += 1;
                 match self.post(node, &path, &body).await {
                     Ok(answer) => return (node, answer),
-                    Err(refusal) => self.progress.refused(node, refusal),
-                }
-                if attempts == 2 {
-                    self.progress.refused_again();
+                    Err(refusal) => self.progress.refused(refusal),
                 }
                 sleep(RETRY_PAUSE).await;
                 node = (node + 1) % NODES;
@@ -362,8 +368,7 @@ impl Caller {
             self.progress.breach("answer that does not fit its request", told);
             return None;
         }
-        let fell_back = &answer["path"] == "database" && POLICIES[order.series] != "gapless";
-        self.progress.answered(node, order.series, order.count, fell_back);
+        self.progress.answered(node, order.series, order.count);
         Some(received)
     }
 }

@@ -8,6 +8,7 @@ mod breaches;
 mod check;
 mod faults;
 mod file;
+mod kinds;
 mod ledger;
 mod load;
 mod plan;
@@ -24,20 +25,18 @@ use clap::Args;
 use numerator::clock::{Clock as _, SystemClock};
 use tokio::time::{Instant, sleep};
 
+use crate::{WRONG_USAGE, say};
 use breaches::Breaches;
-use check::Done;
+use kinds::{Kind, Mark, kinds_of};
 use ledger::{Engine, Stores};
 use load::{Load, Seen};
-use plan::{Kind, NODES, Plan, Step, kinds_of};
-use progress::{Progress, Refusals};
+use plan::{NODES, Plan, Step};
+use progress::Progress;
 use report::Report;
 use world::World;
 
 /// Lines of a node's log that are shown when it does not recover.
-const LOG_LINES: usize = 40;
-
-/// Exit code of a command line that cannot be followed.
-const WRONG_USAGE: u8 = 2;
+const LOG_LINES: usize = 80;
 
 /// How long and how hard.
 #[derive(Clone, Debug, Args)]
@@ -79,12 +78,8 @@ struct Outcome {
     lasted: Duration,
     /// From the injection until everything was in order again.
     took: Duration,
-    /// From the injection until the database path gave a number.
-    database_path: Option<Duration>,
-    /// What callers met meanwhile, by node.
-    refusals: [Refusals; NODES],
-    /// Requests that the next node refused as well.
-    refused_twice: u64,
+    /// How often callers were refused meanwhile.
+    refused: u64,
 }
 
 /// Runs the drill and prints its report.
@@ -120,7 +115,8 @@ async fn drill(args: &NemesisArgs, seed: u64, plan: Plan, stores: Stores) -> Rep
             break;
         }
         let (outcome, settled) = carry_out(&mut world, &progress, step).await;
-        say(&format!("{:4}. {}", outcomes.len() + 1, report::line(&outcome, &progress)));
+        let numbers = progress.noted().numbers;
+        say(&format!("{:4}. {}", outcomes.len() + 1, report::line(&outcome, numbers)));
         if let Err(disorder) = settled {
             for node in 0..NODES {
                 say(&format!("--- node {node}\n{}", world.log_tail(node, LOG_LINES)));
@@ -142,11 +138,10 @@ async fn carry_out(
     step: Step,
 ) -> (Outcome, Result<(), String>) {
     sleep(step.calm).await;
-    let (refused_before, twice_before) = (progress.refusals(), progress.refused_twice());
+    let refused_before = progress.noted().refused();
     let releases_before = world.releases;
     progress.reset();
-    let (started, injected_us) = (Instant::now(), progress.now_us());
-    let injected_at_us = SystemClock.now_us();
+    let (started, injected_at_us) = (Instant::now(), SystemClock.now_us());
     let mut open: Vec<(Instant, plan::Fault)> = Vec::new();
     for (i, fault) in step.faults.iter().enumerate() {
         if i > 0 {
@@ -163,29 +158,19 @@ async fn carry_out(
     let lasted = started.elapsed();
     let mut settled = world.settle(progress).await;
     let was_released = world.releases > releases_before;
-    if settled.is_ok() && was_released && step.all(Kind::is_agreed_on) {
+    if settled.is_ok() && was_released && step.all(Mark::Agreed) {
         settled = Err("it did not go on by itself though all nodes were alive".into());
     }
-    if settled.is_ok() && !was_released && step.any(Kind::waits_for_an_operator) {
+    if settled.is_ok() && !was_released && step.any(Mark::Held) {
         settled = Err("the ledger that was put back was not held".into());
     }
-    let mut refusals = progress.refusals();
-    for (now, before) in refusals.iter_mut().zip(refused_before) {
-        for (why, count) in now.iter_mut() {
-            *count -= before.get(why).copied().unwrap_or_default();
-        }
-        now.retain(|_, count| *count > 0);
-    }
-    let database_path = progress.first_by_database_us();
     let outcome = Outcome {
         step,
         injected_at_us,
         stall: progress.stall(),
         lasted,
         took: started.elapsed(),
-        database_path: database_path.map(|us| Duration::from_micros(us - injected_us)),
-        refusals,
-        refused_twice: progress.refused_twice() - twice_before,
+        refused: progress.noted().refused() - refused_before,
     };
     (outcome, settled)
 }
@@ -204,34 +189,24 @@ fn conclude(
         breaches.add("a node does not end well", format!("node {node}: {log}"));
     }
     say("checking");
-    breaches.extend(progress.breaches());
+    let noted = progress.noted().clone();
+    breaches.extend(noted.breaches.clone());
     if seen.unanswered > 0 {
         breaches.add("documents without an answer", seen.unanswered.to_string());
     }
     let (received, repeated) = (seen.received.len() as u64, seen.repeated);
-    let done: Vec<Done<'_>> = outcomes
-        .iter()
-        .map(|outcome| Done { step: &outcome.step, injected_at_us: outcome.injected_at_us })
-        .collect();
-    let findings = check::check(&world, seen, &done, &mut breaches);
-    drop(done);
+    let findings = check::check(&world, seen, &outcomes, &mut breaches);
     Report {
         seed,
         stores: world.stores,
         connections: args.connections,
         outcomes,
-        numbers: progress.numbers(),
         received,
         repeated,
-        refusals: progress.refusals(),
+        noted,
         restarts: world.restarts,
         releases: world.releases,
         findings,
         breaches,
     }
-}
-
-/// Tells a person how it goes; the report alone goes to stdout.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

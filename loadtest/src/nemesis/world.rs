@@ -16,7 +16,7 @@ use super::ledger::{Engine, Ledger, Stores};
 use super::load::{Addresses, POLICIES, SERIES};
 use super::plan::NODES;
 use super::progress::Progress;
-use crate::program;
+use crate::{program, series};
 
 /// Options of every Redis: what it has answered, it finds again after a crash.
 pub(super) const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
@@ -47,24 +47,28 @@ const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// One node and its links.
-pub(super) struct Node {
+/// Where commands are run, and the links from there.
+pub(super) struct Links {
     deployment: Deployment,
-    pub(super) service: Service,
-    to_redis: Option<Proxy>,
-    to_ledger: Option<Proxy>,
+    pub(super) to_redis: Option<Proxy>,
+    pub(super) to_ledger: Option<Proxy>,
 }
 
-impl Node {
-    /// Its link to Redis: a plan has faults of Redis only where there is one.
-    pub(super) fn to_redis(&self) -> &Proxy {
-        self.to_redis.as_ref().expect("a link to Redis")
+impl Links {
+    fn start(ledger: &Ledger, redis: Option<&Redis>) -> Self {
+        let to_redis = redis.map(|redis| Proxy::start(redis.port()));
+        let to_ledger = ledger.link();
+        let redis_url = to_redis.as_ref().map(Proxy::redis_url);
+        let database_url = ledger.url(to_ledger.as_ref());
+        let deployment = Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
+        Links { deployment, to_redis, to_ledger }
     }
+}
 
-    /// Its link to a server that has the ledger; the same holds of its faults.
-    pub(super) fn to_ledger(&self) -> &Proxy {
-        self.to_ledger.as_ref().expect("a link to the ledger")
-    }
+/// One node and its links.
+pub(super) struct Node {
+    pub(super) links: Links,
+    pub(super) service: Service,
 }
 
 /// Everything that runs.
@@ -76,9 +80,7 @@ pub(super) struct World {
     pub(super) ledger: Ledger,
     pub(super) stores: Stores,
     /// Commands go to both by links that no fault meets.
-    operator: Deployment,
-    operator_to_redis: Option<Proxy>,
-    operator_to_ledger: Option<Proxy>,
+    operator: Links,
     addresses: Arc<Addresses>,
     /// Nodes that ended without being told to, and were started again.
     pub(super) restarts: u64,
@@ -91,21 +93,12 @@ impl World {
     pub(super) fn start(stores: Stores) -> Self {
         let ledger = Ledger::start(stores.ledger);
         let redis = stores.has_redis.then(|| Redis::start_with(&REDIS_OPTIONS));
-        let deployed = || {
-            let to_redis = redis.as_ref().map(|redis| Proxy::start(redis.port()));
-            let to_ledger = ledger.link();
-            let redis_url = to_redis.as_ref().map(Proxy::redis_url);
-            let database_url = ledger.url(to_ledger.as_ref());
-            let deployment =
-                Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
-            (deployment, to_redis, to_ledger)
-        };
-        let (operator, operator_to_redis, operator_to_ledger) = deployed();
-        apply_series(&operator);
+        let operator = Links::start(&ledger, redis.as_ref());
+        apply_series(&operator.deployment);
         let start = |_| {
-            let (deployment, to_redis, to_ledger) = deployed();
-            let service = deployment.serve();
-            Node { deployment, service, to_redis, to_ledger }
+            let links = Links::start(&ledger, redis.as_ref());
+            let service = links.deployment.serve();
+            Node { links, service }
         };
         let nodes: Vec<Node> = (0..NODES).map(start).collect();
         let addresses = std::array::from_fn(|i| nodes[i].service.url.clone());
@@ -116,8 +109,6 @@ impl World {
             ledger,
             stores,
             operator,
-            operator_to_redis,
-            operator_to_ledger,
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
             releases: 0,
@@ -132,7 +123,7 @@ impl World {
     /// Starts a node whose process is gone; it may not be ready yet.
     pub(super) fn launch(&mut self, index: usize) {
         let node = &mut self.nodes[index];
-        node.service = node.deployment.launch();
+        node.service = node.links.deployment.launch();
         let mut addresses = self.addresses.write().expect("no holder of this lock panics");
         addresses[index] = node.service.url.clone();
     }
@@ -147,10 +138,13 @@ impl World {
         self.redis.as_mut().expect("a Redis")
     }
 
+    fn links(&self) -> impl Iterator<Item = &Links> {
+        self.nodes.iter().map(|node| &node.links).chain([&self.operator])
+    }
+
     /// Puts another Redis behind all links.
     pub(super) fn point_to(&mut self, redis: Redis) {
-        let links = self.nodes.iter().filter_map(|node| node.to_redis.as_ref());
-        for link in links.chain(&self.operator_to_redis) {
+        for link in self.links().filter_map(|links| links.to_redis.as_ref()) {
             link.retarget(redis.port());
         }
         self.redis = Some(redis);
@@ -158,8 +152,7 @@ impl World {
 
     /// Puts another PostgreSQL behind all links.
     pub(super) fn point_to_ledger(&mut self, postgres: Postgres) {
-        let links = self.nodes.iter().filter_map(|node| node.to_ledger.as_ref());
-        for link in links.chain(&self.operator_to_ledger) {
+        for link in self.links().filter_map(|links| links.to_ledger.as_ref()) {
             link.retarget(postgres.port());
         }
         self.ledger = Ledger::Postgres(postgres);
@@ -169,9 +162,9 @@ impl World {
     fn release(&mut self) {
         self.releases += 1;
         let arguments = ["reconcile", "--ledger-restored", "--apply", "--margin", MARGIN];
-        if !self.operator.run(&arguments).status.success() {
+        if !self.operator.deployment.run(&arguments).status.success() {
             // Redis was emptied, or is another one by now: the margin covers what it knew.
-            self.operator.run(&[&arguments[..], &["--without-redis"]].concat());
+            self.operator.deployment.run(&[&arguments[..], &["--without-redis"]].concat());
         }
     }
 
@@ -191,7 +184,7 @@ impl World {
     /// What is still out of order after the limit.
     pub(super) async fn settle(&mut self, progress: &Progress) -> Result<(), String> {
         let deadline = Instant::now() + SETTLE_LIMIT;
-        let healed_us = progress.now_us();
+        let healed = progress.now();
         let (mut held_since, mut looked_at) = (None, Instant::now());
         loop {
             for index in 0..self.nodes.len() {
@@ -200,7 +193,7 @@ impl World {
                     self.launch(index);
                 }
             }
-            let answers = progress.all_answered_since(healed_us);
+            let answers = progress.all_answered_since(healed);
             if answers {
                 held_since = None;
             } else if looked_at.elapsed() > LOOK_PERIOD {
@@ -255,7 +248,7 @@ impl World {
 
     /// Runs `numerator verify`: whether it exits 0, and what it says.
     pub(super) fn verify(&self) -> (bool, String) {
-        let (is_clean, report) = self.operator.verify();
+        let (is_clean, report) = self.operator.deployment.verify();
         (is_clean, report.to_string())
     }
 
@@ -278,20 +271,11 @@ impl World {
 
 /// One series per type, each with a counter for every line, that never resets.
 fn apply_series(operator: &Deployment) {
-    let text: String = SERIES
-        .iter()
-        .zip(POLICIES)
-        .map(|(code, policy)| {
-            let letter = &code[..1];
-            format!(
-                "[[series]]\ncode = \"{code}\"\nname = \"{code}\"\npolicy = \"{policy}\"\n\
-                 template = \"{letter}{{LINE}}-{{SEQ:9}}\"\n\
-                 serves = {{ types = [\"{code}\"] }}\n[series.variables]\n\
-                 LINE = {{ required = true, alphabet = \"0-9\", width = 3 }}\n\
-                 [[series.serials]]\ncounter = [\"type\", \"LINE\"]\n"
-            )
-        })
-        .collect();
+    let one = |(code, policy): (&&str, &str)| {
+        let template = format!("{}{{LINE}}-{{SEQ:9}}", &code[..1]);
+        series(code, &template, 3, &format!("policy = \"{policy}\""))
+    };
+    let text: String = SERIES.iter().zip(POLICIES).map(one).collect();
     let file = operator.path("drill.toml");
     std::fs::write(&file, text).expect("series file");
     operator.apply(&[file]);

@@ -4,19 +4,15 @@ use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 use std::time::Instant;
 
-use harness::service::Program;
-
 use super::table::figure;
 use crate::figures::median;
+use crate::program;
 
 /// Writes whose durability is timed.
 const SYNCS: usize = 50;
 
 /// Bytes of each: a page of a database.
 const SYNC_BYTES: usize = 8 * 1_024;
-
-/// Options whose values may hold a password.
-const SECRET: [&str; 2] = ["--redis-url", "--database-url"];
 
 /// What figures of one run of this program have in common.
 #[derive(Clone, Debug)]
@@ -29,7 +25,7 @@ pub(crate) struct Circumstances {
 
 impl Circumstances {
     /// Looks at the machine, and at how this program was called.
-    pub(crate) fn begin(program: &Program) -> Self {
+    pub(crate) fn begin() -> Self {
         let command = command_line(std::env::args().skip(1));
         let commit = commit().unwrap_or_else(|| "an unknown commit".to_owned());
         let load = read("/proc/loadavg").and_then(|text| text.split(' ').next().map(str::to_owned));
@@ -39,24 +35,19 @@ impl Circumstances {
             "Measured at {commit} by `{command}`; load of the machine before: {load}; a durable \
              write of 8 KiB, median: {sync}."
         );
-        Circumstances { machine: describe(program), occasion }
+        Circumstances { machine: describe(), occasion }
     }
 }
 
-/// The command as somebody would type it again, without what is nobody's business.
+/// The command as somebody would type it again, without URLs: they may hold a password.
 fn command_line(arguments: impl Iterator<Item = String>) -> String {
-    let mut words = vec!["loadtest".to_owned()];
-    let mut is_secret = false;
-    for argument in arguments {
-        let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
-        words.push(match name {
-            _ if is_secret => "…".to_owned(),
-            name if SECRET.contains(&name) && !value.is_empty() => format!("{name}=…"),
-            _ => argument.clone(),
-        });
-        is_secret = !is_secret && SECRET.contains(&argument.as_str());
-    }
-    words.join(" ")
+    let shown = |argument: String| match argument.split_once("://") {
+        None => argument,
+        Some((before, _)) => {
+            before.split_once('=').map_or("…".to_owned(), |(name, _)| format!("{name}=…"))
+        }
+    };
+    std::iter::once("loadtest".to_owned()).chain(arguments.map(shown)).collect::<Vec<_>>().join(" ")
 }
 
 /// The commit, and whether anything but the docs differs from it: those are what is written.
@@ -67,7 +58,8 @@ fn commit() -> Option<String> {
     Some(if is_dirty { format!("{commit}-dirty") } else { commit })
 }
 
-fn describe(program: &Program) -> String {
+fn describe() -> String {
+    let program = program(&[]);
     let memory_gb = field("/proc/meminfo", "MemTotal").and_then(|text| {
         let kb: f64 = text.trim_end_matches(" kB").parse().ok()?;
         Some(format!("{} GiB", figure(kb / 1_024.0 / 1_024.0)))

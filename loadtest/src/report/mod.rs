@@ -1,13 +1,19 @@
 //! What was measured, against what was to be reached.
 
 pub(crate) mod machine;
-pub(crate) mod page;
-mod svg;
+mod page;
 mod table;
 
-pub(crate) use table::{figure, table};
+pub(crate) use table::figure;
+use table::table;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
 
 use crate::load::Measured;
+use crate::say;
+use machine::Circumstances;
 
 /// One figure of the table.
 #[derive(Clone, Debug)]
@@ -82,22 +88,6 @@ impl Row {
     }
 }
 
-/// A plot of some lines.
-#[derive(Clone, Debug)]
-pub(crate) struct Plot {
-    /// Its file's name, without the ending.
-    pub(crate) file: &'static str,
-    /// What it shows.
-    pub(crate) title: &'static str,
-    /// What its axes show.
-    pub(crate) x: &'static str,
-    pub(crate) y: &'static str,
-    /// Whether the distance between x is their quotient.
-    pub(crate) is_x_log: bool,
-    /// Lines by name.
-    pub(crate) lines: Vec<(String, Vec<(f64, f64)>)>,
-}
-
 /// A part of the report: one scenario.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
@@ -105,25 +95,53 @@ pub(crate) struct Section {
     pub(crate) name: &'static str,
     /// Its figures.
     pub(crate) rows: Vec<Row>,
-    /// Its plots.
-    pub(crate) plots: Vec<Plot>,
-    /// Promises that were broken while it ran.
+    /// Promises that were broken while it ran: then its figures say nothing.
     pub(crate) breaches: Vec<String>,
+    /// Whether a figure that does not reach what it should is a breach too.
+    pub(crate) is_judged: bool,
 }
 
 impl Section {
     /// Takes over what went wrong in a load.
     pub(crate) fn judge(&mut self, measured: &Measured) {
-        self.breaches.extend(measured.failures.iter().cloned());
+        self.breaches.extend(measured.failures.told("failures"));
         if measured.answered == 0 {
             self.breaches.push("no request was answered".to_owned());
         }
     }
 
-    /// Has every figure count that does not reach what it should: each is a breach.
-    pub(crate) fn insist(&mut self) {
-        self.breaches.extend(self.rows.iter().filter_map(Row::miss));
+    /// Figures that do not reach what they should, where each of them counts.
+    fn misses(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter(|_| self.is_judged).filter_map(Row::miss)
     }
+}
+
+/// Prints what was measured, and writes it into a page; the exit code.
+pub(crate) fn conclude(
+    circumstances: &Circumstances,
+    sections: &[Section],
+    page: Option<&Path>,
+) -> ExitCode {
+    let mut out = io::stdout();
+    let Circumstances { machine, occasion } = circumstances;
+    let figures = table(sections.iter().flat_map(|section| &section.rows));
+    let _ = write!(out, "{machine}\n{occasion}\n\n{figures}");
+    let mut code = ExitCode::SUCCESS;
+    for section in sections {
+        for breach in section.breaches.iter().cloned().chain(section.misses()) {
+            code = ExitCode::FAILURE;
+            let _ = writeln!(out, "BREACH: {}: {breach}", section.name);
+        }
+    }
+    // What grows is told on the page; what is wrong leaves nothing to be told.
+    let is_sound = sections.iter().all(|section| section.breaches.is_empty());
+    if let Some(page) = page.filter(|_| is_sound)
+        && let Err(complaint) = page::write(page, circumstances, sections)
+    {
+        say(&complaint);
+        code = ExitCode::FAILURE;
+    }
+    code
 }
 
 #[cfg(test)]
@@ -141,9 +159,10 @@ mod tests {
             grown.reach(Reach::AtMost(1.2)),
         ];
         let mut section = Section { rows, ..Section::default() };
-        section.insist();
+        assert_eq!(section.misses().count(), 0);
+        section.is_judged = true;
         let wanted =
             ["memory: 101 MiB, wanted ≤ 100 MiB", "memory: 1.5 × at the half, wanted ≤ 1.2 ×"];
-        assert_eq!(section.breaches, wanted);
+        assert_eq!(section.misses().collect::<Vec<_>>(), wanted);
     }
 }

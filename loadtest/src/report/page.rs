@@ -3,38 +3,30 @@
 use std::path::Path;
 
 use super::machine::Circumstances;
-use super::{Section, svg, table};
+use super::{Section, table};
 
 /// What stands before and behind the part of a page that is written anew.
 fn marks(name: &str) -> (String, String) {
     (format!("<!-- measured: {name} -->"), format!("<!-- end: {name} -->"))
 }
 
-/// Writes plots into a folder, and tables into the page of its name beside it, each with how and
-/// when it was measured.
+/// Writes tables into a page, each with how and when it was measured.
 ///
 /// A section that was not measured this time stays as it is.
 ///
 /// # Errors
 /// When a file cannot be written, or the page has no place for a section.
-pub(crate) fn write(
-    folder: &Path,
+pub(super) fn write(
+    page: &Path,
     circumstances: &Circumstances,
     sections: &[Section],
 ) -> Result<(), String> {
-    let page = folder.with_extension("md");
+    let page = page.with_extension("md");
     let complain = |error: std::io::Error| format!("{}: {error}", page.display());
     let mut text = std::fs::read_to_string(&page).map_err(complain)?;
     text = replace(&text, "machine", &circumstances.machine)?;
-    std::fs::create_dir_all(folder).map_err(complain)?;
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
     for section in sections {
-        let mut part = table(&section.rows);
-        for plot in &section.plots {
-            svg::write(plot, folder)?;
-            part += &format!("\n![{}]({name}/{}.svg)\n", plot.title, plot.file);
-        }
-        part += &format!("\n{}\n", circumstances.occasion);
+        let part = format!("{}\n{}", table(&section.rows), circumstances.occasion);
         text = replace(&text, section.name, &part)?;
     }
     std::fs::write(&page, text).map_err(complain)

@@ -1,19 +1,17 @@
 //! Several ways to do the same, measured in turn, so that whatever else the machine does meets all.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use std::rc::Rc;
 
 use tokio::time::sleep;
 
 use super::Bench;
+use crate::baselines::Baseline;
 use crate::figures::median;
-use crate::load::{Load, Measured, Shared, Work, repeats};
+use crate::load::{Load, Measured, Shared, repeats, shared};
 use crate::pace::Pace;
-use crate::report::figure;
-use crate::report::{Row, Section};
-use crate::stage::{Measuring, Served, Stage, Usage};
+use crate::report::{Row, Section, figure};
+use crate::stage::{Measuring, Path, Served, Stage, Usage};
+use crate::work::{Ask, Numbers};
 
 /// How the tables call the least that remembers every number (`Baseline::IncrBehind`): what the
 /// goals are seen beside.
@@ -21,103 +19,90 @@ pub(super) const LEAST: &str = "INCR, rows behind it";
 
 /// One of them.
 pub(super) struct Contestant<'a> {
-    addresses: Vec<SocketAddr>,
-    /// Processes whose time is told, by name.
-    processes: Vec<(&'static str, u32)>,
-    /// Where its numbers must be found at the end.
-    journal: Option<(&'a Stage, &'a Served)>,
+    stage: &'a Stage,
+    server: Server,
     work: Shared,
     runs: Vec<Run>,
 }
 
+enum Server {
+    /// Processes of the service, on the same stores.
+    Service(Vec<Served>),
+    Baseline(Measuring),
+}
+
 /// One run under load, and what it cost.
-struct Run {
+pub(super) struct Run {
     measured: Measured,
     /// Microseconds of the processor per number, by process.
     cost: BTreeMap<&'static str, f64>,
 }
 
 impl Run {
-    /// Of all processes but the generator.
-    fn cost_of_servers(&self) -> f64 {
+    /// Numbers per second.
+    pub(super) fn rate(&self) -> f64 {
+        self.measured.rate()
+    }
+
+    /// The latency that so many percent do not exceed.
+    pub(super) fn percentile_ms(&self, percent: f64) -> f64 {
+        self.measured.latencies.percentile_ms(percent)
+    }
+
+    /// Microseconds of the processor per number, of all processes but the generator.
+    pub(super) fn cost_of_servers(&self) -> f64 {
         self.cost.iter().filter(|(name, _)| **name != "generator").map(|(_, cost)| cost).sum()
     }
 }
 
 impl<'a> Contestant<'a> {
+    /// A service of its own, each series with these settings, asked for one hot counter.
+    pub(super) fn hot(stage: &'a Stage, path: Path, series: &str) -> Self {
+        Self::service(stage, stage.service(path, series, &[]), Numbers::hot(Ask::One))
+    }
+
     /// A service on a stage, asked for some work.
-    pub(super) fn service(stage: &'a Stage, served: &'a Served, work: impl Work + 'static) -> Self {
-        let processes = [&[("service", served.id())], &stage.processes()[..]].concat();
-        Contestant { journal: Some((stage, served)), ..Self::new(served.address, processes, work) }
+    pub(super) fn service(stage: &'a Stage, served: Served, work: Numbers) -> Self {
+        let (server, work) = (Server::Service(vec![served]), shared(work));
+        Contestant { stage, server, work, runs: Vec::new() }
     }
 
-    /// A baseline on a stage, asked for some work.
-    pub(super) fn baseline(
-        stage: &Stage,
-        measuring: &Measuring,
-        work: impl Work + 'static,
-    ) -> Self {
-        let processes = [&[("service", measuring.id())], &stage.processes()[..]].concat();
-        Self::new(measuring.address, processes, work)
-    }
-
-    fn new(
-        address: SocketAddr,
-        mut processes: Vec<(&'static str, u32)>,
-        work: impl Work + 'static,
-    ) -> Self {
-        processes.push(("generator", std::process::id()));
-        let work = Rc::new(RefCell::new(work));
-        Contestant { addresses: vec![address], processes, journal: None, work, runs: Vec::new() }
+    /// A baseline, asked for one hot counter.
+    pub(super) fn baseline(stage: &'a Stage, baseline: Baseline) -> Self {
+        let ask = if baseline == Baseline::Echo { Ask::Unchecked } else { Ask::One };
+        let (server, work) =
+            (Server::Baseline(stage.baseline(baseline)), shared(Numbers::hot(ask)));
+        Contestant { stage, server, work, runs: Vec::new() }
     }
 
     /// With a second process of the service that shares the load.
-    pub(super) fn and(mut self, served: &Served) -> Self {
-        self.addresses.push(served.address);
-        self.processes.push(("second service", served.id()));
+    pub(super) fn twice(mut self) -> Self {
+        if let Server::Service(served) = &mut self.server {
+            served.push(served[0].another());
+        }
         self
     }
 
-    /// Numbers per second, at the median.
-    pub(super) fn rate(&self) -> f64 {
-        median(self.runs.iter().map(|run| run.measured.rate()))
+    /// A figure of the runs, at the median.
+    pub(super) fn median(&self, of: impl Fn(&Run) -> f64) -> f64 {
+        median(self.runs.iter().map(of))
     }
 
-    /// Its rate divided by another's of the same round, at the median.
-    pub(super) fn ratio_to(&self, other: &Contestant<'_>) -> f64 {
-        let rounds = self.runs.iter().zip(&other.runs);
-        median(rounds.map(|(run, other)| run.measured.rate() / other.measured.rate()))
+    /// The same divided by another's of the same round, at the median.
+    pub(super) fn ratio(&self, other: &Contestant<'_>, of: impl Fn(&Run) -> f64) -> f64 {
+        median(self.runs.iter().zip(&other.runs).map(|(run, other)| of(run) / of(other)))
     }
 
     /// The latency that so many percent of a run do not exceed, at the median of the runs.
     pub(super) fn percentile_ms(&self, percent: f64) -> f64 {
-        median(self.runs.iter().map(|run| run.measured.latencies.percentile_ms(percent)))
+        self.median(|run| run.percentile_ms(percent))
     }
 
-    /// The same of two percentiles: this one's divided by another's.
-    pub(super) fn percentile_ratio_to(&self, other: &Contestant<'_>, percent: f64) -> f64 {
-        let of = |run: &Run| run.measured.latencies.percentile_ms(percent);
-        let rounds = self.runs.iter().zip(&other.runs);
-        median(rounds.map(|(run, other)| of(run) / of(other)))
-    }
-
-    /// Microseconds of the processor per number, of all processes of the service and its stores.
-    pub(super) fn cost(&self) -> f64 {
-        median(self.runs.iter().map(Run::cost_of_servers))
-    }
-
-    /// The same divided by another's of the same round, at the median.
-    pub(super) fn cost_ratio_to(&self, other: &Contestant<'_>) -> f64 {
-        let rounds = self.runs.iter().zip(&other.runs);
-        median(rounds.map(|(run, other)| run.cost_of_servers() / other.cost_of_servers()))
-    }
-
-    /// What else a reader should know: what a number costs, and what was asked again.
-    pub(super) fn note(&self) -> String {
+    /// What else a reader should know of a rate: what a number costs, and what was asked again.
+    fn note(&self) -> String {
         let names: BTreeSet<&str> =
             self.runs.iter().flat_map(|run| run.cost.keys().copied()).collect();
-        let cost =
-            |name: &&str| median(self.runs.iter().filter_map(|run| run.cost.get(name).copied()));
+        let cost = |name: &&str| self.median(|run| run.cost.get(name).copied().unwrap_or_default());
         let costs: Vec<String> =
             names.iter().map(|name| format!("{name} {}", figure(cost(name)))).collect();
         format!("CPU µs: {}; {}", costs.join(", "), self.repeats())
@@ -125,10 +110,9 @@ impl<'a> Contestant<'a> {
 
     /// Of an open load: requests per second that were asked, and numbers that were answered.
     pub(super) fn asked_and_answered(&self) -> String {
-        let asked = median(self.runs.iter().map(|run| run.measured.rate_asked()));
-        let answered = median(self.runs.iter().map(|run| run.measured.rate()));
-        let again = self.repeats();
-        format!("asked {}/s, answered {}/s; {again}", figure(asked), figure(answered))
+        let asked = self.median(|run| run.measured.rate_asked());
+        let (asked, answered) = (figure(asked), figure(self.median(Run::rate)));
+        format!("asked {asked}/s, answered {answered}/s; {}", self.repeats())
     }
 
     /// What was asked again in all its runs.
@@ -141,14 +125,50 @@ impl<'a> Contestant<'a> {
 
     /// A row of its rate.
     pub(super) fn row(&self, what: &str) -> Row {
-        Row::new(what, self.rate(), "/s").note(self.note())
+        Row::new(what, self.median(Run::rate), "/s").note(self.note())
+    }
+
+    /// The same beside another's rate of the same rounds.
+    pub(super) fn row_per(&self, what: &str, other: &Contestant<'_>, to: &'static str) -> Row {
+        self.row(what).per(self.ratio(other, Run::rate), to)
+    }
+
+    /// A row of a latency.
+    pub(super) fn latency(&self, what: &str, percent: f64) -> Row {
+        Row::new(format!("{what}, p{percent}"), self.percentile_ms(percent), "ms")
     }
 
     /// Rows of its latencies.
-    pub(super) fn latencies(&self, what: &str) -> impl Iterator<Item = Row> {
-        [50.0, 99.0, 99.9].into_iter().map(move |percent| {
-            Row::new(format!("{what}, p{percent}"), self.percentile_ms(percent), "ms")
-        })
+    pub(super) fn latencies(&self, what: &str) -> [Row; 3] {
+        [50.0, 99.0, 99.9].map(|percent| self.latency(what, percent))
+    }
+
+    /// Carries a load out, and counts what the processes spend meanwhile.
+    fn carry_out(&mut self, bench: &Bench, pace: Pace, section: &mut Section) {
+        let mut processes = self.stage.processes();
+        processes.push(("generator", std::process::id()));
+        let addresses = match &self.server {
+            Server::Service(served) => {
+                let ids = served.iter().map(Served::id);
+                processes.extend(["service", "second service"].into_iter().zip(ids));
+                served.iter().map(|served| served.address).collect()
+            }
+            Server::Baseline(measuring) => {
+                processes.push(("service", measuring.id()));
+                vec![measuring.address]
+            }
+        };
+        let load = Load { addresses, ..bench.load(pace) };
+        let watch = async {
+            sleep(load.warm_up).await;
+            let before = Usage::now(&processes);
+            sleep(load.measured).await;
+            (before, Usage::now(&processes))
+        };
+        let (measured, (before, after)) = load.run(&self.work, watch);
+        section.judge(&measured);
+        let cost = after.since(&before, measured.numbers);
+        self.runs.push(Run { measured, cost });
     }
 }
 
@@ -167,31 +187,15 @@ impl Bench {
     ) {
         for _ in 0..self.runs {
             for contestant in &mut *contestants {
-                let load = self.load(pace.clone(), contestant.addresses.clone());
-                let run = carry_out(&load, contestant);
-                section.judge(&run.measured);
-                contestant.runs.push(run);
+                contestant.carry_out(self, pace.clone(), section);
             }
         }
-        for contestant in contestants {
-            let work = contestant.work.borrow();
-            section.breaches.extend(match contestant.journal {
-                Some((stage, served)) => served.complaints(stage, &*work),
-                None => work.findings(),
+        for Contestant { stage, server, work, .. } in contestants {
+            let work = work.borrow();
+            section.breaches.extend(match server {
+                Server::Service(served) => served[0].complaints(stage, &*work),
+                Server::Baseline(_) => work.findings(),
             });
         }
     }
-}
-
-/// Carries a load out, and counts what the processes spend meanwhile.
-fn carry_out(load: &Load, contestant: &Contestant<'_>) -> Run {
-    let watch = async {
-        sleep(load.warm_up).await;
-        let before = Usage::now(&contestant.processes);
-        sleep(load.measured).await;
-        (before, Usage::now(&contestant.processes))
-    };
-    let (measured, (before, after)) = load.run(&contestant.work, watch);
-    let cost = after.since(&before, measured.numbers);
-    Run { measured, cost }
 }

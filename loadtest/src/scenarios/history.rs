@@ -3,20 +3,17 @@
 //!
 //! The plans are those of the statements that the service really sends, as PostgreSQL logs them.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Bench;
 use super::verified::Verified;
-use crate::load::{Load, Shared};
+use super::{Bench, send};
+use crate::load::{Load, shared};
 use crate::pace::Pace;
 use crate::report::{Row, Section, figure};
 use crate::stage::{Path, Served, Stage};
-use crate::work::{Counters, LookUps, Single};
+use crate::work::{Ask, LookUps, Numbers};
 
 /// Connections that look numbers up.
 const READERS: usize = 4;
@@ -40,7 +37,8 @@ const COLUMNS: [(&str, &str); 7] = [
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = bench.stage();
     let service = stage.service(Path::Redis, "", &[]);
-    take_one(&stage, &service, section);
+    send(section, &service, &shared(Numbers::hot(Ask::One)), 1, 1);
+    section.breaches.extend(service.await_journal(&stage, 1).err());
     let one = Verified::run(&service, section);
     let schema = service.schema().to_owned();
     let deployment = service.end();
@@ -52,53 +50,36 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     // Redis holds what was before: it is as if it had been lost meanwhile.
     stage.redis().flushall();
     let service = Served::start(deployment, Some(schema.clone()));
-    let work: Shared = Rc::new(RefCell::new(LookUps::new(bench.rows, newest(&stage, &schema))));
-    let load = Load { connections: READERS, ..bench.load(Pace::Closed, vec![service.address]) };
+    let work = shared(LookUps::new(bench.rows, newest(&stage, &schema)));
+    let addresses = vec![service.address];
+    let load = Load { addresses, connections: READERS, ..bench.load(Pace::Closed) };
     let (measured, ()) = load.run(&work, async {});
     section.judge(&measured);
-    let parted = rows_of(bench);
-    let rows = [50.0, 99.0].map(|percent| {
+    #[expect(clippy::cast_precision_loss, reason = "no journal here has 2^53 rows")]
+    let rows = bench.rows as f64;
+    let parted = figure(rows);
+    let by = indexes(&stage, section);
+    section.rows.extend([(50.0, by.as_str()), (99.0, "")].map(|(percent, note)| {
         let latency_ms = measured.latencies.percentile_ms(percent);
-        Row::new(format!("look-up in {parted} rows, p{percent}"), latency_ms, "ms")
-    });
-    section.rows.extend(rows);
-    section.rows[0].note = indexes(&stage, section);
-    section.rows.extend(growth(&stage, &schema, bench.rows));
+        Row::new(format!("look-up in {parted} rows, p{percent}"), latency_ms, "ms").note(note)
+    }));
+    section.rows.extend(growth(&stage, &schema, rows));
     let all = Verified::run(&service, section);
     let rows = [one.row("1 row"), all.row(&format!("{parted} rows"))];
     section.breaches.extend(rows.iter().filter_map(Row::miss));
     section.rows.extend(rows);
 }
 
-fn rows_of(bench: &Bench) -> String {
-    figure(f64::from(u32::try_from(bench.rows).unwrap_or(u32::MAX)))
-}
-
 /// What the journal grows by, with its indexes.
-fn growth(stage: &Stage, schema: &str, rows: u64) -> impl Iterator<Item = Row> {
+fn growth(stage: &Stage, schema: &str, rows: f64) -> impl Iterator<Item = Row> {
     let size = stage.sql(&format!("select pg_total_relation_size('{schema}.journal')"));
-    let bytes: f64 = size.parse().expect("a size");
-    let per_number = bytes / (f64::from(u32::try_from(rows).unwrap_or(u32::MAX)));
+    let per_number = size.parse::<f64>().expect("a size") / rows;
     let of_a_day = move |rate: f64| {
         let gb = per_number * rate * DAY_S / 1e9;
         Row::new(format!("journal, a day of {} numbers/s", figure(rate)), gb, "GB")
     };
     let one = Row::new("journal, one number with its indexes", per_number, "bytes");
     [one].into_iter().chain(RATES.map(of_a_day))
-}
-
-fn take_one(stage: &Stage, service: &Served, section: &mut Section) {
-    let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
-    let load = Load {
-        addresses: vec![service.address],
-        connections: 1,
-        pace: Pace::once(1),
-        warm_up: Duration::ZERO,
-        measured: Duration::ZERO,
-    };
-    let (measured, ()) = load.run(&work, async {});
-    section.judge(&measured);
-    section.breaches.extend(service.await_journal(stage, 1).err());
 }
 
 /// Writes rows like the first one, and the counter that has taken them.

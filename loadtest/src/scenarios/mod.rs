@@ -1,37 +1,26 @@
-//! What is measured: one file per scenario, each on a stage of its own.
+//! What is measured: each scenario on a stage of its own.
 
-mod batches;
 mod calm;
 mod contest;
-mod counters;
 mod curve;
-mod database;
 mod history;
-mod hot;
 mod ladder;
-mod once;
 mod pressure;
+mod rates;
 mod records;
-mod rivals;
-mod variants;
 mod verified;
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use harness::service::Program;
-
-use crate::load::Load;
+use crate::load::{Load, Shared};
 use crate::pace::Pace;
 use crate::report::Section;
-use crate::stage::{Given, Stage};
+use crate::stage::{Given, Served, Stage};
 
 /// A scenario.
 pub(crate) struct Scenario {
     /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What it measures, for people.
-    pub(crate) about: &'static str,
     /// Whether it also works on stores that were there before and stay.
     pub(crate) takes_given: bool,
     /// Measures.
@@ -40,74 +29,19 @@ pub(crate) struct Scenario {
 
 /// All of them, in the order in which they run.
 pub(crate) const SCENARIOS: [Scenario; 13] = [
-    Scenario {
-        name: "hot",
-        about: "one hot counter, beside a bare echo",
-        takes_given: true,
-        run: hot::run,
-    },
-    Scenario {
-        name: "rivals",
-        about: "the same taken in other ways",
-        takes_given: true,
-        run: rivals::run,
-    },
-    Scenario {
-        name: "counters",
-        about: "one counter beside 1,000",
-        takes_given: true,
-        run: counters::run,
-    },
-    Scenario {
-        name: "ladder",
-        about: "10 to 1,000,000 counters",
-        takes_given: false,
-        run: ladder::run,
-    },
-    Scenario {
-        name: "variants",
-        about: "keys, durable, two processes",
-        takes_given: true,
-        run: variants::run,
-    },
-    Scenario {
-        name: "once",
-        about: "documents that are numbered once, for ever",
-        takes_given: true,
-        run: once::run,
-    },
-    Scenario { name: "calm", about: "100 requests per second", takes_given: true, run: calm::run },
-    Scenario {
-        name: "curve",
-        about: "full rate, and latency below it",
-        takes_given: true,
-        run: curve::run,
-    },
-    Scenario {
-        name: "batches",
-        about: "lists of documents, and ranges",
-        takes_given: true,
-        run: batches::run,
-    },
-    Scenario {
-        name: "database",
-        about: "PostgreSQL or SQLite alone",
-        takes_given: true,
-        run: database::run,
-    },
-    Scenario {
-        name: "pressure",
-        about: "a ledger that stops",
-        takes_given: false,
-        run: pressure::run,
-    },
-    Scenario {
-        name: "records",
-        about: "memory of idempotency records",
-        takes_given: false,
-        run: records::run,
-    },
-    Scenario { name: "history", about: "a long journal", takes_given: false, run: history::run },
+    Scenario { name: "hot", takes_given: true, run: rates::hot },
+    Scenario { name: "rivals", takes_given: true, run: rates::rivals },
+    Scenario { name: "counters", takes_given: true, run: rates::counters },
+    Scenario { name: "ladder", takes_given: false, run: ladder::run },
+    Scenario { name: "variants", takes_given: true, run: rates::variants },
+    Scenario { name: "once", takes_given: true, run: rates::once },
+    Scenario { name: "calm", takes_given: true, run: calm::run },
+    Scenario { name: "curve", takes_given: true, run: curve::run },
+    Scenario { name: "batches", takes_given: true, run: rates::batches },
+    Scenario { name: "database", takes_given: true, run: rates::database },
+    Scenario { name: "pressure", takes_given: false, run: pressure::run },
+    Scenario { name: "records", takes_given: false, run: records::run },
+    Scenario { name: "history", takes_given: false, run: history::run },
 ];
 
 /// Sizes of a smoke test: counters, records.
@@ -116,8 +50,6 @@ const SMOKE_SIZE: usize = 200;
 /// How the scenarios measure.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
-    /// The service's executable.
-    pub(crate) program: Program,
     /// Connections of a closed load.
     pub(crate) connections: usize,
     /// Times that what is compared is measured.
@@ -140,8 +72,8 @@ impl Bench {
     /// Stores to measure on.
     fn stage(&self) -> Stage {
         match &self.given {
-            Some(given) => Stage::on_given(&self.program, given.clone()),
-            None => Stage::start(&self.program, self.latency),
+            Some(given) => Stage::on_given(given.clone()),
+            None => Stage::start(self.latency),
         }
     }
 
@@ -150,14 +82,27 @@ impl Bench {
         if self.is_smoke { count.min(SMOKE_SIZE) } else { count }
     }
 
-    /// A load at a pace, for the usual time.
-    fn load(&self, pace: Pace, addresses: Vec<SocketAddr>) -> Load {
+    /// A load at a pace, for the usual time, on no server yet.
+    fn load(&self, pace: Pace) -> Load {
         let Bench { connections, warm_up, measured, .. } = *self;
-        Load { addresses, connections, pace, warm_up, measured }
+        Load { addresses: Vec::new(), connections, pace, warm_up, measured }
     }
 
     /// So many requests per second for the usual time, whatever becomes of them.
     fn open(&self, rate: f64) -> Pace {
         Pace::open(rate, self.warm_up + self.measured)
     }
+}
+
+/// Sends so many requests to a service, as soon as may be.
+fn send(section: &mut Section, to: &Served, work: &Shared, connections: usize, requests: usize) {
+    let load = Load {
+        addresses: vec![to.address],
+        connections,
+        pace: Pace::once(requests),
+        warm_up: Duration::ZERO,
+        measured: Duration::ZERO,
+    };
+    let (measured, ()) = load.run(work, async {});
+    section.judge(&measured);
 }

@@ -1,19 +1,16 @@
 //! A ledger that stops while numbers are asked for: the service refuses past its bound, and loses
 //! nothing.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Duration;
 
-use harness::proxy::Proxy;
 use tokio::time::sleep;
 
 use super::Bench;
-use crate::load::Shared;
+use crate::load::{Load, shared};
 use crate::pace::Pace;
 use crate::report::{Row, Section};
-use crate::stage::Path;
-use crate::work::{Counters, Single};
+use crate::stage::{Path, Stage};
+use crate::work::{Ask, Numbers};
 
 /// Records that may wait: few, so that the bound is met soon, also where the service is slow.
 const QUEUE: usize = 2_000;
@@ -23,20 +20,16 @@ const QUEUE_SMOKE: usize = 50;
 const AWAY_MIN: Duration = Duration::from_secs(2);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
-    let link = Proxy::start(stage.postgres().port());
-    link.delay(bench.latency);
-    let schema = stage.new_schema();
-    let url = stage.postgres().url_by(link.port(), &schema);
+    let stage = Stage::start_linked(bench.latency);
     let queue = if bench.is_smoke { QUEUE_SMOKE } else { QUEUE };
     let settings =
         ["queue_max", "batch_rows_max"].map(|setting| format!("journal.{setting}={queue}"));
-    let settings = settings.each_ref().map(String::as_str);
-    let service = stage.service_at(Path::Redis, "", &settings, &url, schema);
-    let work: Shared = Rc::new(RefCell::new(Single::new(Counters::in_turn(1), false)));
+    let service = stage.service(Path::Redis, "", &settings.each_ref().map(String::as_str));
+    let work = shared(Numbers::hot(Ask::One));
     let away = bench.measured.max(AWAY_MIN);
     let longer = Bench { measured: away * 2, ..bench.clone() };
-    let load = longer.load(Pace::Closed, vec![service.address]);
+    let load = Load { addresses: vec![service.address], ..longer.load(Pace::Closed) };
+    let link = stage.link_to_postgres();
     let stop = async {
         sleep(load.warm_up + away / 2).await;
         link.swallow_all();
@@ -55,12 +48,10 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     section.breaches.extend(service.end_verified().err());
     #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
     let refused = refused as f64;
-    let note = format!(
+    let row = Row::new("ledger away for half of the time: refusals", refused, "");
+    section.rows.push(row.note(format!(
         "all asked again until answered, {} broken connections; numbers contiguous, all journaled, \
          verify clean",
         measured.broken
-    );
-    section
-        .rows
-        .push(Row::new("ledger away for half of the time: refusals", refused, "").note(note));
+    )));
 }

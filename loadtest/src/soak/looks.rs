@@ -1,9 +1,7 @@
 //! What is looked at while a rate is held, and what may not grow.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
-use harness::redis;
 use numerator::config::DurationText;
 use tokio::time::{Instant, interval};
 
@@ -11,7 +9,8 @@ use crate::client::Connection;
 use crate::figures::mean;
 use crate::lags::Lags;
 use crate::report::{Reach, Row, figure};
-use crate::stage::{Served, Stage, resident_mb};
+use crate::say;
+use crate::stage::{Served, Stage, redis_bytes, resident_mb};
 
 /// Looks in all, however long it takes.
 const LOOKS: u32 = 20;
@@ -82,9 +81,9 @@ impl Looks {
             let redis_bytes = used_bytes(stage).await?;
             let [seconds, lag_s, service, redis] =
                 [begun.elapsed().as_secs_f64(), lag_s, service_mb, redis_bytes / MIB].map(figure);
-            let line =
-                format!("journal behind by {lag_s} s, service {service} MiB, Redis {redis} MiB");
-            let _ = writeln!(io::stderr(), "{seconds} s: {line}");
+            say(&format!(
+                "{seconds} s: journal behind by {lag_s} s, service {service} MiB, Redis {redis} MiB"
+            ));
             all.looks.push(Look { service_mb, redis_bytes });
         }
         Ok(all)
@@ -138,10 +137,8 @@ fn record_bytes_max(records: f64, counters: u32) -> f64 {
 /// Memory that Redis uses. Asked on another thread, for the load runs on this one.
 async fn used_bytes(stage: &Stage) -> Result<f64, String> {
     let url = stage.redis().url();
-    let ask = move || redis::cli_at(&url, &["info", "memory"]);
-    let info = tokio::task::spawn_blocking(ask).await.map_err(|error| error.to_string())?;
-    let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
-    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| "no used_memory".to_owned())
+    let asked = tokio::task::spawn_blocking(move || redis_bytes(&url)).await;
+    asked.map_err(|error| error.to_string())?
 }
 
 #[cfg(test)]

@@ -2,35 +2,32 @@
 
 mod looks;
 
-use std::cell::RefCell;
-use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
 use numerator::config::DurationText;
 
-use crate::load::{Load, Shared};
+use crate::load::{Load, shared};
 use crate::pace::Pace;
-use crate::program;
 use crate::report::machine::Circumstances;
-use crate::report::{Row, Section, page, table};
+use crate::report::{Row, Section, conclude};
 use crate::stage::{Path, Stage};
-use crate::work::{Counters, Single};
+use crate::work::{Ask, Counters, Numbers};
 use looks::Looks;
 
-/// Numbers per second that may be asked for.
-const RATES: RangeInclusive<f64> = 0.1..=1e6;
+/// Counters that numbers are taken from.
+const COUNTERS: u32 = 1_000;
 
 /// Windows that the service takes.
 const WINDOWS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(400 * 86_400);
 
-/// Longest time.
-const LENGTH_MAX: Duration = Duration::from_secs(1_000 * 3_600);
+/// Times that it may last.
+const LENGTHS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(1_000 * 3_600);
 
 /// From this length on it fails when something grows; in less nothing can be told.
 const JUDGED_MIN: Duration = Duration::from_secs(60);
@@ -38,101 +35,71 @@ const JUDGED_MIN: Duration = Duration::from_secs(60);
 /// How long, and how hard.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SoakArgs {
-    /// How long: a number and `s`, `m` or `h`
-    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
-    length: Duration,
-    /// Numbers per second, 0.1 to 1,000,000
-    #[arg(long, default_value_t = 2_000.0, value_parser = rate, allow_negative_numbers = true)]
-    rate: f64,
-    /// Counters that they are taken from
-    #[arg(long, default_value_t = 1_000)]
+    /// How long, up to 1000h
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = length)]
+    length: DurationText,
+    /// Numbers per second
+    #[arg(long, default_value_t = 2_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    counters: u32,
+    rate: u32,
     /// How long idempotency records stay: `idempotency.window`
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = window)]
     window: DurationText,
-    /// Write the figures into the page of this folder's name, `DIR.md`
-    #[arg(long, value_name = "DIR")]
+    /// Write the figures into this page; its ending, `.md`, may be left out
+    #[arg(long, value_name = "PAGE")]
     write: Option<PathBuf>,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate| RATES.contains(rate));
-    rate.ok_or_else(|| "0.1 to 1000000 numbers per second".to_owned())
+fn length(text: &str) -> Result<DurationText, String> {
+    within(text, &LENGTHS)
 }
 
 fn window(text: &str) -> Result<DurationText, String> {
-    let window: DurationText = text.parse()?;
-    let is_allowed = WINDOWS.contains(&window.0);
-    if is_allowed { Ok(window) } else { Err("1s to 400d".to_owned()) }
+    within(text, &WINDOWS)
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (count, unit) = text.split_at(unit);
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        _ => return Err("a number and s, m or h".to_owned()),
-    };
-    let count: u64 = count.parse().ok().filter(|count| *count > 0).ok_or("a number above 0")?;
-    let length = count.checked_mul(seconds).map(Duration::from_secs);
-    length.filter(|length| *length <= LENGTH_MAX).ok_or_else(|| "at most 1000h".to_owned())
+fn within(text: &str, allowed: &RangeInclusive<Duration>) -> Result<DurationText, String> {
+    let time: DurationText = text.parse()?;
+    let (least, most) = (DurationText(*allowed.start()), DurationText(*allowed.end()));
+    allowed.contains(&time.0).then_some(time).ok_or_else(|| format!("{least} to {most}"))
 }
 
 /// Runs and prints.
 pub(crate) fn run(args: &SoakArgs) -> ExitCode {
-    let program = program(&[]);
-    let circumstances = Circumstances::begin(&program);
-    let mut section = hold(args, &Stage::start(&program, Duration::ZERO));
-    // What grows is told on the page; what is wrong leaves nothing to be told.
-    let is_sound = section.breaches.is_empty();
-    if args.length >= JUDGED_MIN {
-        section.insist();
-    }
-    let Circumstances { machine, occasion } = &circumstances;
-    let mut out = io::stdout();
-    let _ = write!(out, "{machine}\n{occasion}\n\n{}", table(&section.rows));
-    for breach in &section.breaches {
-        let _ = writeln!(out, "BREACH: {breach}");
-    }
-    if let Some(folder) = args.write.as_ref().filter(|_| is_sound)
-        && let Err(complaint) = page::write(folder, &circumstances, std::slice::from_ref(&section))
-    {
-        let _ = writeln!(io::stderr(), "{complaint}");
-        return ExitCode::FAILURE;
-    }
-    if section.breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let circumstances = Circumstances::begin();
+    let mut section = hold(args, &Stage::start(Duration::ZERO));
+    section.is_judged = args.length.0 >= JUDGED_MIN;
+    conclude(&circumstances, &[section], args.write.as_deref())
 }
 
 /// Holds the rate; what was measured.
 fn hold(args: &SoakArgs, stage: &Stage) -> Section {
     let window = format!("idempotency.window={}", args.window);
     let service = stage.service(Path::Redis, "", &[&window]);
-    let counters = Counters::at_random(args.counters as usize);
-    let work: Shared = Rc::new(RefCell::new(Single::new(counters, false)));
+    let counters = Counters::at_random(COUNTERS as usize);
+    let work = shared(Numbers::new(Ask::One, counters));
+    let length = args.length.0;
     let load = Load {
         addresses: vec![service.address],
         connections: 64,
-        pace: Pace::open(args.rate, args.length),
+        pace: Pace::open(args.rate.into(), length),
         warm_up: Duration::ZERO,
-        measured: args.length,
+        measured: length,
     };
-    let (measured, looks) = load.run(&work, Looks::watch(stage, &service, args.length));
+    let (measured, looks) = load.run(&work, Looks::watch(stage, &service, length));
     let mut section = Section { name: "soak", ..Section::default() };
     section.judge(&measured);
     section.breaches.extend(service.complaints(stage, &*work.borrow()));
     section.breaches.extend(service.end_verified().err());
     section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
-    let held = format!("for {} s; {}", args.length.as_secs(), measured.repeats());
+    let held = format!("for {} s; {}", length.as_secs(), measured.repeats());
     section.rows.push(Row::new("answered", measured.rate(), "/s").note(held));
     for percent in [50.0, 99.0, 99.9] {
         let latency_ms = measured.latencies.percentile_ms(percent);
         section.rows.push(Row::new(format!("p{percent}"), latency_ms, "ms"));
     }
     match looks {
-        Ok(looks) => section.rows.extend(looks.rows(measured.rate(), args.counters, args.window)),
+        Ok(looks) => section.rows.extend(looks.rows(measured.rate(), COUNTERS, args.window)),
         Err(complaint) => section.breaches.push(complaint),
     }
     section
@@ -143,11 +110,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_a_unit() {
-        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(time("1h"), Ok(Duration::from_secs(3_600)));
-        for wrong in ["", "5", "h", "0s", "1d", "1.5h", "1001h", "99999999999999999999h"] {
-            assert!(time(wrong).is_err(), "{wrong}");
+    fn lengths_are_a_second_to_a_thousand_hours() {
+        assert_eq!(length("90s").map(|length| length.0), Ok(Duration::from_secs(90)));
+        assert_eq!(length("1000h").map(|length| length.0), Ok(*LENGTHS.end()));
+        for wrong in ["", "5", "h", "0s", "1.5h", "1001h", "99999999999999999999h"] {
+            assert!(length(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -156,15 +123,6 @@ mod tests {
         assert_eq!(window("24h").map(|window| window.0), Ok(Duration::from_secs(86_400)));
         for wrong in ["999ms", "401d", "5", ""] {
             assert!(window(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn rates_are_above_0_and_have_an_end() {
-        assert_eq!(rate("0.1"), Ok(0.1));
-        assert_eq!(rate("2000"), Ok(2_000.0));
-        for wrong in ["", "0", "-1", "-0", "1e-300", "1e7", "inf", "NaN", "x"] {
-            assert!(rate(wrong).is_err(), "{wrong}");
         }
     }
 }

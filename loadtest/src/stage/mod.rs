@@ -7,7 +7,6 @@
 pub(crate) mod filling;
 mod process;
 mod served;
-mod stores;
 
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -16,17 +15,23 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::postgres::Postgres;
+use harness::postgres::{self, Postgres};
 use harness::process::{Process, free_port};
-use harness::redis::Redis;
-use harness::service::{Deployment, Program};
+use harness::proxy::Proxy;
+use harness::redis::{self, Redis};
+use harness::service::Deployment;
 
 use crate::baselines::Baseline;
 use crate::work::{LINE_DIGITS, SERIES_MAX};
-pub(crate) use process::{Usage, resident_mb, resident_peak_mb};
+use crate::{program, series};
+pub(crate) use process::{Usage, redis_bytes, resident_mb, resident_peak_mb};
 pub(crate) use served::{Served, metric};
-pub(crate) use stores::Given;
-use stores::Stores;
+
+/// Options of Redis: what the service asks for.
+const REDIS_OPTIONS: [&str; 4] = ["--appendonly", "yes", "--maxmemory-policy", "noeviction"];
+
+/// Keys removed in one call.
+const KEYS_MAX: usize = 1_000;
 
 /// Ledgers of this process so far: each has a name of its own, on whatever stores.
 static LEDGERS: AtomicUsize = AtomicUsize::new(0);
@@ -36,11 +41,29 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 
 /// The servers of one scenario.
 pub(crate) struct Stage {
-    program: Program,
-    stores: Stores,
+    /// Where services and baselines find the stores.
+    at: Given,
+    /// Stores that were started for it and go with it; none where they were given.
+    own: Option<Own>,
     folder: tempfile::TempDir,
     /// Schemas that were made, which are the prefixes of keys too.
     schemas: RefCell<Vec<String>>,
+}
+
+/// Stores that were there before, and stay.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    /// Where Redis is.
+    pub(crate) redis_url: String,
+    /// Where PostgreSQL is, with a database in which schemas may be made.
+    pub(crate) database_url: String,
+}
+
+struct Own {
+    postgres: Box<Postgres>,
+    redis: Redis,
+    /// Before both, where a network is wanted between them and the others.
+    links: Option<[Proxy; 2]>,
 }
 
 /// Where a service keeps its numbers.
@@ -63,18 +86,43 @@ pub(crate) struct Measuring {
 
 impl Stage {
     /// Starts stores; whatever is sent to or from them arrives so much later.
-    pub(crate) fn start(program: &Program, latency: Duration) -> Self {
-        Self::on(program, Stores::start(latency))
+    pub(crate) fn start(latency: Duration) -> Self {
+        Self::on_own((!latency.is_zero()).then_some(latency))
+    }
+
+    /// The same with links before them in any case.
+    pub(crate) fn start_linked(latency: Duration) -> Self {
+        Self::on_own(Some(latency))
     }
 
     /// On stores that were there before.
-    pub(crate) fn on_given(program: &Program, given: Given) -> Self {
-        Self::on(program, Stores::Given(given))
+    pub(crate) fn on_given(at: Given) -> Self {
+        Self::on(at, None)
     }
 
-    fn on(program: &Program, stores: Stores) -> Self {
+    fn on(at: Given, own: Option<Own>) -> Self {
         let folder = tempfile::tempdir().expect("temporary folder");
-        Stage { program: program.clone(), stores, folder, schemas: RefCell::default() }
+        Stage { at, own, folder, schemas: RefCell::default() }
+    }
+
+    fn on_own(latency: Option<Duration>) -> Self {
+        let redis = Redis::start_with(&REDIS_OPTIONS);
+        let postgres = Box::new(Postgres::start_for_load());
+        let links = latency.map(|latency| {
+            let links = [redis.port(), postgres.port()].map(Proxy::start);
+            links.iter().for_each(|link| link.delay(latency));
+            links
+        });
+        let port = links.as_ref().map_or(postgres.port(), |[_, link]| link.port());
+        let at = Given {
+            redis_url: links.as_ref().map_or_else(|| redis.url(), |[link, _]| link.redis_url()),
+            database_url: format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable"),
+        };
+        Self::on(at, Some(Own { postgres, redis, links }))
+    }
+
+    fn own(&self) -> &Own {
+        self.own.as_ref().expect("stores were given: what needs its own does not run there")
     }
 
     /// The stage's own PostgreSQL.
@@ -82,22 +130,40 @@ impl Stage {
     /// # Panics
     /// On stores that were given: a scenario that asks for it does not run there.
     pub(crate) fn postgres(&self) -> &Postgres {
-        let Stores::Own { postgres, .. } = &self.stores else { unreachable!("stores were given") };
-        postgres
+        &self.own().postgres
     }
 
     /// The stage's own Redis.
     ///
     /// # Panics
-    /// On stores that were given: a scenario that asks for it does not run there.
+    /// As for PostgreSQL.
     pub(crate) fn redis(&self) -> &Redis {
-        let Stores::Own { redis, .. } = &self.stores else { unreachable!("stores were given") };
-        redis
+        &self.own().redis
+    }
+
+    /// The link before PostgreSQL.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub(crate) fn link_to_postgres(&self) -> &Proxy {
+        let [_, link] = self.own().links.as_ref().expect("a stage with links");
+        link
     }
 
     /// What a statement prints.
     pub(crate) fn sql(&self, statement: &str) -> String {
-        self.stores.sql(statement)
+        match &self.own {
+            Some(own) => own.postgres.sql(statement),
+            None => postgres::sql_at(&self.at.database_url, statement),
+        }
+    }
+
+    /// Makes a schema; the URL of it.
+    fn database_url(&self, schema: &str) -> String {
+        self.sql(&format!("create schema if not exists {schema}"));
+        let url = &self.at.database_url;
+        let joint = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{joint}options=-csearch_path={schema}")
     }
 
     /// A name of a schema, and of keys, that nobody had before.
@@ -112,28 +178,12 @@ impl Stage {
     /// are lines that each series has besides; the service's settings are `name=value`.
     pub(crate) fn service(&self, path: Path, series: &str, settings: &[&str]) -> Served {
         let schema = self.new_schema();
-        let database_url = self.stores.database_url(&schema);
-        self.service_at(path, series, settings, &database_url, schema)
-    }
-
-    /// The same, its ledger behind another address.
-    pub(crate) fn service_at(
-        &self,
-        path: Path,
-        series: &str,
-        settings: &[&str],
-        database_url: &str,
-        schema: String,
-    ) -> Served {
-        let mut program = self.program.clone();
         let prefix = format!("redis.prefix={schema}");
-        let settings = settings.iter().copied().chain([prefix.as_str()]);
-        let flags = settings.flat_map(|setting| ["--setting", setting]);
-        program.arguments.extend(flags.map(str::to_owned));
-        let redis_url = (path == Path::Redis).then(|| self.stores.redis_url());
+        let program = program(&[settings, &[&prefix]].concat());
+        let redis_url = (path == Path::Redis).then_some(self.at.redis_url.as_str());
         let mut deployment = match path {
             Path::Sqlite => Deployment::sqlite(program, None),
-            _ => Deployment::new(program, database_url, redis_url.as_deref()),
+            _ => Deployment::new(program, &self.database_url(&schema), redis_url),
         };
         // Every request is logged, as it is by default; the disk belongs to the stores.
         deployment.log = Some(PathBuf::from("/dev/null"));
@@ -151,13 +201,13 @@ impl Stage {
         let schema = self.new_schema();
         let arguments = [
             "baseline",
-            baseline.name(),
+            &baseline.name(),
             "--listen",
             &address.to_string(),
             "--redis-url",
-            &self.stores.redis_url(),
+            &self.at.redis_url,
             "--database-url",
-            &self.stores.database_url(&schema),
+            &self.database_url(&schema),
             "--prefix",
             &schema,
         ];
@@ -174,18 +224,26 @@ impl Stage {
 
     /// The processes of the stage's own stores, by name.
     pub(crate) fn processes(&self) -> Vec<(&'static str, u32)> {
-        match &self.stores {
-            Stores::Own { postgres, redis, .. } => {
-                vec![("Redis", redis.id()), ("PostgreSQL", postgres.id())]
-            }
-            Stores::Given(_) => Vec::new(),
-        }
+        let of = |own: &Own| vec![("Redis", own.redis.id()), ("PostgreSQL", own.postgres.id())];
+        self.own.as_ref().map(of).unwrap_or_default()
     }
 }
 
 impl Drop for Stage {
+    /// Removes schemas, and keys of their names, from stores that stay.
     fn drop(&mut self) {
-        self.schemas.borrow().iter().for_each(|schema| self.stores.forget(schema));
+        if self.own.is_some() {
+            return;
+        }
+        for name in self.schemas.take() {
+            self.sql(&format!("drop schema if exists {name} cascade"));
+            let cli = |arguments: &[&str]| redis::cli_at(&self.at.redis_url, arguments);
+            let keys = cli(&["--scan", "--pattern", &format!("{name}:*")]);
+            let keys: Vec<&str> = keys.lines().filter(|key| !key.is_empty()).collect();
+            for some in keys.chunks(KEYS_MAX) {
+                cli(&[&["unlink"], some].concat());
+            }
+        }
     }
 }
 
@@ -199,13 +257,8 @@ impl Measuring {
 /// The series of loads, which differ in their number alone, each with these settings.
 fn all_series(settings: &str) -> String {
     let one = |i: usize| {
-        format!(
-            "[[series]]\ncode = \"LOAD{i}\"\nname = \"LOAD{i}\"\n{settings}\n\
-             template = \"L{i}-{{LINE}}-{{SEQ:12}}\"\nserves = {{ types = [\"LOAD{i}\"] }}\n\
-             [series.variables]\n\
-             LINE = {{ required = true, alphabet = \"0-9\", width = {LINE_DIGITS} }}\n\
-             [[series.serials]]\ncounter = [\"type\", \"LINE\"]\n"
-        )
+        let template = format!("L{i}-{{LINE}}-{{SEQ:12}}");
+        series(&format!("LOAD{i}"), &template, LINE_DIGITS, settings)
     };
     (0..SERIES_MAX).map(one).collect()
 }

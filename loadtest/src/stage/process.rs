@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use harness::redis;
+
 /// Time of the processor that some processes have used, by a name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage(BTreeMap<&'static str, Duration>);
@@ -39,6 +41,16 @@ pub(crate) fn resident_mb(id: u32) -> Option<f64> {
 /// The most that it has used so far, in MiB.
 pub(crate) fn resident_peak_mb(id: u32) -> Option<f64> {
     status_mb(id, "VmHWM:")
+}
+
+/// Memory that a Redis uses, in bytes.
+///
+/// # Errors
+/// When it does not say.
+pub(crate) fn redis_bytes(url: &str) -> Result<f64, String> {
+    let info = redis::cli_at(url, &["info", "memory"]);
+    let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
+    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| "no used_memory".to_owned())
 }
 
 fn status_mb(id: u32, field: &str) -> Option<f64> {

@@ -1,23 +1,18 @@
 //! A service under load: its process, what it says of itself, and what its ledger holds.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use harness::service::{Deployment, SQLITE_FILE, Service};
-use sqlx::ConnectOptions as _;
-use sqlx::sqlite::SqliteConnectOptions;
 
 use super::Stage;
 use crate::client::Connection;
 use crate::load::Work;
+use crate::sqlite;
 
 /// Longest wait until everything that was handed out is in the journal.
 const JOURNAL_LIMIT: Duration = Duration::from_secs(120);
-
-/// What counts numbers, before the name of a journal.
-const JOURNALED: &str = "select coalesce(sum((last_value - first_value) / step + 1), 0)";
 
 /// Pause between two looks.
 const POLL: Duration = Duration::from_millis(100);
@@ -103,25 +98,16 @@ impl Served {
 
     /// Numbers in the journal.
     fn journaled(&self, stage: &Stage) -> Result<u64, String> {
+        let sum = "select coalesce(sum((last_value - first_value) / step + 1), 0) from";
         let text = match &self.schema {
-            Some(schema) => stage.sql(&format!("{JOURNALED} from {schema}.journal")),
-            None => sum_of_file(&self.deployment.path(SQLITE_FILE))
-                .map_err(|error| format!("the journal cannot be read: {error}"))?
-                .to_string(),
+            Some(schema) => stage.sql(&format!("{sum} {schema}.journal")),
+            None => {
+                let file = self.deployment.path(SQLITE_FILE);
+                sqlite::read(&file, &format!("{sum} journal"))[0].remove(0)
+            }
         };
         text.parse().map_err(|_| format!("a sum of {text}"))
     }
-}
-
-/// Numbers in the journal of an SQLite file, which a service may have open.
-fn sum_of_file(path: &Path) -> Result<i64, sqlx::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let options = SqliteConnectOptions::new().filename(path).read_only(true);
-        let mut connection = options.connect().await?;
-        let query = format!("{JOURNALED} from journal");
-        sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(&mut connection).await
-    })
 }
 
 /// A metric without labels, as a service shows it.

@@ -8,7 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::text_of;
 use crate::client::Answer;
 use crate::load::Work;
-use crate::tally::Tally;
 
 /// What is asked: the path, with the twelve digits of a number where `#` stands, and
 /// times where `@` does; and by what the answer is known.
@@ -91,10 +90,6 @@ impl Work for LookUps {
             return Err(format!("{} of {value} is answered: {body}", self.questions[question]));
         }
         Ok(Some(1))
-    }
-
-    fn tally(&self) -> Option<&Tally> {
-        None
     }
 }
 

@@ -113,15 +113,15 @@ fn differ_at_an_end([one, other]: [&Series; 2]) -> bool {
 }
 
 /// The dimensions that are equal in two numbers of one scope, as each series has them; none where
-/// their scopes name other dimensions: the unique key is text and scope.
+/// their scopes name other dimensions, in whatever order: the unique key is text and scope.
 fn shared_scope([one, other]: [&Series; 2]) -> Option<Vec<[Dimension; 2]>> {
-    let name = |series, dimension: &Dimension| name_of(series, *dimension);
-    let names = one.scope.iter().map(|dimension| name(one, dimension));
-    if !names.eq(other.scope.iter().map(|dimension| name(other, dimension))) {
+    if one.scope.len() != other.scope.len() {
         return None;
     }
-    let pairs = std::iter::zip(&one.scope, &other.scope).map(|(a, b)| [*a, *b]);
-    Some(pairs.filter(|[a, b]| one.table_of(*a) == other.table_of(*b)).collect())
+    let its = |name: &str| other.scope.iter().find(|dimension| name_of(other, **dimension) == name);
+    let pairs = one.scope.iter().map(|own| Some([*own, *its(name_of(one, *own))?]));
+    let pairs: Vec<[Dimension; 2]> = pairs.collect::<Option<_>>()?;
+    Some(pairs.into_iter().filter(|[a, b]| one.table_of(*a) == other.table_of(*b)).collect())
 }
 
 /// Whether two numbers of these requests may be in one scope; leaves of the requests what both

@@ -72,9 +72,10 @@ pub enum PartitionState {
 /// How an epoch was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// Everything handed out is in the journal: counters go on from `taken`.
+    /// Everything handed out is in the journal: counters of that epoch go on from `taken`, but for
+    /// those that were lifted since.
     Exact,
-    /// Somebody may hold unjournaled numbers: counters go on above their ceiling.
+    /// Somebody may hold unjournaled numbers: counters of that epoch go on above their ceiling.
     Ceiling,
 }
 
@@ -135,6 +136,9 @@ pub struct Partition {
     pub last_closing: Option<Closing>,
     /// The last epoch closed at the ceiling; 0: none.
     pub last_ceiling_epoch: u64,
+    /// Counters of this epoch and of older ones go on above their ceilings, however theirs was
+    /// closed: a release lifted them, or a program that went by the newest close; 0: none (F32).
+    pub lifted_epoch: u64,
     /// Who bumped or claimed, while not `open`.
     pub actor: Option<NodeId>,
     /// Why the epoch began.
@@ -157,6 +161,21 @@ impl Partition {
     #[must_use]
     pub fn is_for_database(&self) -> bool {
         self.wanted == Wanted::Database || self.is_lent
+    }
+}
+
+impl Partition {
+    /// Whether counters of an epoch that is over go on above their ceilings: where they were lifted
+    /// since, and else where that epoch was closed there (F32), which `None` asks for. How a later
+    /// one was closed says nothing of them: who was silent then had accounted for what it took in
+    /// one that was closed exact.
+    #[must_use]
+    pub fn is_above_ceiling(&self, epoch: u64) -> Option<bool> {
+        match epoch {
+            _ if epoch <= self.lifted_epoch => Some(true),
+            _ if epoch > self.last_ceiling_epoch => Some(false),
+            _ => None,
+        }
     }
 }
 

@@ -31,8 +31,15 @@ pub(super) async fn begin(
     {
         roster.extend(from_json::<Vec<NodeId>>(&text, "inquest.roster")?);
     }
-    let present =
-        sqlx::query("select node_id from node where left_at_us is null and adopted_at_us is null");
+    // One whose outbox was not whole when it was adopted has accounted for nothing.
+    let present = sqlx::query(
+        "select node_id from node where left_at_us is null and adopted_at_us is null \
+         union select p.node_id from participant p \
+         join partition a on a.partition_id = p.partition_id \
+         where p.state = 'joined' and p.epoch >= a.epoch - 1 and a.owner = 'redis' \
+         and not exists (select 1 from closed_epoch c \
+             where c.partition_id = p.partition_id and c.epoch = p.epoch)",
+    );
     for row in present.fetch_all(&mut **tx).await? {
         roster.insert(read_node(row.try_get("node_id")?, "node.node_id")?);
     }
@@ -129,7 +136,8 @@ pub(super) async fn agree(
         if *is_complete { &mut complete } else { &mut incomplete }
             .extend(identities.iter().copied());
     }
-    // Who has a row is of the roster, or had left, or came after: what it did before is here.
+    // Who has a row is of the roster, or had left, or was adopted whole, or came after: what it did
+    // before is here.
     for node in seen {
         if !roster.contains(&node) && nodes::marks(&mut tx, node).await?.is_none() {
             roster.insert(node);

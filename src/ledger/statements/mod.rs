@@ -238,8 +238,8 @@ impl Ledger for Engine {
         call!(self, store => recovery::opened(&store, at, node))
     }
 
-    async fn lost_at_most(&self, closed: At, after_epoch: u64) -> Result<u64, LedgerError> {
-        search!(self, store => recovery::lost_at_most(&store, closed, after_epoch))
+    async fn lost_at_most(&self, closed: At) -> Result<u64, LedgerError> {
+        search!(self, store => recovery::lost_at_most(&store, closed))
     }
 
     async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {

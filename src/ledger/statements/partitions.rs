@@ -7,15 +7,15 @@ use super::{Conn, Row, Store, bytes, commit, nodes};
 use crate::ledger::columns::{
     Word, read_node, read_owner, signed, small, unsigned, unsigned_small,
 };
-use crate::ledger::{At, Closing, LedgerError, Partition, PartitionState, Wanted};
+use crate::ledger::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
 use crate::node::NodeId;
 
 /// See [`crate::ledger::Ledger::partitions`].
 pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
     let rows = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
-         vouched_epoch, changed_at_us \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
          from partition order by partition_id",
     )
     .fetch_all(&store.reader)
@@ -23,13 +23,13 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
     rows.iter().map(partition_of).collect()
 }
 
-/// Reads a partition's row without locking it. Good for what only rises (its epoch, its last epoch
-/// closed at the ceiling); never a fence.
+/// Reads a partition's row without locking it. Good for what only rises (its epoch, what was
+/// lifted); never a fence.
 pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
-         vouched_epoch, changed_at_us \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1",
     )
     .bind(small(partition, "partition")?)
@@ -42,8 +42,8 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
     let row = sqlx::query(for_share!(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
-         last_ceiling_epoch, actor, cause, wanted, lent_to, seen_epoch, \
-         vouched_epoch, changed_at_us \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
          from partition where partition_id = $1"
     ))
     .bind(small(partition, "partition")?)
@@ -75,6 +75,18 @@ pub(super) async fn closing(
     .fetch_optional(conn)
     .await?;
     word.as_deref().map(Closing::read).transpose()
+}
+
+/// Whether a counter of an epoch that is over goes on above its ceiling.
+pub(super) async fn goes_on_above_ceiling(
+    conn: &mut Conn,
+    counter: &Counter,
+    home: &Partition,
+) -> Result<bool, LedgerError> {
+    Ok(match home.is_above_ceiling(counter.epoch) {
+        Some(known) => known,
+        None => closing(conn, home.partition, counter.epoch).await? != Some(Closing::Exact),
+    })
 }
 
 /// Notes how epochs of a held partition are closed, but for those that were closed before.
@@ -159,13 +171,19 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
     let actor: Option<Vec<u8>> = row.try_get("actor")?;
     let actor = actor.as_deref().map(|actor| read_node(actor, "partition.actor")).transpose()?;
     let closing: Option<String> = row.try_get("last_closing")?;
+    let epoch = |column| unsigned(row.try_get(column)?, column);
+    let last_ceiling_epoch = epoch("last_ceiling_epoch")?;
     Ok(Partition {
         partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
         epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
         state,
         owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
         last_closing: closing.as_deref().map(Closing::read).transpose()?,
-        last_ceiling_epoch: unsigned(row.try_get("last_ceiling_epoch")?, "last_ceiling_epoch")?,
+        last_ceiling_epoch,
+        lifted_epoch: match epoch("recovered_ceiling_epoch")? {
+            recovered if recovered == last_ceiling_epoch => epoch("lifted_epoch")?,
+            _ => last_ceiling_epoch,
+        },
         actor: actor.filter(|_| state != PartitionState::Open),
         cause: row.try_get("cause")?,
         wanted: Wanted::read(row.try_get("wanted")?)?,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::partitions::columns;
 use super::{Conn, Row, Store, allow_long_search, bytes, commit, commit_alone, nodes};
-use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, signed, small, unsigned};
+use crate::ledger::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
 use crate::ledger::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
 };
@@ -115,6 +115,10 @@ pub(super) async fn claim_open(
     };
     sqlx::query(
         "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
+         lifted_epoch = case when $6 = 'ceiling' and last_ceiling_epoch <> recovered_ceiling_epoch \
+             then last_ceiling_epoch else lifted_epoch end, \
+         recovered_ceiling_epoch = \
+             case when $6 = 'ceiling' then epoch - 1 else recovered_ceiling_epoch end, \
          last_ceiling_epoch = case when $6 = 'ceiling' then epoch - 1 else last_ceiling_epoch end, \
          actor = $7, changed_at_us = $8 where partition_id = $1 and epoch = $2",
     )
@@ -291,11 +295,7 @@ pub(super) async fn closings(
 }
 
 /// See [`crate::ledger::Ledger::lost_at_most`].
-pub(super) async fn lost_at_most(
-    store: &Store,
-    closed: At,
-    after_epoch: u64,
-) -> Result<u64, LedgerError> {
+pub(super) async fn lost_at_most(store: &Store, closed: At) -> Result<u64, LedgerError> {
     let (partition, epoch) = columns(closed)?;
     let mut tx = store.reader.begin().await?;
     allow_long_search(&mut tx).await?;
@@ -303,14 +303,13 @@ pub(super) async fn lost_at_most(
     let numbers: i64 = sqlx::query_scalar(
         "select cast(coalesce(sum(numbers), 0) as bigint) from ( \
            select (ceiling - taken) / step as numbers from counter \
-             where partition_id = $1 and epoch > $2 and epoch <= $3 \
+             where partition_id = $1 and epoch = $2 \
            union all select (g.last_value - g.first_value) / g.step + 1 from gap g \
              join counter c on c.counter_id = g.counter_id \
-             where c.partition_id = $1 and g.epoch > $2 and g.epoch <= $3 \
-             and c.epoch > $3 and g.reason = 'unaccounted') as lost",
+             where c.partition_id = $1 and g.epoch = $2 and c.epoch > $2 \
+             and g.reason = 'unaccounted') as lost",
     )
     .bind(partition)
-    .bind(signed(after_epoch, "epoch")?)
     .bind(epoch)
     .fetch_one(&mut *tx)
     .await?;

@@ -245,7 +245,8 @@ async fn must_go_on_above(
         return Ok(());
     }
     let home = partitions::read(conn, counter.partition).await?;
-    if home.state == PartitionState::Held || counter.epoch <= home.last_ceiling_epoch {
+    let is_held = home.state == PartitionState::Held;
+    if is_held || partitions::goes_on_above_ceiling(conn, counter, &home).await? {
         return Ok(());
     }
     let Counter { key, partition: home, .. } = counter;

@@ -153,9 +153,8 @@ async fn close(
     rows_left: &mut u32,
     now_us: i64,
 ) -> Result<i64, LedgerError> {
-    // Compared with the last epoch closed at the ceiling, not with how the counter's own was
-    // closed: somebody may have been silent since, and hold numbers of any epoch before.
-    let (base, reason) = if counter.epoch <= partition.last_ceiling_epoch {
+    let is_lost = partitions::goes_on_above_ceiling(conn, counter, partition).await?;
+    let (base, reason) = if is_lost {
         (counter.ceiling, GapReason::Unaccounted)
     } else {
         (counter.taken, GapReason::Discarded)

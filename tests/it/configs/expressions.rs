@@ -48,5 +48,5 @@ async fn configs_a_rule_expression_is_sent_as_the_array_that_it_is() {
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(says), "{says}: {problem}");
     }
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }

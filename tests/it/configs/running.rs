@@ -85,8 +85,7 @@ async fn configs_another_node_serves_by_a_change_within_a_second() {
     }
     keep_the_promise("stopped serving", delays);
     assert!(one.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Callers who ask both nodes without a pause; what each number said of its version.
@@ -153,7 +152,6 @@ async fn configs_every_number_under_load_is_wholly_of_one_version() {
     let mixed = "select count(*) from flip.journal where number not like 'V' || version || '-%' \
                  or step <> 1 + version % 4";
     assert_eq!(postgres.sql(mixed), "0", "a row says another version than its number");
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    let report = deployment.assert_clean();
     assert_eq!(report["totals"]["collisions"], 0, "{report}");
 }

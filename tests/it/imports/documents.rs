@@ -43,6 +43,5 @@ async fn a_document_that_an_import_brought_gets_no_second_number_from_redis() {
     imported(&deployment, &[&beside, "--apply"]);
     assert_numbered(&service, "imp2", "2026-01-09", "SPO-20260109-001").await;
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

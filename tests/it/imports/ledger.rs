@@ -103,15 +103,19 @@ fn a_counter_that_is_not_accounted_for_goes_on_above_its_ceiling() {
 
 #[test]
 fn an_epoch_that_was_closed_exact_is_accounted_for() {
-    let this = Move::start();
-    this.old.ok(&["next", "LOAD"]);
-    this.postgres.sql(
-        "update old.counter set ceiling = 700; \
-         insert into old.closed_epoch select partition_id, epoch, 'exact', 0 from old.partition \
-         on conflict do nothing; update old.partition set epoch = epoch + 1",
-    );
-    this.moved();
-    assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n");
+    let later = "update old.partition set epoch = epoch + 1";
+    let later_at_ceiling = "update old.partition set epoch = epoch + 2, \
+        last_ceiling_epoch = epoch + 1, recovered_ceiling_epoch = epoch + 1";
+    for since in [later, later_at_ceiling] {
+        let this = Move::start();
+        this.old.ok(&["next", "LOAD"]);
+        this.postgres.sql(&format!(
+            "update old.counter set ceiling = 700; insert into old.closed_epoch select \
+             partition_id, epoch, 'exact', 0 from old.partition on conflict do nothing; {since}",
+        ));
+        this.moved();
+        assert_eq!(this.renewed(&["next", "LOAD"]), "L-00000002\n", "{since}");
+    }
 }
 
 #[test]

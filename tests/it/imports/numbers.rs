@@ -168,8 +168,7 @@ async fn an_import_beside_a_running_service_is_continued_by_it() {
     assert_eq!(seen.failures.len(), 0, "{:?}", seen.failures);
     seen.assert_contiguous(seen.numbers.len());
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: a service and an import that want the same new counter at the same moment never issue one
@@ -213,8 +212,7 @@ async fn a_service_and_an_import_at_the_same_counter_never_issue_a_number_twice(
     }
     println!("of 8 races the import came first in {first}");
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: a process that dies in the middle of an import leaves nothing; a whole one takes memory

@@ -78,7 +78,7 @@ fn the_text_around_a_serial_tells_where_its_unit_ends() {
         let next = ["next", bill_type, "--date", "2024-01-15", "--set", &unit];
         assert_eq!(deployment.ok(&next), format!("{number}\n"));
     }
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn all_move_in(deployment: &Deployment) {
         line.extend(variables.iter().flat_map(|variable| ["--set", *variable]));
         assert_eq!(deployment.ok(&line), format!("{number}\n"));
     }
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
     // What ships can be applied as a whole again, now that everything is in use.
     deployment.apply_examples();
 }

@@ -155,7 +155,7 @@ fn counters_of_eight_columns_come_from_a_dump_with_the_codes_of_their_ids() {
     let rfa = ["next", "RFA", "--project", "LCBP3-C2", "--set", "DISCIPLINE=TER"];
     let rfa = [&rfa[..], &["--set", "RFA_TYPE=RPT", "--set", "REV=A"]].concat();
     assert_eq!(deployment.ok(&rfa), "LCBP3-C2-RFA-TER-RPT-0010-A\n");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -189,7 +189,7 @@ correspondence_type_id, discipline_id, current_year, last_number, version, updat
     let with = [&next[..], &["--set", "DISCIPLINE_CODE=STR"]].concat();
     assert_eq!(deployment.ok(&with), "TEAM-NCR-STR-2025-0042\n");
     assert_eq!(deployment.ok(&next), "TEAM-NCR-0-2025-0007\n");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -230,7 +230,7 @@ INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) VALU
     assert_eq!((&report["skipped"], &report["counters_total"]), (&2.into(), &2.into()), "{report}");
     assert_eq!(deployment.ok(&["next", "bill-1", "--date", "2024-01-15"]), "BX20240115000119\n");
     assert_eq!(deployment.ok(&["next", "bill-1", "--date", "2024-01-16"]), "BX20240116000005\n");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]
@@ -255,7 +255,7 @@ INSERT INTO com_no_serial (id, rule_id, rule_format, serial_no, is_deleted) VALU
     };
     assert_eq!(next("甲"), "HT20240115甲000118\n");
     assert_eq!(next("乙"), "HT20240115乙000004\n");
-    assert!(deployment.verify().0);
+    deployment.assert_clean();
 }
 
 #[test]

@@ -81,8 +81,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// The same without a service: the command itself ends the epoch that a service has left.
@@ -118,8 +117,7 @@ async fn a_counter_is_lifted_while_a_service_issues_from_it_on_sqlite() {
     let values: BTreeSet<u64> = seen.numbers.values().map(|number| value(number)).collect();
     assert_eq!(values.range(500_000..).next(), Some(&1_000_101));
     assert!(service.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// A command of the import, started and not waited for.
@@ -188,8 +186,7 @@ fn an_import_waits_for_the_recovery_that_it_meets() {
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000010\n");
     asleep.kill();
     assert!(awake.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 #[test]

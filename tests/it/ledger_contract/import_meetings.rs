@@ -93,3 +93,35 @@ pub(super) async fn a_first_touch_waits_for_the_import_that_makes_its_counter(wo
     assert_eq!(world.ledger.totals().await.unwrap().journal, imported);
     world.verify().await;
 }
+
+/// Goal: an import undoes no lift of a ledger that is held. Method: it waits for a counter while
+/// the ledger is held and that counter is lifted.
+pub(super) async fn an_import_that_waits_while_its_counter_is_lifted_is_undone(world: World) {
+    // One writer at a time: nothing comes between.
+    if world.ledger.engine() == "sqlite" {
+        return;
+    }
+    let series = series(&world).await;
+    let open = world.redis_epoch(Closing::Exact).await;
+    world.seed(open, &seed_of(&series, "k")).await;
+    world.redis_epoch(Closing::Exact).await;
+    let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+    let mut lift = pool.begin().await.unwrap();
+    sqlx::query("update counter set ceiling = 120").execute(&mut *lift).await.unwrap();
+    let (other, node) = (world.another().await, world.node);
+    let (counters, rows) = ([counter(&series, "k", 40)], vec![number(&series, "k", 40)]);
+    let import = tokio::spawn(async move {
+        other.import(node, &counters, &[], &mut std::iter::once(Ok(rows))).await
+    });
+    let waits = "select count(*) from pg_locks where not granted";
+    while sqlx::query_scalar::<_, i64>(waits).fetch_one(&pool).await.unwrap() == 0 {
+        assert!(!import.is_finished(), "it does not wait for the counter");
+        tokio::task::yield_now().await;
+    }
+    world.ledger.hold_all(&[], "c").await.unwrap();
+    lift.commit().await.unwrap();
+    let refused = import.await.unwrap().expect_err("the ledger is held").to_string();
+    assert!(refused.contains("is held"), "{refused}");
+    let row = world.ledger.counter(series.series_id, "SEQ", "k").await.unwrap().unwrap();
+    assert_eq!(row.ceiling, 120, "the lift stands");
+}

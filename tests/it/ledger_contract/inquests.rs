@@ -123,6 +123,24 @@ pub(super) async fn one_that_does_not_remember_enough_leaves_it_to_an_operator(w
     assert!(!other.say(&report).await && one.agree().await == Agreement::NoInquest);
 }
 
+/// Goal: nobody says `exact` over what nobody accounted for. Method: a node that took part is
+/// adopted and retired, but what it left was not whole.
+pub(super) async fn who_was_adopted_by_halves_is_waited_for(world: World) {
+    let halves = NodeId::random();
+    world.join(halves).await;
+    let open = world.redis_epoch(Closing::Exact).await;
+    let [mut one, mut other] = two(&world).await;
+    assert!(world.ledger.participate(open, halves).await.unwrap());
+    world.ledger.adopt(open, halves, &[], false).await.unwrap();
+    let nodes = world.ledger.nodes().await.unwrap();
+    let beat = nodes.iter().find(|node| node.node_id == halves).unwrap().beat;
+    assert!(world.ledger.retire_node(halves, beat).await.unwrap());
+    one.inquire().await;
+    other.inquire().await;
+    assert!(one.say(&one.report()).await && other.say(&other.report()).await);
+    assert_eq!(one.agree().await, waits(&[halves], &[]), "it leaves it to an operator");
+}
+
 pub(super) async fn whom_a_reporter_or_redis_has_met_is_waited_for(world: World) {
     let [mut one, mut other] = two(&world).await;
     let lost = NodeId::random();

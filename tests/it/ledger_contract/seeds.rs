@@ -142,30 +142,6 @@ pub(super) async fn a_counter_goes_on_from_taken_after_an_exact_close(world: Wor
     assert_eq!(world.gaps(counter_id).await.len(), 2, "a complete epoch leaves none");
 }
 
-pub(super) async fn a_counter_goes_on_above_its_ceiling_after_a_close_at_the_ceiling(world: World) {
-    let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
-    world.append(&[range(old, counter_id, 1, 3), entry(old, counter_id, 5)]).await;
-    let new = world.redis_epoch(Closing::Ceiling).await;
-    assert_eq!(world.seed(new, &seed("k")).await, (counter_id, 10, 20));
-    let lost = |first, last| (first, last, "Unaccounted".to_owned());
-    assert_eq!(world.gaps(counter_id).await, [lost(4, 4), lost(6, 10)]);
-    world.verify().await;
-}
-
-pub(super) async fn an_untouched_counter_remembers_the_ceiling_over_later_exact_closes(
-    world: World,
-) {
-    let old = world.redis_epoch(Closing::Exact).await;
-    let (counter_id, ..) = world.seed(old, &seed("k")).await;
-    world.append(&[range(old, counter_id, 1, 3)]).await;
-    world.redis_epoch(Closing::Ceiling).await;
-    world.redis_epoch(Closing::Exact).await;
-    let last = world.database_epoch().await;
-    assert_eq!(world.seed(last, &Seed { room: 0, ..seed("k") }).await, (counter_id, 10, 10));
-    assert_eq!(world.gaps(counter_id).await, [(4, 10, "Unaccounted".to_owned())]);
-}
-
 pub(super) async fn a_step_leaves_no_false_holes(world: World) {
     let by_five = Seed { start: 5, step: 5, room: 6, ..seed("k") };
     let old = world.redis_epoch(Closing::Exact).await;

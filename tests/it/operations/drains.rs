@@ -49,8 +49,7 @@ async fn drain_journals_what_a_killed_node_left() {
         assert_eq!(again["adoption"]["written"], 0, "{again}");
     }
     seen.assert_no_duplicate();
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    let report = deployment.assert_clean();
     assert!(report["totals"]["journal"].as_u64().unwrap() >= seen.numbers.len() as u64, "{report}");
     assert_eq!(report["redis"]["unjournaled"], serde_json::json!([]), "{report}");
 }

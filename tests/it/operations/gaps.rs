@@ -89,6 +89,5 @@ async fn gaps_of_untouched_counters_are_settled_on_request() {
     let settled = ok(&deployment, &["gaps", "--settle"]);
     assert_eq!(settled.as_array().unwrap().len(), 1, "{settled}");
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000007\n");
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

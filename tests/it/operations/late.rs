@@ -118,8 +118,7 @@ async fn fallback_a_document_that_the_database_numbers_late_gets_no_second_numbe
     assert_late(&taking.await.unwrap().1);
     assert_late(&again.await.unwrap().1);
     assert!(slow.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: nor does a retry whose date is of another year: it counts by another counter, so that no
@@ -147,8 +146,7 @@ async fn fallback_a_document_that_comes_again_with_another_date_waits_for_its_la
     assert_eq!(status, 409, "a second number: {answer}");
     assert_eq!(answer["document_number"], taken["document_number"], "{answer}");
     assert!(slow.terminate() && other.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }
 
 /// Goal: what the journal was asked while a late number was still on its way is asked again.
@@ -195,6 +193,5 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
     assert_eq!(plain.unwrap().entry.number, "L-00000003");
     other.stop().await.unwrap();
     assert!(slow.terminate());
-    let (clean, report) = deployment.verify();
-    assert!(clean, "{report}");
+    deployment.assert_clean();
 }

@@ -8,7 +8,7 @@ use harness::service::Service;
 use numerator::counter::{Keys, RedisSettings, Sealed};
 use numerator::ledger::{At, Owner, Partition, PartitionState, SharedLedger};
 
-use super::{assert_clean, reach_journal};
+use super::reach_journal;
 use crate::deployment::Deployment;
 use crate::load::open;
 
@@ -111,7 +111,7 @@ impl Ended {
         self.seen.numbers.extend(load.finish().await.numbers);
         assert!(service.terminate());
         self.seen.assert_no_duplicate();
-        assert_clean(&self.deployment);
+        self.deployment.assert_clean();
     }
 }
 
@@ -191,7 +191,7 @@ async fn a_held_ledger_is_not_clean() {
     let deployment = Deployment::embedded();
     deployment.apply_load_series();
     deployment.ok(&["next", "LOAD"]);
-    assert_clean(&deployment);
+    deployment.assert_clean();
     open(&deployment).await.hold_all(&[], "test").await.unwrap();
     let (clean, report) = deployment.verify();
     assert!(!clean, "{report}");

@@ -30,6 +30,18 @@ fn two_series_meet_only_where_one_request_of_a_scope_can_reach_both() {
 }
 
 #[test]
+fn scopes_meet_where_they_name_the_same_dimensions_in_whatever_order() {
+    for (a, b, verdict) in [
+        ("within=project,A A=*", "within=A,project A=*", Refused(BOTH)),
+        ("within=A,B A=0{1} B=1{1}", "within=B,A A=0{1} B=1{1}", Refused(BOTH)),
+        ("within=A,B A=0{1} B=1{1}", "within=B,A A=1{1} B=0{1}", Proved),
+        ("within=project,type", "within=type,project types=T projects=P", Proved),
+    ] {
+        two("", [&with_serial(a), &with_serial(b)], verdict);
+    }
+}
+
+#[test]
 fn a_value_of_the_scope_is_one_in_both() {
     for (a, b, verdict) in [
         ("{A}{N} within=A A=A-Z{1,2}", "{A}X{N} within=A A=A-Z{1,2}", Proved),

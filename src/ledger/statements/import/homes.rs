@@ -11,6 +11,7 @@ use numbering::{IssuedVersion, SeriesDefinition};
 use sqlx::Row as _;
 
 use super::super::{Conn, partitions, reference, series, versions};
+use super::lift;
 use crate::ledger::columns::unsigned_small;
 use crate::ledger::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
 
@@ -47,8 +48,7 @@ pub(super) async fn homes(
         let partition = unsigned_small(row.try_get("partition")?, "series.partition")?;
         // A ledger that went back may have forgotten the very counters that would be new.
         if partitions::read(conn, partition).await?.state == PartitionState::Held {
-            let why = "is held; release it first, see `numerator reconcile --ledger-restored`";
-            return Err(LedgerError::Refused(format!("partition {partition} {why}")));
+            return Err(LedgerError::Refused(lift::held(partition)));
         }
         homes.insert(series_id, partition);
     }

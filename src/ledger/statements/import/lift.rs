@@ -14,7 +14,7 @@ use super::super::{Conn, partitions};
 /// Locks a counter and settles what its own epoch lost; the value after which nothing was taken.
 ///
 /// # Errors
-/// `Refused` where Redis counts it.
+/// `Refused` where Redis counts it, or its partition is held.
 pub(super) async fn lock(
     conn: &mut Conn,
     counter_id: i64,
@@ -28,6 +28,11 @@ pub(super) async fn lock(
     // Closings first: what closes an epoch writes both at once, and the partition says how.
     let is_closed = partitions::closing(conn, counter.partition, counter.epoch).await?.is_some();
     let partition = partitions::read(conn, counter.partition).await?;
+    // It was held since the import began: a lift of the held ledger would be undone here, and one
+    // that comes later waits for the counter's row.
+    if partition.state == PartitionState::Held {
+        return Err(LedgerError::Refused(held(counter.partition)));
+    }
     if counter.epoch > 0 && !is_closed && !is_of_database(counter, &partition) {
         let Counter { key, partition, .. } = counter;
         let why = "import again, so that the database takes the partition over first";
@@ -35,6 +40,12 @@ pub(super) async fn lock(
         return Err(LedgerError::Refused(text));
     }
     settle_locked(conn, counter, &partition, now_us).await
+}
+
+/// Why nothing is imported into a partition of a ledger that went back.
+pub(super) fn held(partition: u32) -> String {
+    let why = "is held; release it first, see `numerator reconcile --ledger-restored`";
+    format!("partition {partition} {why}")
 }
 
 /// Whether the counter's epoch has not ended and the database owns it.

@@ -1,6 +1,8 @@
-//! INCR, and the rows of many numbers in one statement behind their answers: the least that a
-//! service can do which remembers every number. It forgets what it has not written when it dies,
-//! knows no retry of a request, and starts again at 1 when Redis is lost.
+//! INCR: alone, with a row before the answer, and with the rows of many numbers in one statement
+//! behind their answers.
+//!
+//! The last is the least that a service can do which remembers every number. It forgets what it has
+//! not written when it dies, knows no retry of a request, and starts again at 1 when Redis is lost.
 
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use sqlx::PgPool;
 use tokio::sync::mpsc;
 
 use super::stores::{Stores, TakeError};
-use super::{Wanted, counting, number};
+use super::{Wanted, number};
 
 /// Most rows of one statement.
 const ROWS_MAX: usize = 1_000;
@@ -42,9 +44,31 @@ impl Writer {
     }
 }
 
-/// Takes a value; its row is written later.
+/// Takes a value that nobody remembers. The client sends what waits in one go.
 pub(super) async fn take(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
-    let value = counting::take(stores, wanted).await?;
+    stores.command("INCR", vec![wanted.counter.to_owned()]).await
+}
+
+/// Takes a value and writes its row before it is answered. Whatever dies between the two leaves a
+/// hole.
+pub(super) async fn take_and_insert(
+    stores: &Stores,
+    wanted: &Wanted<'_>,
+) -> Result<u64, TakeError> {
+    let value = take(stores, wanted).await?;
+    let insert = sqlx::query(
+        "insert into journal (counter, value, number, document_id, type_code, user_id, \
+         ip_address) values ($1, $5, $2 || lpad($5::text, 12, '0'), $3, $4, 'local', '127.0.0.1')",
+    );
+    let insert = insert.bind(wanted.counter).bind(wanted.prefix).bind(wanted.document_id);
+    let insert = insert.bind(wanted.type_code).bind(value.cast_signed());
+    insert.execute(&stores.pool).await?;
+    Ok(value)
+}
+
+/// Takes a value; its row is written later.
+pub(super) async fn take_and_leave(stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
+    let value = take(stores, wanted).await?;
     let row = Row {
         counter: wanted.counter.to_owned(),
         value: value.cast_signed(),

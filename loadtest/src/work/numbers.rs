@@ -1,0 +1,223 @@
+//! Requests for numbers: one for a document, one for each document of a list, a range of them.
+
+use std::fmt::{Display, Write as _};
+use std::io::Write as _;
+
+use super::{Counters, Place, text_of};
+use crate::client::Answer;
+use crate::load::Work;
+use crate::tally::Tally;
+
+/// Where lists of documents and ranges are asked for.
+const BATCHES: &str = "/api/v1/document-numbering/batches";
+
+/// What stands before the text of each number of a list.
+const NUMBER: &str = "\"document_number\":\"";
+
+/// What stands in an item that was refused for now.
+const REFUSED: &str = "\"status\":503";
+
+/// What one request asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask {
+    /// A number for a document of its own.
+    One,
+    /// The same, with an `Idempotency-Key` of its own.
+    Keyed,
+    /// The same, of a server that makes its numbers up: they are read and not checked.
+    Unchecked,
+    /// Numbers for so many documents; their counters follow one another.
+    List(usize),
+    /// So many numbers of one counter, told by their ends, under an `Idempotency-Key`.
+    Range(u64),
+}
+
+/// Requests of one kind for some counters, and what they were given.
+pub(crate) struct Numbers {
+    ask: Ask,
+    counters: Counters,
+    /// Requests so far: each names documents of its own.
+    asked: u64,
+    tally: Tally,
+}
+
+impl Numbers {
+    /// For these counters.
+    pub(crate) fn new(ask: Ask, counters: Counters) -> Self {
+        let tally = Tally::new(counters.count);
+        Numbers { ask, counters, asked: 0, tally }
+    }
+
+    /// For one counter.
+    pub(crate) fn hot(ask: Ask) -> Self {
+        Self::new(ask, Counters::in_turn(1))
+    }
+
+    /// For counters that have given numbers before, none of them for one of its documents.
+    pub(crate) fn after(self, tally: Tally) -> Self {
+        Numbers { asked: tally.numbers(), tally, ..self }
+    }
+
+    /// Notes the value of a number.
+    fn note(&mut self, number: &str, place: Place) -> Result<(), String> {
+        let value = place.value_of(number).ok_or_else(|| format!("{number} for {place:?}"))?;
+        self.tally.take(place.counter, value, value);
+        Ok(())
+    }
+
+    fn note_list(&mut self, size: usize, first: usize, body: &[u8]) -> Result<Option<u64>, String> {
+        let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+        let count = text.matches(NUMBER).count();
+        if count < size && text.contains(REFUSED) {
+            // All of it is asked for again; those that have a number by now get the same.
+            return Ok(None);
+        }
+        if count != size {
+            let shown: String = text.chars().take(500).collect();
+            return Err(format!("{count} numbers for {size} documents: {shown}"));
+        }
+        for (index, rest) in text.split(NUMBER).skip(1).enumerate() {
+            let place = self.counters.place((first + index) % self.counters.count);
+            self.note(rest.split('"').next().unwrap_or_default(), place)?;
+        }
+        Ok(Some(count as u64))
+    }
+
+    fn note_range(&mut self, size: u64, counter: usize, answer: &Answer<'_>) -> Result<(), String> {
+        let value = |name| -> Result<u64, String> {
+            let text = text_of(answer, name)?;
+            text.parse().map_err(|_| format!("{name} is {text}"))
+        };
+        let (first, last) = (value("first")?, value("last")?);
+        if first == 0 || last.checked_sub(first) != Some(size - 1) {
+            return Err(format!("{first} to {last} are not {size} numbers"));
+        }
+        self.tally.take(counter, first, last);
+        Ok(())
+    }
+}
+
+impl Work for Numbers {
+    fn next(&mut self, request: &mut Vec<u8>) -> usize {
+        let place = self.counters.pick();
+        let asked = self.asked;
+        self.asked += 1;
+        let one = format_args!("/api/v1/documents/doc-{asked:012}/generate-number");
+        let key = |name| format!("idempotency-key: {name}-{asked:012}\r\n");
+        match self.ask {
+            Ask::One | Ask::Unchecked => post(request, one, "", &format!("{{{place}}}")),
+            Ask::Keyed => post(request, one, &key("key"), &format!("{{{place}}}")),
+            Ask::Range(size) => {
+                post(request, BATCHES, &key("range"), &format!(r#"{{"count":{size},{place}}}"#));
+            }
+            Ask::List(size) => {
+                let mut body =
+                    format!(r#"{{"documents":[{{"document_id":"list-{asked}-0",{place}}}"#);
+                for index in 1..size {
+                    let place = self.counters.pick();
+                    let item = format_args!(r#",{{"document_id":"list-{asked}-{index}",{place}}}"#);
+                    body.write_fmt(item).expect("memory takes everything");
+                }
+                post(request, BATCHES, "", &(body + "]}"));
+            }
+        }
+        place.counter
+    }
+
+    fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
+        match self.ask {
+            Ask::One | Ask::Keyed => {
+                let place = self.counters.place(counter);
+                self.note(text_of(&answer, "document_number")?, place)?;
+                Ok(Some(1))
+            }
+            Ask::Unchecked => text_of(&answer, "document_number").map(|_| Some(1)),
+            Ask::List(size) => self.note_list(size, counter, answer.body),
+            Ask::Range(size) => self.note_range(size, counter, &answer).map(|()| Some(size)),
+        }
+    }
+
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
+    }
+}
+
+/// Writes a POST request in the place of the last one, with more header lines.
+fn post(request: &mut Vec<u8>, path: impl Display, headers: &str, body: &str) {
+    request.clear();
+    let written = write!(
+        request,
+        "POST {path} HTTP/1.1\r\nhost: numerator\r\ncontent-type: application/json\r\n\
+         {headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    written.expect("memory takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next request: its head and its body.
+    fn next(work: &mut Numbers) -> (String, String) {
+        let mut request = Vec::new();
+        work.next(&mut request);
+        let text = String::from_utf8(request).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        (head.to_owned(), body.to_owned())
+    }
+
+    fn answer(work: &mut Numbers, body: &str) -> Result<Option<u64>, String> {
+        work.answered(0, Answer { status: 201, body: body.as_bytes() })
+    }
+
+    #[test]
+    fn each_request_names_its_document_key_and_counter() {
+        let mut work = Numbers::new(Ask::Keyed, Counters::in_turn(10));
+        (0..9).for_each(|_| drop(next(&mut work)));
+        let (head, body) = next(&mut work);
+        assert!(head.starts_with("POST /api/v1/documents/doc-000000000009/generate-number "));
+        assert!(head.contains("\r\nidempotency-key: key-000000000009\r\n"), "{head}");
+        assert!(head.ends_with(&format!("\r\ncontent-length: {}", body.len())), "{head}");
+        assert_eq!(body, r#"{"type":"LOAD1","context":{"LINE":"0000001"}}"#);
+    }
+
+    #[test]
+    fn a_number_that_comes_twice_is_noted() {
+        let mut work = Numbers::hot(Ask::One);
+        let body = r#"{"document_number":"L0-0000000-000000000001"}"#;
+        assert_eq!(answer(&mut work, body), Ok(Some(1)));
+        assert!(work.findings().is_empty());
+        assert_eq!(answer(&mut work, body), Ok(Some(1)));
+        assert_eq!(work.findings().len(), 1);
+    }
+
+    #[test]
+    fn ranges_that_overlap_or_are_too_short_are_noted() {
+        let mut work = Numbers::hot(Ask::Range(1_000));
+        let (head, body) = next(&mut work);
+        assert!(head.contains("\r\nidempotency-key: range-000000000000\r\n"), "{head}");
+        assert_eq!(body, r#"{"count":1000,"type":"LOAD0","context":{"LINE":"0000000"}}"#);
+        assert_eq!(answer(&mut work, r#"{"first":"1","last":"1000"}"#), Ok(Some(1_000)));
+        assert!(answer(&mut work, r#"{"first":"1001","last":"1999"}"#).is_err());
+        assert!(work.findings().is_empty());
+        assert_eq!(answer(&mut work, r#"{"first":"1000","last":"1999"}"#), Ok(Some(1_000)));
+        assert_eq!(work.findings().len(), 1);
+    }
+
+    #[test]
+    fn a_list_is_checked_item_by_item() {
+        let mut work = Numbers::new(Ask::List(2), Counters::in_turn(2));
+        let (_, body) = next(&mut work);
+        let wanted = r#"{"documents":[{"document_id":"list-0-0","type":"LOAD0","context":{"LINE":"#;
+        assert!(body.starts_with(wanted), "{body}");
+        assert!(body.contains(r#"{"document_id":"list-0-1","type":"LOAD1","context""#), "{body}");
+        let both = r#"[{"document_number":"L0-0000000-1"},{"document_number":"L1-0000000-1"}]"#;
+        assert_eq!(answer(&mut work, both), Ok(Some(2)));
+        let one = r#"[{"document_number":"L0-0000000-2"},{"status":503}]"#;
+        assert_eq!(answer(&mut work, one), Ok(None));
+        assert!(answer(&mut work, r#"[{"document_number":"L0-0000000-2"}]"#).is_err());
+        let swapped = r#"[{"document_number":"L1-0000000-2"},{"document_number":"L0-0000000-3"}]"#;
+        assert!(answer(&mut work, swapped).is_err());
+    }
+}
