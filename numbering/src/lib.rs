@@ -46,8 +46,8 @@ mod value;
 
 pub use change::{ChangeError, check_change};
 pub use compare::{
-    Accepted, Ambiguity, EarlierVersion, IssuedVersion, ProofError, Reading, prove, prove_issued,
-    prove_saved,
+    Accepted, Ambiguity, EarlierVersion, IssuedVersion, ProofError, Reading, prove_issued,
+    prove_saved, same_numbers, same_rules,
 };
 pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,

@@ -2,7 +2,7 @@
 //! stands. Reads at least every text that the series can show.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::draft::ABSENT;
 use super::super::value::{VALUE_CHARS_MAX, ValueRule};
@@ -146,8 +146,8 @@ impl Fragment {
     /// Whether some text is in both.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let mut queue = vec![[self.start, other.start]];
-        let mut next = 0;
-        while let Some([one, its]) = queue.get(next).copied() {
+        let mut known = HashSet::from([queue[0]]);
+        while let Some([one, its]) = queue.pop() {
             let (node, its_node) = (&self.nodes[one], &other.nodes[its]);
             if node.may_end && its_node.may_end {
                 return true;
@@ -155,12 +155,12 @@ impl Fragment {
             for (set, to) in &node.edges {
                 for (its_set, its_to) in &its_node.edges {
                     let pair = [*to, *its_to];
-                    if !queue.contains(&pair) && set.common(its_set).is_some() {
+                    if !known.contains(&pair) && set.common(its_set).is_some() {
+                        known.insert(pair);
                         queue.push(pair);
                     }
                 }
             }
-            next += 1;
         }
         false
     }

@@ -1,7 +1,9 @@
-//! What a part of a number can look like, and what it shows. The one place of the comparison that
-//! knows the kinds of parts: a new kind needs an answer here, and nowhere else.
+//! What a part of a number can look like, and what it shows. [`shows`] and [`fragment`] name each
+//! kind of part, so that a new one does not compile without an answer. Which parts show the same is
+//! decided in `pairing`, how they are called in `refusal`.
 
 use super::super::check::Check;
+use super::super::figure::Figure;
 use super::super::pattern::DateField;
 use super::super::series::Dimension;
 use super::super::snowflake::SNOWFLAKE_DIGITS;
@@ -58,15 +60,10 @@ pub(super) fn fragment(
     match part {
         Part::Literal(text) => Fragment::tree([text.as_str()]),
         Part::Serial { serial, figure } => {
-            let written = |value: u64| {
-                let mut text = String::new();
-                let fits = figure.push(&mut text, value);
-                assert!(fits, "a serial's values fit its figure");
-                text
-            };
             let signs = if figure.style == Style::Digits { DIGITS } else { ('A', 'Z') };
             let most = series.serials[*serial].max;
-            let (least, most) = (written(least[*serial].clamp(1, most)), written(most));
+            let least = least[*serial].clamp(1, most);
+            let (least, most) = (written(*figure, least), written(*figure, most));
             Fragment::between(signs, &least, &most, figure.width)
         }
         Part::Date(field) => {
@@ -88,6 +85,14 @@ pub(super) fn fragment(
         Part::Type(_) => dimension(series, Dimension::Type, requests),
         Part::Variable(index) => dimension(series, Dimension::Variable(*index), requests),
     }
+}
+
+/// A value of a serial as a number shows it.
+pub(super) fn written(figure: Figure, value: u64) -> String {
+    let mut text = String::new();
+    let fits = figure.push(&mut text, value);
+    assert!(fits, "a serial's values fit its figure");
+    text
 }
 
 /// The values that a dimension can have in these requests. A table has whatever codes it is given.
@@ -121,15 +126,6 @@ pub(super) fn name_of(series: &Series, dimension: Dimension) -> &str {
         Dimension::Project => "project",
         Dimension::Type => "type",
         Dimension::Variable(index) => &series.variables[index].name,
-    }
-}
-
-/// The dimension of a name, if the series has it.
-pub(super) fn dimension_of(series: &Series, name: &str) -> Option<Dimension> {
-    match name {
-        "project" => Some(Dimension::Project),
-        "type" => Some(Dimension::Type),
-        _ => series.variables.iter().position(|v| v.name == name).map(Dimension::Variable),
     }
 }
 

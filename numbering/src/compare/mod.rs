@@ -7,9 +7,9 @@
 //! which places the runs read something else; two allocations differ in every identity that they
 //! have in common, so that a path counts only where each of these is read apart.
 //!
-//! What is not followed only adds texts, and a bound that is reached refuses: *proved* always
-//! holds, a refusal may be too careful. Steps, check characters, and days that there are not are
-//! not followed.
+//! What is not followed only adds texts, and a bound that is reached refuses: a refusal may be too
+//! careful. Steps, check characters, and days that there are not are not followed. The tests in
+//! `brute_force` look for a proof that does not hold.
 
 mod automaton;
 mod chars;
@@ -25,7 +25,8 @@ mod tests;
 
 pub use refusal::{Ambiguity, Reading};
 pub use saving::{
-    Accepted, EarlierVersion, IssuedVersion, ProofError, prove, prove_issued, prove_saved,
+    Accepted, EarlierVersion, IssuedVersion, ProofError, prove_issued, prove_saved, same_numbers,
+    same_rules,
 };
 
 use super::Series;
@@ -99,7 +100,9 @@ fn search(
     match (Product { runs: runs.each_ref(), pairing: &pairing }).search(&mut sets) {
         Found::Nothing => Ok(()),
         Found::TooMuch => Err(refusal::unproven(parties)),
-        Found::Text(steps) => Err(Shared { parties, pairing: &pairing, steps: &steps }.refusal()),
+        Found::Text(steps) => {
+            Err(Shared { parties, requests, pairing: &pairing, steps: &steps }.refusal())
+        }
     }
 }
 

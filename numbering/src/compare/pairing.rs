@@ -20,7 +20,7 @@ use super::requests::{Requests, axis_of, listed};
 pub(super) const LENGTHS_MAX: usize = 3;
 
 /// Most marks.
-const MARKS_MAX: u32 = 64;
+pub(super) const MARKS_MAX: u32 = 64;
 
 /// A part of the first number and a part of the second that show the same.
 type Place = [usize; 2];
@@ -66,8 +66,6 @@ pub(super) struct Lengths {
 pub(super) struct Pairing<'s> {
     series: [&'s Series; 2],
     pub(super) is_one_series: bool,
-    /// Whether both have one scope, of which every dimension is equal in both.
-    pub(super) is_one_scope: bool,
     /// For each part of the first, the part of the second that is the same place.
     pub(super) places: Vec<Option<usize>>,
     /// Whether a place has one value in both numbers, since the scope has it.
@@ -87,7 +85,6 @@ impl<'s> Pairing<'s> {
         let mut pairing = Pairing {
             series,
             is_one_series: series[0].definition.code == series[1].definition.code,
-            is_one_scope: series.iter().all(|series| series.scope.len() == scope.len()),
             places: vec![None; parts[0]],
             is_same: vec![false; parts[0]],
             marks: parts.map(|parts| vec![0; parts]),

@@ -1,8 +1,10 @@
 //! Which fields of a date tell the period of a counter.
 //!
-//! Looks at every day of 28 years, after which weekdays and leap years repeat. Two days that show
-//! the same in longer time do so in this time too: fields that name a year name it once, and all
-//! others repeat with the rounds.
+//! Looks at every day of 29 years. Where days show the same and lie in different periods, some that
+//! do are of one year; of two that follow each other, where a fiscal year or a year of weeks is
+//! shown; or of any two years, where no year is. Two years in a row differ from others by the
+//! weekday that they begin with, and by which of them is a leap year. Each kind begins once in 28
+//! years, the last of them in the 28th: its second year is the 29th. The tests count the kinds.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,10 +17,11 @@ use super::super::pattern::{DateField, Era};
 use super::super::period::FiscalYear;
 
 /// The first day looked at: a year near the present, so that examples look familiar.
-const FIRST_DAY: Date = date(2025, 1, 1);
+pub(super) const FIRST_DAY: Date = date(2025, 1, 1);
 
-/// How many years are looked at.
-const YEARS: i32 = 28;
+/// How many years are looked at: those after which the calendar repeats, and the one that follows
+/// the last of them.
+pub(super) const YEARS: i32 = 28 + 1;
 
 /// Every day looked at, at noon, which every day has wherever clocks are changed.
 static DAYS: LazyLock<Vec<DateTime>> = LazyLock::new(|| {

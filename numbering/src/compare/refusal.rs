@@ -12,10 +12,10 @@ use super::super::template::Part;
 use super::super::{Reset, Series};
 use super::Party;
 use super::automaton::characters;
-use super::language::{Shows, dimension_of, name_of, part_name, rule_of, shows};
-use super::pairing::{Hidden, Identity, Pairing};
+use super::language::{Shows, name_of, part_name, rule_of, shows, written};
+use super::pairing::{Hidden, Identity, MARKS_MAX, Pairing};
 use super::periods;
-use super::requests::{axis_of, listed, without_row};
+use super::requests::{Requests, axis_of, without_row};
 use super::search::{STATES_MAX, Step};
 
 /// Most codes that a refusal lists.
@@ -24,7 +24,7 @@ const LISTED_MAX: usize = 12;
 /// A series whose numbers are not proved to be different (R2.7).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Ambiguity {
-    /// Two requests that take different values and would get one text.
+    /// Two requests of different counters that begin with the same text.
     #[error("{first} and {second} would both get {text:?} {scope}; {remedy}")]
     Collision {
         /// One request.
@@ -38,7 +38,7 @@ pub enum Ambiguity {
         /// Why, and what to do.
         remedy: String,
     },
-    /// A text that two numbers can show. Steps, check characters and days that there are not are
+    /// A text that two numbers may show. Steps, check characters and days that there are not are
     /// not followed: it may be that no two requests get it.
     #[error("{text:?} can be read in two ways, as {first} and as {second}; {remedy}")]
     Readings {
@@ -53,8 +53,9 @@ pub enum Ambiguity {
     },
     /// The search ended before all was looked at.
     #[error(
-        "{subject} cannot be proved to be free of collisions: more than {STATES_MAX} states; \
-         separate parts of variable width by a sign that they exclude, or give them a fixed width"
+        "{subject} cannot be proved to be free of collisions: more than {STATES_MAX} states or \
+         {MARKS_MAX} marks; show fewer parts twice, and give parts a fixed width or separate them \
+         by a sign that they exclude"
     )]
     Unproven {
         /// The series, or the two, in words.
@@ -97,6 +98,7 @@ pub(super) fn unproven(parties: [&Party<'_>; 2]) -> Ambiguity {
 /// A text that both parties can show.
 pub(super) struct Shared<'a> {
     pub(super) parties: [&'a Party<'a>; 2],
+    pub(super) requests: [&'a Requests<'a>; 2],
     pub(super) pairing: &'a Pairing<'a>,
     /// The text, with the parts of both readings.
     pub(super) steps: &'a [Step],
@@ -105,9 +107,11 @@ pub(super) struct Shared<'a> {
 impl Shared<'_> {
     /// The refusal because of it.
     pub(super) fn refusal(&self) -> Ambiguity {
-        let Pairing { is_one_series, is_one_scope, identities, .. } = self.pairing;
+        let Pairing { is_one_series, identities, .. } = self.pairing;
         let is_hidden = identities.iter().all(|identity| !identity.hidden.is_empty());
-        if *is_one_series && *is_one_scope && is_hidden && self.is_read_alike() {
+        // Counters of an earlier version may have begun elsewhere.
+        let is_one_version = *is_one_series && self.parties[0].version.is_none();
+        if is_one_version && is_hidden && self.is_read_alike() {
             return self.collision();
         }
         let text = self.steps.iter().map(|step| step.character).collect();
@@ -135,15 +139,23 @@ impl Shared<'_> {
     /// A reading of the text.
     fn reading(&self, side: usize) -> Reading {
         let Party { series, version, .. } = *self.parties[side];
-        let mut values = Vec::new();
-        if !series.parts.iter().any(|part| matches!(part, Part::Type(_))) {
-            values.push(("type".to_owned(), self.samples(side, Dimension::Type).remove(0)));
+        let mut values = self.values(side, true);
+        if !values.iter().any(|(name, _)| name == "type") {
+            values.insert(0, ("type".to_owned(), self.samples(side, Dimension::Type).remove(0)));
         }
+        Reading { series: series.definition.code.clone(), version, values }
+    }
+
+    /// What a reading shows, its date only where that is wanted.
+    fn values(&self, side: usize, is_dated: bool) -> Vec<(String, String)> {
+        let series = self.parties[side].series;
+        let mut values = Vec::new();
         for (index, part) in series.parts.iter().enumerate() {
             let name = match part {
                 Part::Literal(_) | Part::Check(_) => continue,
-                Part::Serial { serial, .. } => series.serials[*serial].name.clone(),
+                Part::Date(_) if !is_dated => continue,
                 Part::Date(field) => field.letters().unwrap_or("year").to_owned(),
+                Part::Serial { serial, .. } => series.serials[*serial].name.clone(),
                 Part::Project => "project".into(),
                 Part::Type(_) => "type".into(),
                 Part::Phase => "phase".into(),
@@ -151,20 +163,40 @@ impl Shared<'_> {
             };
             values.push((name, self.part(side, index)));
         }
-        Reading { series: series.definition.code.clone(), version, values }
+        values
     }
 
-    /// Two requests whose texts are read alike and do not show what tells their counters apart.
+    /// Two requests of one series whose texts are read alike and do not show what tells their
+    /// counters apart: both get the first value of each serial.
     fn collision(&self) -> Ambiguity {
+        let series = self.parties[0].series;
         let moments = self.hidden().filter_map(|hidden| match hidden {
             Hidden::Period(moments) => Some(*moments),
             _ => None,
         });
         let apart = moments.max_by_key(|[early, late]| early.duration_until(*late).abs());
         let moments = apart.unwrap_or([periods::first(); 2]);
-        let [first, second] = [0, 1].map(|side| Box::new(self.request(side, moments[side])));
-        let scope = self.parties[0].series.scope.iter().map(|dimension| {
-            let name = name_of(self.parties[0].series, *dimension);
+        let (mut text, mut steps) = (String::new(), Vec::new());
+        for (index, part) in series.parts.iter().enumerate() {
+            let from = text.len();
+            match part {
+                Part::Date(field) => match field.value(moments[0]) {
+                    Some(value) => text += &format!("{value:0width$}", width = field.width()),
+                    None => text += &self.part(0, index),
+                },
+                Part::Check(check) => check.push(&mut text),
+                Part::Serial { serial, figure } => {
+                    text += &written(*figure, series.serials[*serial].start);
+                }
+                _ => text += &self.part(0, index),
+            }
+            let parts = [index; 2];
+            steps.extend(text[from..].chars().map(|character| Step { character, parts }));
+        }
+        let shared = Shared { steps: &steps, ..*self };
+        let [first, second] = [0, 1].map(|side| Box::new(shared.request(side, moments[side])));
+        let scope = series.scope.iter().map(|dimension| {
+            let name = name_of(series, *dimension);
             let value = first.values.iter().find(|(known, _)| known == name);
             format!("{name}={}", value.map_or(ABSENT, |(_, value)| value))
         });
@@ -172,8 +204,7 @@ impl Shared<'_> {
             scope if scope.is_empty() => "in the whole ledger".into(),
             scope => format!("within {scope}"),
         };
-        let (text, remedy) = (self.text(moments[0]), self.hidden_remedy());
-        Ambiguity::Collision { first, second, text, scope, remedy }
+        Ambiguity::Collision { first, second, text, scope, remedy: self.hidden_remedy() }
     }
 
     /// What the text does not show, of all that both count alike.
@@ -181,85 +212,53 @@ impl Shared<'_> {
         self.pairing.identities.iter().flat_map(|identity| &identity.hidden)
     }
 
-    /// The number of the first request.
-    fn text(&self, at: DateTime) -> String {
-        let mut text = String::new();
-        for (index, part) in self.parties[0].series.parts.iter().enumerate() {
-            match part {
-                Part::Date(field) => match field.value(at) {
-                    Some(value) => text += &format!("{value:0width$}", width = field.width()),
-                    None => text += &self.part(0, index),
-                },
-                Part::Check(check) => check.push(&mut text),
-                _ => text += &self.part(0, index),
-            }
-        }
-        text
-    }
-
     /// What the number shows, but for its date, and what else a request brings. The second request
     /// differs from the first in all that is hidden.
     fn request(&self, side: usize, at: DateTime) -> Reading {
-        let Party { series, .. } = *self.parties[side];
-        let mut reading = self.reading(side);
-        let dates: Vec<&str> = series
-            .parts
-            .iter()
-            .filter_map(|part| match part {
-                Part::Date(field) => Some(field.letters().unwrap_or("year")),
-                _ => None,
-            })
-            .collect();
-        reading.values.retain(|(name, _)| name != "type" && !dates.contains(&&**name));
-        let shown = |dimension: Dimension| {
-            let part =
-                series.parts.iter().position(|part| shows(part) == Shows::Dimension(dimension));
-            part.map(|part| self.part(side, part))
-        };
-        let type_code =
-            shown(Dimension::Type).unwrap_or_else(|| self.unshown(side, Dimension::Type));
-        reading.values.insert(0, ("type".into(), type_code));
+        let series = self.parties[side].series;
+        let mut values = self.values(side, false);
         let variables = (0..series.variables.len()).map(Dimension::Variable);
-        for dimension in std::iter::once(Dimension::Project).chain(variables) {
+        for dimension in [Dimension::Type, Dimension::Project].into_iter().chain(variables) {
             let is_used = match dimension {
                 Dimension::Variable(index) => {
                     let counted =
                         series.counters.iter().any(|rule| rule.dimensions.contains(&dimension));
                     counted || series.scope.contains(&dimension) || series.variables[index].required
                 }
-                _ => series.project_needed,
+                Dimension::Type => true,
+                Dimension::Project => series.project_needed,
             };
-            if is_used && shown(dimension).is_none() {
-                let value = self.unshown(side, dimension);
-                reading.values.push((name_of(series, dimension).to_owned(), value));
+            let name = name_of(series, dimension);
+            if is_used && !values.iter().any(|(known, _)| known == name) {
+                values.push((name.to_owned(), self.unshown(side, dimension)));
             }
         }
+        values.sort_by_key(|(name, _)| name != "type");
         if series.phase_needed && !series.parts.contains(&Part::Phase) {
-            reading.values.push(("phase".into(), format!("PHASE-{}", side + 1)));
+            values.push(("phase".into(), format!("PHASE-{}", side + 1)));
         }
         let date = if series.time_needed { at.to_string() } else { at.date().to_string() };
-        reading.values.push(("date".into(), date));
-        reading
+        values.push(("date".into(), date));
+        Reading { series: series.definition.code.clone(), version: None, values }
     }
 
     /// A value that the text does not show: another one than the first request has, where that
     /// makes another counter.
     fn unshown(&self, side: usize, dimension: Dimension) -> String {
-        let name = name_of(self.parties[side].series, dimension);
+        let name = name_of(self.parties[0].series, dimension);
         let is_hidden = self.hidden().any(|hidden| *hidden == Hidden::Dimension(name));
-        let before = dimension_of(self.parties[0].series, name).filter(|_| side > 0);
-        let before = before.map(|dimension| self.samples(0, dimension).remove(0));
-        let mut samples = self.samples(side, dimension);
-        let fits = |sample: &String| before.as_ref().is_none_or(|b| (b != sample) == is_hidden);
+        let (first, mut samples) = (self.samples(0, dimension), self.samples(side, dimension));
+        let fits = |sample: &String| side == 0 || (*sample != first[0]) == is_hidden;
         let at = samples.iter().position(fits).unwrap_or(0);
         samples.swap_remove(at)
     }
 
-    /// Values that a dimension can have: one or more, two if that is easily done.
+    /// Values that a dimension can have in the requests that were searched: one or more, two if
+    /// that is easily done.
     fn samples(&self, side: usize, dimension: Dimension) -> Vec<String> {
         let series = self.parties[side].series;
-        let codes = axis_of(series, dimension).map(|axis| listed(series, axis));
-        let mut samples = codes.unwrap_or_default().to_vec();
+        let codes = axis_of(series, dimension).map(|axis| self.requests[side].listed(series, axis));
+        let mut samples = codes.unwrap_or_default();
         match dimension {
             Dimension::Type if Series::takes_any_type(&series.definition) => {
                 samples.push("TYPE-1".into());
@@ -301,11 +300,12 @@ impl Shared<'_> {
                  example), or go on with series {its_code}, whose counters are above it"
             );
         }
-        let mut scope = one.scope.iter().map(|dimension| (name_of(one, *dimension), dimension));
-        if let Some((name, _)) = scope.find(|(name, dimension)| {
-            let its = dimension_of(other, name).map(|its| other.table_of(its));
-            its != Some(one.table_of(**dimension))
-        }) {
+        let is_shared = |own: &Dimension| {
+            let named = (name_of(one, *own), one.table_of(*own));
+            other.scope.iter().any(|its| named == (name_of(other, *its), other.table_of(*its)))
+        };
+        if let Some(dimension) = one.scope.iter().find(|dimension| !is_shared(dimension)) {
+            let name = name_of(one, *dimension);
             return format!(
                 "series {code} and {its_code} can show the same text within one {name}, which one \
                  of them knows by its code and the other by an id, or by ids of another table: \
@@ -340,12 +340,30 @@ impl Shared<'_> {
             return self.hidden_remedy();
         };
         let [first, second] = step.parts;
-        format!(
-            "{} may go on where {} begins: separate them by a sign that the first excludes, or \
-             give the first a fixed width",
-            part_name(series, &series.parts[first.min(second)]),
-            part_name(series, &series.parts[first.max(second)]),
-        )
+        let part = &series.parts[first.min(second)];
+        let remedy = match part {
+            Part::Variable(_) => {
+                "separate them by a sign that the first excludes, or give the first a fixed width"
+            }
+            Part::Serial { .. } => {
+                "separate them by a sign that no value has, or give the first a width that it \
+                 keeps (`{SEQ:n}` without `overflow = \"widen\"`)"
+            }
+            _ => {
+                "the first may hold any sign, so let all that follows it have a fixed width, or \
+                 exclude the sign that stands before it"
+            }
+        };
+        let next = part_name(series, &series.parts[first.max(second)]);
+        let told = format!("{} may go on where {next} begins: {remedy}", part_name(series, part));
+        match shows(part) {
+            Shows::Dimension(dimension @ (Dimension::Project | Dimension::Type))
+                if series.table_of(dimension).is_none() =>
+            {
+                format!("{told}; or name `{}` in `unique_within`", name_of(series, dimension))
+            }
+            _ => told,
+        }
     }
 
     /// What to do where the text does not show what tells two counters apart.
@@ -369,7 +387,6 @@ impl Shared<'_> {
                 ),
             });
         }
-        reasons.extend(self.parties[0].version.map(of_version));
         reasons.join("; ")
     }
 }

@@ -62,6 +62,15 @@ impl<'s> Requests<'s> {
         }
     }
 
+    /// The codes of an axis that a series lists and that are in these requests, as it reads them.
+    pub(super) fn listed(&self, series: &'s Series, axis: usize) -> Vec<String> {
+        let is_in = |code: &&String| match value(series, axis, code) {
+            Some(value) => !self.0[axis].common(&Values::These([value].into())).is_none(),
+            None => matches!(self.0[axis], Values::AllBut(_)),
+        };
+        listed(series, axis).iter().filter(is_in).cloned().collect()
+    }
+
     /// Whether no value of an axis is in both.
     pub(super) fn are_apart(&self, other: &Self, axis: usize) -> bool {
         self.0[axis].common(&other.0[axis]).is_none()
@@ -134,11 +143,11 @@ fn of_rule<'s>(series: &'s Series, rule: &Rule<'s>) -> Requests<'s> {
 fn taken<'s>(party: &Party<'s>, rule: &Rule<'s>) -> Option<[Option<BTreeSet<&'s str>>; AXES]> {
     let (series, rival) = (party.series, party.rival?);
     let mut taken: [Option<BTreeSet<&'s str>>; AXES] = Default::default();
-    if rule.names[TYPE].is_none() && !is_known_alike(series, rival, TYPE) {
-        return None;
-    }
     for (axis, codes) in rule.names.iter().enumerate() {
-        let Some(codes) = codes else { continue };
+        // One that lists no types takes those of its table.
+        if codes.is_none() && axis != TYPE {
+            continue;
+        }
         let is_read_alike = match axis {
             TYPE => true,
             PROJECT => !series.definition.references.membership || derives_alike(series, rival),
@@ -147,6 +156,7 @@ fn taken<'s>(party: &Party<'s>, rule: &Rule<'s>) -> Option<[Option<BTreeSet<&'s 
         if !is_read_alike || !is_known_alike(series, rival, axis) {
             return None;
         }
+        let Some(codes) = codes else { continue };
         // A version that is over may be older than the code of a row that was renamed.
         let is_certain = |code: &&&str| party.version.is_none() || is_first(rival, axis, code);
         let values = codes.iter().filter(is_certain).filter_map(|code| value(rival, axis, code));
@@ -200,13 +210,11 @@ fn is_always_sent(series: &Series, axis: usize) -> bool {
     variable(series, axis).is_some_and(|variable| is_listed || needs(variable))
 }
 
-/// Whether both find the same project by the originator's memberships.
+/// Whether both, of one table of projects, find the same one by the originator's memberships.
 fn derives_alike(series: &Series, other: &Series) -> bool {
-    let (own, its) = (&series.definition.references, &other.definition.references);
     let is_sent = variable(series, ORIGINATOR).is_some_and(|variable| variable.default.is_none());
     is_sent
-        && its.membership
-        && own.project == its.project
+        && other.definition.references.membership
         && series.originator_table() == other.originator_table()
 }
 

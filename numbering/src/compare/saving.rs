@@ -5,13 +5,14 @@
 //! Never takes a request away from a version of another series but what the series itself took by
 //! a better rule while that version gave numbers: third series are not looked at.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::super::{Policy, ReferenceData, Series, SeriesDefinition, TemplateError};
+use super::super::{
+    Policy, ReferenceData, Series, SeriesDefinition, TemplateError, VariableDefinition,
+};
 use super::{Ambiguity, Party, compare, differ_at_an_end};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -65,27 +66,11 @@ pub enum ProofError {
     Ambiguity(Box<Ambiguity>),
 }
 
-/// Proves that no number of a series can have the text of another of its uniqueness scope: neither
-/// of its own nor of the other active series. `active` may hold the series itself; it is told by
-/// its code. `earlier` holds the versions before of all of them, as far as they may have counters.
-///
-/// # Errors
-/// [`Ambiguity`]: a text with two readings, or a search that was too large.
-pub fn prove(
-    subject: &Series,
-    active: &[&Series],
-    earlier: &[EarlierVersion],
-) -> Result<(), Ambiguity> {
-    let current = active.iter().copied().chain([subject]).map(Series::definition);
-    let starts = Starts::of(current.chain(earlier.iter().map(|before| &before.definition)));
-    beside_active(subject, active, &starts)
-}
-
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
-/// among them, against the `earlier` versions of itself, and against what others have `issued`,
-/// with the reference data of now. Each series answers for itself: one that accepts an ambiguity
-/// may be saved beside another, but that one is refused when it is saved again, unless it accepts
-/// it too.
+/// among them, and against the `earlier` versions of itself; and each that is a subject of `issued`
+/// against that, with the reference data of now. Each series answers for itself: one that accepts
+/// an ambiguity may be saved beside another, but that one is refused when it is saved again, unless
+/// it accepts it too.
 ///
 /// # Errors
 /// See [`ProofError`].
@@ -99,30 +84,11 @@ pub fn prove_saved(
     let before = earlier.iter().map(|before| &before.definition);
     let out = issued.iter().map(|issued| &*issued.definition);
     let starts = Starts::of(active.iter().chain(before).chain(out));
-    let all = compile_all(active, reference)?;
-    let all: Vec<&Series> = all.iter().collect();
-    let issued = Issued::of(issued, reference)?;
-    let mut accepted = Vec::new();
-    for subject in all.iter().filter(|series| saved(series.definition())) {
-        let mut proved = beside_active(subject, &all, &starts);
-        if proved.is_ok() {
-            proved = beside_earlier(subject, reference, earlier, &starts)?;
-        }
-        if proved.is_ok() {
-            proved = issued.beside(subject, &all, &starts);
-        }
-        let Err(ambiguity) = proved else { continue };
-        let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
-        let Some(reason) = ambiguity_accepted.clone() else {
-            return Err(ProofError::Ambiguity(Box::new(ambiguity)));
-        };
-        accepted.push(Accepted { code: code.clone(), reason, ambiguity });
-    }
-    Ok(accepted)
+    prove_all(active, reference, &starts, saved, earlier, issued)
 }
 
 /// Proves those of the definitions that are subjects of `issued` against it, and against nothing
-/// else. One that accepts an ambiguity is left out. Their earlier versions are not known here: a
+/// else. One that accepts an ambiguity may have it. Their earlier versions are not known here: a
 /// counter of them may be at any value.
 ///
 /// # Errors
@@ -132,15 +98,44 @@ pub fn prove_issued(
     reference: &Arc<ReferenceData>,
     issued: &[IssuedVersion],
 ) -> Result<(), ProofError> {
-    let all = compile_all(active, reference)?;
-    let all: Vec<&Series> = all.iter().collect();
-    let issued = Issued::of(issued, reference)?;
-    for subject in all.iter().filter(|one| one.definition.ambiguity_accepted.is_none()) {
-        issued
-            .beside(subject, &all, &Starts::Unknown)
-            .map_err(|ambiguity| ProofError::Ambiguity(Box::new(ambiguity)))?;
+    prove_all(active, reference, &Starts::Unknown, |_| false, &[], issued).map(drop)
+}
+
+fn prove_all(
+    active: &[SeriesDefinition],
+    reference: &Arc<ReferenceData>,
+    starts: &Starts<'_>,
+    saved: impl Fn(&SeriesDefinition) -> bool,
+    earlier: &[EarlierVersion],
+    issued: &[IssuedVersion],
+) -> Result<Vec<Accepted>, ProofError> {
+    let all: Result<Vec<Series>, _> = active.iter().map(|one| compile(one, reference)).collect();
+    let all = all?;
+    let mut accepted = Vec::new();
+    for subject in &all {
+        let SeriesDefinition { code, ambiguity_accepted, .. } = subject.definition();
+        let own = earlier.iter().filter(|_| saved(subject.definition()));
+        let own = own.filter(|version| version.definition.code == *code);
+        let own = own.map(|EarlierVersion { version, definition }| (*version, definition, None));
+        let others = issued.iter().filter(|version| version.subject == *code).map(
+            |IssuedVersion { version, definition, then, .. }| {
+                (*version, &**definition, then.as_deref())
+            },
+        );
+        let mut proved = Ok(());
+        if saved(subject.definition()) {
+            proved = beside_active(subject, &all, starts);
+        }
+        if proved.is_ok() {
+            proved = beside_versions(subject, &all, reference, starts, own.chain(others))?;
+        }
+        let Err(ambiguity) = proved else { continue };
+        let Some(reason) = ambiguity_accepted.clone() else {
+            return Err(ProofError::Ambiguity(Box::new(ambiguity)));
+        };
+        accepted.push(Accepted { code: code.clone(), reason, ambiguity });
     }
-    Ok(())
+    Ok(accepted)
 }
 
 /// The least start of each serial in all versions of its series, by their names: a counter goes on
@@ -184,7 +179,7 @@ impl<'d> Starts<'d> {
 /// Proves a series by itself, and beside the other active ones.
 fn beside_active(
     subject: &Series,
-    active: &[&Series],
+    active: &[Series],
     starts: &Starts<'_>,
 ) -> Result<(), Ambiguity> {
     let alone = starts.party(subject, None, None);
@@ -197,92 +192,65 @@ fn beside_active(
     Ok(())
 }
 
-/// Proves a series against those of the earlier versions that are its own. One with the same
-/// numbers is proved with the series itself.
-fn beside_earlier(
+/// Proves a series against versions, of its own or of others, with what it was itself while these
+/// gave numbers. Those that gave the same numbers to the same requests are looked at once; its own
+/// are the same where they are as it is.
+fn beside_versions<'d>(
     subject: &Series,
+    active: &[Series],
     reference: &Arc<ReferenceData>,
-    earlier: &[EarlierVersion],
     starts: &Starts<'_>,
+    versions: impl Iterator<Item = (u32, &'d SeriesDefinition, Option<&'d SeriesDefinition>)>,
 ) -> Result<Result<(), Ambiguity>, ProofError> {
-    let definition = subject.definition();
-    let mut proved = vec![numbers(definition)];
-    for EarlierVersion { version, definition: before } in earlier {
-        let of_before = numbers(before);
-        if before.code != definition.code || proved.contains(&of_before) {
+    let mut proved = vec![(numbers(&subject.definition), None)];
+    for (version, definition, then) in versions {
+        let of = numbers(definition);
+        let is_known = |(known, at): &(SeriesDefinition, Option<&SeriesDefinition>)| {
+            *known == of && same_turn(*at, then)
+        };
+        if proved.iter().any(is_known) {
             continue;
         }
-        let before = compile(before, reference)?;
-        let before = starts.party(&before, Some(*version), None);
-        if let Err(ambiguity) = compare(&before, &starts.party(subject, None, None)) {
-            return Ok(Err(ambiguity));
+        let before = compile(definition, reference)?;
+        let as_then = then.map(|then| compile(then, reference)).transpose()?;
+        let code = &before.definition.code;
+        let found = if *code == subject.definition.code {
+            let before = starts.party(&before, Some(version), None);
+            compare(&before, &starts.party(subject, None, None))
+        } else {
+            let now = active.iter().find(|other| other.definition.code == *code);
+            let before = starts.party(&before, Some(version), as_then.as_ref());
+            compare(&starts.party(subject, None, now), &before)
+        };
+        if found.is_err() {
+            return Ok(found);
         }
-        proved.push(of_before);
+        proved.push((of, then));
     }
     Ok(Ok(()))
 }
 
-/// What others have issued, each definition compiled once.
-struct Issued<'i> {
-    versions: &'i [IssuedVersion],
-    compiled: HashMap<*const SeriesDefinition, Series>,
-}
-
-impl<'i> Issued<'i> {
-    fn of(
-        versions: &'i [IssuedVersion],
-        reference: &Arc<ReferenceData>,
-    ) -> Result<Self, ProofError> {
-        let mut compiled = HashMap::new();
-        for definition in versions.iter().flat_map(|one| one.then.iter().chain([&one.definition])) {
-            if let Entry::Vacant(vacant) = compiled.entry(Arc::as_ptr(definition)) {
-                vacant.insert(compile(definition, reference)?);
-            }
-        }
-        Ok(Issued { versions, compiled })
-    }
-
-    fn series(&self, definition: &Arc<SeriesDefinition>) -> &Series {
-        &self.compiled[&Arc::as_ptr(definition)]
-    }
-
-    /// Proves that a series can give no text that one of the versions may have given. Those that
-    /// give the same numbers to the same requests are looked at once.
-    fn beside(
-        &self,
-        subject: &Series,
-        active: &[&Series],
-        starts: &Starts<'_>,
-    ) -> Result<(), Ambiguity> {
-        let code = &subject.definition.code;
-        let mut proved: Vec<(SeriesDefinition, Option<&SeriesDefinition>)> = Vec::new();
-        for issued in self.versions.iter().filter(|one| one.subject == *code) {
-            let IssuedVersion { version, definition, then, .. } = issued;
-            let before = self.series(definition);
-            let (of, as_then) = (numbers(definition), then.as_deref());
-            if differ_at_an_end([subject, before])
-                || proved.iter().any(|(known, at)| *known == of && same_rules(*at, as_then))
-            {
-                continue;
-            }
-            let mut others = active.iter().copied();
-            let now = others.find(|other| other.definition.code == before.definition.code);
-            let then = then.as_ref().map(|then| self.series(then));
-            let one = starts.party(subject, None, now);
-            compare(&one, &starts.party(before, Some(*version), then))?;
-            proved.push((of, as_then));
-        }
-        Ok(())
+/// Whether a series took the same requests at two times, or none.
+fn same_turn(one: Option<&SeriesDefinition>, other: Option<&SeriesDefinition>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => same_rules(one, other),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
-/// Whether both take the same requests, with what these are read by.
-fn same_rules(one: Option<&SeriesDefinition>, other: Option<&SeriesDefinition>) -> bool {
-    let rules = |definition: &SeriesDefinition| {
-        let SeriesDefinition { serves, references, variables, .. } = definition;
-        (serves.clone(), references.clone(), variables.clone())
-    };
-    one.map(rules) == other.map(rules)
+/// Whether two versions of a series take the same requests and read them alike, beside whatever
+/// other series there are.
+#[must_use]
+pub fn same_rules(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
+    (&one.serves, &one.references, unlabelled(one))
+        == (&other.serves, &other.references, unlabelled(other))
+}
+
+/// Whether two versions of a series can give the same numbers to the same requests, by what their
+/// definitions say: what is proved of one is proved of the other, but for what was accepted.
+#[must_use]
+pub fn same_numbers(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
+    numbers(one) == numbers(other)
 }
 
 /// A definition without what says nothing of its numbers.
@@ -295,15 +263,15 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         chronology: false,
         closed_before: None,
         ambiguity_accepted: None,
+        variables: unlabelled(definition),
         ..definition.clone()
     }
 }
 
-fn compile_all(
-    definitions: &[SeriesDefinition],
-    reference: &Arc<ReferenceData>,
-) -> Result<Vec<Series>, ProofError> {
-    definitions.iter().map(|definition| compile(definition, reference)).collect()
+fn unlabelled(definition: &SeriesDefinition) -> BTreeMap<String, VariableDefinition> {
+    let mut variables = definition.variables.clone();
+    variables.values_mut().for_each(|variable| variable.label = None);
+    variables
 }
 
 fn compile(

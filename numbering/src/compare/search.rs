@@ -4,7 +4,7 @@
 //! Moves are left out only where equal values would have unequal texts or lengths; a search that
 //! ends early is no proof.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::automaton::{Automaton, StateId};
 use super::chars::CharSets;
@@ -58,7 +58,7 @@ impl Product<'_> {
         let at = self.runs.map(|run| run.start);
         let together = self.is_place(at.map(|_| 0));
         let start = State { at, together, marks: 0, counts: Counts::default() };
-        let mut known: HashMap<State, ()> = HashMap::from([(start, ())]);
+        let mut known: HashSet<State> = HashSet::from([start]);
         // Each state with the one before it and the character between.
         let mut queue: Vec<(State, usize, char)> = vec![(start, 0, '\0')];
         let mut next = 0;
@@ -75,7 +75,7 @@ impl Product<'_> {
                 for (other, its) in &second.edges {
                     let Some(character) = sets.common(*set, *other) else { continue };
                     let Some(to) = self.step(&state, [*to, *its]) else { continue };
-                    if known.insert(to, ()).is_none() {
+                    if known.insert(to) {
                         queue.push((to, next, character));
                     }
                 }

@@ -4,6 +4,7 @@ mod acceptance;
 mod brute_force;
 mod notation;
 mod plan;
+mod saving;
 mod series;
 mod traps;
 mod versions;

@@ -81,6 +81,40 @@ pub(super) async fn others_are_proved_again_when_a_rule_goes(world: World) {
     assert_eq!(ledger.apply_series(&[rule]).await.unwrap()[0].series_id, saved.series_id);
 }
 
+/// Goal: who edits what no number shows is not told of a pair that was saved as it is. Method: a
+/// series that accepts to be like another is saved beside it, as one that was proved by other rules
+/// would stand there; then each is edited.
+pub(super) async fn what_gives_the_same_numbers_is_not_proved_again(world: World) {
+    let ledger = &world.ledger;
+    let mut like = change("B", "{SEQ:3}");
+    like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
+    let saved = ledger.apply_series(&[change("A", "{SEQ:3}"), change("C", "C{SEQ:3}")]).await;
+    let first = saved.unwrap().remove(0);
+    ledger.apply_series(&[like.clone()]).await.unwrap();
+    let mut named = change("A", "{SEQ:3}");
+    named.definition.name = "Another name".into();
+    let edited = ledger.apply_series(&[named.clone()]).await.unwrap().remove(0);
+    assert_eq!((edited.version, edited.series_id), (first.version + 1, first.series_id));
+    // What is accepted no more is proved, and so is another text.
+    like.definition.ambiguity_accepted = None;
+    ambiguity(ledger.apply_series(&[like]).await);
+    named.definition.serves.projects = vec!["P".into()];
+    ambiguity(ledger.apply_series(&[named]).await);
+}
+
+/// The same beside a series that leaves its requests to others: pairs of others are as they were.
+pub(super) async fn a_rule_that_goes_concerns_only_its_own_numbers(world: World) {
+    let ledger = &world.ledger;
+    let mut like = change("B", "{SEQ:3}");
+    like.definition.ambiguity_accepted = Some("Both books are closed by now.".into());
+    let mut rule = change("C", "C{SEQ:3}");
+    rule.definition.serves.types.push("D".into());
+    ledger.apply_series(&[change("A", "{SEQ:3}"), rule]).await.unwrap();
+    ledger.apply_series(&[like]).await.unwrap();
+    let narrower = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.unwrap().remove(0);
+    assert_eq!(narrower.definition.serves.types, ["C"]);
+}
+
 /// Goal: the proof builds on a start only as far as it always was the start. Method: a series that
 /// begins at 50 beside one whose numbers end at 19, with and without a counter under an earlier
 /// start of 10.

@@ -125,7 +125,7 @@ fn every_series_of_the_vectors_is_proved() {
 }
 
 /// Goal: a save beside a thousand others takes no longer than a second. Method: letters that begin
-/// alike, so that each pair is searched; a busy machine gets five seconds.
+/// alike, so that each pair is searched; a busy machine gets twenty, far less than all pairs take.
 #[test]
 fn a_series_beside_a_thousand_others_is_soon_proved() {
     let mut shipped = builtin_series().into_iter();
@@ -140,5 +140,5 @@ fn a_series_beside_a_thousand_others_is_soon_proved() {
     let (all, begun) = (numbered.collect::<Vec<_>>(), Instant::now());
     let saved = prove_saved(&all, &Arc::default(), |one| one.code == "S7", &[], &[]);
     assert_eq!(saved, Ok(Vec::new()));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

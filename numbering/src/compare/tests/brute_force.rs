@@ -12,7 +12,8 @@ use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
 use super::super::super::*;
-use super::super::{Party, compare};
+use super::super::compare;
+use super::notation::{party, prove};
 use super::plan::{Plan, Worlds, one_of, plan, worlds};
 
 /// Ids that are read as others when they are shifted by a digit.
@@ -116,7 +117,7 @@ fn judge<S: Strategy>(
     run.unwrap_or_else(|failure| panic!("{failure}"));
     let [proved, refused, in_doubt] = tally.map(Cell::into_inner);
     println!("{proved} proved, {refused} refused with a collision, {in_doubt} without one");
-    assert!(proved > 0 && 2 * refused > in_doubt);
+    assert!(proved > 0 && 5 * refused > in_doubt);
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn no_two_numbers_of_a_series_that_is_proved_collide() {
     judge((plan(), worlds()), |(plan, worlds)| {
         let series = plan.series("random").with_reference(Arc::clone(&worlds[0]));
         let all = numbers(&plan, &[&series], plan.progression.0, &worlds);
-        (prove(&series, &[], &[]), collision(&all, &all, true))
+        (prove(&series), collision(&all, &all, true))
     });
 }
 
@@ -165,17 +166,21 @@ fn two_alike() -> impl Strategy<Value = (Plan, Plan)> {
     )
 }
 
+fn of_saved(proved: Result<Vec<Accepted>, ProofError>) -> Result<(), Ambiguity> {
+    match proved {
+        Ok(_) => Ok(()),
+        Err(ProofError::Ambiguity(ambiguity)) => Err(*ambiguity),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 #[test]
 fn no_number_of_a_version_that_is_proved_is_one_of_an_earlier_version() {
     judge((two_alike(), worlds()), |((one, two), worlds)| {
         let (before, next) = (one.series("S"), two.series("S"));
         let earlier = [EarlierVersion { version: 1, definition: before.definition().clone() }];
         let saved = [next.definition().clone()];
-        let verdict = match prove_saved(&saved, &worlds[0], |_| true, &earlier, &[]) {
-            Ok(_) => Ok(()),
-            Err(ProofError::Ambiguity(ambiguity)) => Err(*ambiguity),
-            Err(error) => panic!("{error}"),
-        };
+        let verdict = of_saved(prove_saved(&saved, &worlds[0], |_| true, &earlier, &[]));
         let least = one.progression.0.min(two.progression.0);
         let out = numbers(&one, &[&before], least, &worlds);
         let new = numbers(&two, &[&next], least, &worlds);
@@ -186,12 +191,6 @@ fn no_number_of_a_version_that_is_proved_is_one_of_an_earlier_version() {
 /// A series with its tables of now.
 fn bound(plan: &Plan, code: &str, worlds: &Worlds) -> Series {
     plan.series(code).with_reference(Arc::clone(&worlds[0]))
-}
-
-/// What a series may number beside a rival.
-fn party<'s>(series: &'s Series, rival: Option<&'s Series>) -> Party<'s> {
-    let least = series.serials().iter().map(|serial| serial.start).collect();
-    Party { series, version: None, least, rival }
 }
 
 /// Two plans whose texts meet, or nearly so.
@@ -240,7 +239,11 @@ fn what_another_series_has_issued_is_not_issued_again() {
         let among_b: Vec<&Series> = [&b].into_iter().chain(&then).collect();
         let of_a = numbers(&one, &among_a, one.progression.0, &now_on);
         let of_b = numbers(&two, &among_b, two.progression.0, &worlds);
-        let out = Party { version: Some(1), ..party(&b, then.as_ref()) };
-        (compare(&party(&a, now), &out), collision(&of_a, &of_b, false))
+        let definition = |series: &Series| Arc::new(series.definition().clone());
+        let (subject, then) = ("a".to_owned(), then.as_ref().map(definition));
+        let out = IssuedVersion { subject, version: 1, definition: definition(&b), then };
+        let active: Vec<_> = among_a.iter().map(|series| series.definition().clone()).collect();
+        let proved = prove_saved(&active, &now_on[0], |_| false, &[], &[out]);
+        (of_saved(proved), collision(&of_a, &of_b, false))
     });
 }

@@ -1,8 +1,9 @@
 //! Series on one line, for tables of traps: a template, with `␣` for a blank, then `name=value`.
 //!
 //! A variable is its characters and its width: `A=0-9{2}` is two digits, `A=^-{1,9}` up to nine
-//! characters without `-`, `A=*` any text, and `A=*@parties` one of a table. Lists stand with
-//! commas; `tables=project,type` refers to the tables of that name.
+//! characters without `-`, `A=*` any text, `A=*@parties` one of a table, `A?=*` one that may be
+//! absent, and `A=*|X` one with a default. Lists stand with commas; `tables=project,type` refers to
+//! the tables of that name.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::super::super::testing::{definition, reference, serial};
 use super::super::super::{
     Overflow, ReferenceData, ReferenceRow, Series, SeriesDefinition, Style, VariableDefinition,
 };
-use super::super::{EarlierVersion, prove, prove_saved};
+use super::super::{Ambiguity, EarlierVersion, Party, compare, prove_saved};
 
 /// The definition of a line.
 pub(super) fn define(line: &str) -> SeriesDefinition {
@@ -41,6 +42,7 @@ pub(super) fn define(line: &str) -> SeriesDefinition {
             "types" => series.serves.types = list(),
             "projects" => series.serves.projects = list(),
             "originators" => series.serves.originators = list(),
+            "sub" => series.serves.sub_types = list(),
             "undetermined" => series.serves.undetermined_types = list(),
             "default" => series.serves.default = true,
             "within" => series.unique_within = list(),
@@ -82,6 +84,8 @@ pub(super) fn define(line: &str) -> SeriesDefinition {
 }
 
 fn variable(name: &str, notation: &str) -> VariableDefinition {
+    let (notation, default) =
+        notation.split_once('|').map_or((notation, None), |(n, d)| (n, Some(d)));
     let (notation, table) =
         notation.split_once('@').map_or((notation, None), |(n, t)| (n, Some(t)));
     let (signs, width) =
@@ -89,6 +93,7 @@ fn variable(name: &str, notation: &str) -> VariableDefinition {
     let most = width.and_then(|width| width.strip_prefix("1,"));
     VariableDefinition {
         required: !name.ends_with('?'),
+        default: default.map(Into::into),
         alphabet: (signs != "*" && !signs.starts_with('^')).then(|| signs.into()),
         excluded: signs.strip_prefix('^').map(Into::into),
         width: width.filter(|_| most.is_none()).map(|width| width.parse().expect("a width")),
@@ -133,14 +138,22 @@ fn assert_verdict(case: &str, verdict: Verdict, found: Result<(), String>) {
     }
 }
 
+/// What a series may number beside a rival.
+pub(super) fn party<'s>(series: &'s Series, rival: Option<&'s Series>) -> Party<'s> {
+    let least = series.serials().iter().map(|serial| serial.start).collect();
+    Party { series, version: None, least, rival }
+}
+
 /// A series by itself.
+pub(super) fn prove(series: &Series) -> Result<(), Ambiguity> {
+    compare(&party(series, None), &party(series, None))
+}
+
+/// The same in a table of traps.
 #[track_caller]
 pub(super) fn alone(line: &str, verdict: Verdict) {
-    assert_verdict(
-        line,
-        verdict,
-        prove(&compiled(line), &[], &[]).map_err(|error| error.to_string()),
-    );
+    let found = prove(&compiled(line)).map_err(|error| error.to_string());
+    assert_verdict(line, verdict, found);
 }
 
 /// Two series, each beside the other, for two types unless they name some, with these tables.

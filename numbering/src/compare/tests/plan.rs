@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::super::testing::{definition, reference, serial};
+use super::super::super::testing::{definition, member, reference, serial};
 use super::super::super::*;
 
 /// Days in different days, months, quarters and years.
@@ -55,6 +55,8 @@ pub(super) struct Plan {
     pub(super) default: bool,
     /// Whether projects, types and originators are rows of tables.
     pub(super) tables: [bool; 3],
+    /// Whether projects follow from memberships, where both are rows.
+    pub(super) membership: bool,
     pub(super) scope: Vec<&'static str>,
     pub(super) counters: Vec<(Vec<&'static str>, Reset)>,
     pub(super) fiscal_year_start: u8,
@@ -106,15 +108,16 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         one_of(&[&["T"][..], &["1", "11"], &["T", "U"]]),
         one_of(&[&[][..], &["P"], &["1", "11"], &["-", "a"]]),
         [prop::bool::weighted(0.2), prop::bool::weighted(0.2)],
-        prop_oneof![2 => Just([false; 3]), 1 => any::<[bool; 3]>()],
+        prop_oneof![2 => Just([false; 3]), 1 => any::<[bool; 3]>(), 1 => Just([true; 3])],
+        any::<bool>(),
     );
     let parts = (prop::collection::vec(one_of(&PARTS), 0..5), serials, any::<[Index; 2]>());
     let counters = prop::collection::vec((dimension(), reset), 2);
     let rest = (serves, dimension(), counters, numbers);
     (parts, [variable(), variable()], rest).prop_map(
         |((mut parts, serials, at), variables, rest)| {
-            let ((types, projects, [originators, default], tables), scope, mut counters, numbers) =
-                rest;
+            let (serves, scope, mut counters, numbers) = rest;
+            let (types, projects, [originators, default], tables, membership) = serves;
             let (fiscal_year_start, progression, figure, check) = numbers;
             for (serial, at) in std::iter::zip(&serials, at) {
                 parts.insert(at.index(parts.len() + 1), serial);
@@ -128,6 +131,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
                 originators,
                 default,
                 tables,
+                membership,
                 scope,
                 counters,
                 fiscal_year_start,
@@ -141,17 +145,21 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
 
 pub(super) fn worlds() -> impl Strategy<Value = Worlds> {
     let codes = TABLES.map(|(_, codes)| Just(codes.to_vec()).prop_shuffle());
-    codes.prop_map(|codes| {
+    (codes, any::<[[bool; 4]; 2]>(), any::<bool>()).prop_map(|(codes, members, grows)| {
         [0, 1].map(|time| {
             let rows = std::iter::zip(TABLES, &codes).flat_map(|((table, _), codes)| {
-                [0, 2].map(|row| {
-                    let id = if row == 0 { "1" } else { "2" };
-                    let former_codes =
-                        codes[row..row + time].iter().map(ToString::to_string).collect();
+                let renamed = [("1", 0), ("2", 2)].map(|(id, row)| {
+                    let former_codes = strings(&codes[row..row + time]);
                     ReferenceRow { former_codes, ..reference(table, id, codes[row + time], true) }
-                })
+                });
+                // A code that had none gets a row.
+                let new = (grows && time == 1).then(|| reference(table, "3", codes[4], true));
+                renamed.into_iter().chain(new)
             });
-            Arc::new(ReferenceData::new(rows.collect::<Vec<_>>(), []))
+            let pairs = [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")];
+            let members = std::iter::zip(pairs, members[time]).filter(|(_, is_member)| *is_member);
+            let members = members.map(|((id, of), _)| member(("parties", id), ("projects", of)));
+            Arc::new(ReferenceData::new(rows.collect::<Vec<_>>(), members.collect::<Vec<_>>()))
         })
     })
 }
@@ -164,8 +172,8 @@ impl Plan {
     pub(super) fn series(&self, code: &str) -> Series {
         let mut series = SeriesDefinition { code: code.into(), ..definition() };
         let table = |at: usize| self.tables[at].then(|| TABLES[at].0.to_owned());
-        series.references =
-            References { project: table(0), type_code: table(1), membership: false };
+        let membership = self.membership && self.tables[0] && self.tables[2];
+        series.references = References { project: table(0), type_code: table(1), membership };
         series.serves.types = strings(self.types);
         series.serves.projects = strings(self.projects);
         series.serves.default = self.default;
@@ -236,6 +244,12 @@ impl Plan {
         let projects =
             of_table(0, if self.projects.is_empty() { &["P", "1"] } else { self.projects });
         let types = of_table(1, self.types);
+        // By their ids, and not at all, where that says something.
+        let by_id = |at: usize| self.tables[at].then(|| (String::new(), Some("1".to_owned())));
+        let coded = |codes: Vec<String>| codes.into_iter().map(|code| (code, None));
+        let none = self.membership.then(|| (String::new(), None));
+        let projects: Vec<_> = coded(projects).chain(by_id(0)).chain(none).collect();
+        let types: Vec<_> = coded(types).chain(by_id(1)).collect();
         let values = |variable: usize| {
             let given = self.given(variable);
             let given = if variable == 0 {
@@ -258,8 +272,10 @@ impl Plan {
                 let times =
                     dates.iter().flat_map(|date| phases.iter().map(move |phase| (date, phase)));
                 requests.extend(times.map(|(date, phase)| Inputs {
-                    type_code: type_code.clone(),
-                    project: Some(project.clone()),
+                    type_code: type_code.0.clone(),
+                    type_id: type_code.1.clone(),
+                    project: Some(project.0.clone()).filter(|code| !code.is_empty()),
+                    project_id: project.1.clone(),
                     date: Some(date.to_string()),
                     phase: phase.map(ToOwned::to_owned),
                     context: context.clone(),

@@ -1,9 +1,12 @@
 //! Traps of one series by itself.
 
+use std::collections::BTreeSet;
+
 use super::super::super::builtin_series;
 use super::super::super::{Reset, Series, SeriesDefinition};
-use super::super::prove;
-use super::notation::{Proved, Refused, alone, compiled};
+use super::super::periods;
+use super::super::{Party, compare};
+use super::notation::{Proved, Refused, after, alone, compiled, party, prove};
 
 const TWO_WAYS: &str = "can be read in two ways";
 const COUNTS: &str = "which the number does not show: show it, take it out of the serial's \
@@ -17,7 +20,7 @@ fn builtin(code: &str, edit: impl FnOnce(&mut SeriesDefinition)) -> Series {
 }
 
 fn refusal(series: &Series) -> String {
-    prove(series, &[], &[]).expect_err("not proved").to_string()
+    prove(series).expect_err("not proved").to_string()
 }
 
 #[test]
@@ -232,6 +235,91 @@ fn a_code_of_a_table_may_be_any_text() {
 
 #[test]
 fn a_search_that_ends_early_is_no_proof() {
+    const EARLY: &str = " cannot be proved to be free of collisions: more than";
     let many = "{A}{B}{C}{SEQ:1}{A}{B}{C} A=*{1,64} B=*{1,63} C=*{1,62}";
-    alone(many, Refused("cannot be proved to be free of collisions: more than"));
+    alone(many, Refused("series a cannot be proved"));
+    alone(many, Refused(EARLY));
+    for (code, version, told) in [
+        ("a", Some(1), "version 1 of series a beside series a cannot be proved"),
+        ("b", None, "series b beside series a cannot be proved"),
+    ] {
+        // No text is found before the search ends.
+        let of = |end: &str| many.replace("{C} A", &format!("{{C}}{end}{{D}} D=0-9{{1}} A"));
+        let (before, now) = (format!("{} code={code}", of("1")), of("2"));
+        let (before, now) = (compiled(&before), compiled(&now));
+        let proved = compare(&Party { version, ..party(&before, None) }, &party(&now, None));
+        assert!(proved.expect_err("too large").to_string().starts_with(told));
+    }
+    // Each showing has a mark of its own.
+    let shown = |times: usize| format!("{}-{{SEQ:1}} A=ab{{1}} counter=A", "{A}".repeat(times));
+    alone(&shown(63), Proved);
+    alone(&shown(64), Refused(EARLY));
+}
+
+/// Goal: what a refusal tells its reader to do is what helps. Method: a series is refused, then
+/// what the words say is done.
+#[test]
+fn a_remedy_is_one_that_can_be_taken_and_helps() {
+    const ANY: &str = "the first may hold any sign, so let all that follows it have a fixed \
+        width, or exclude the sign that stands before it";
+    const SERIAL: &str = "give the first a width that it keeps";
+    const NAMED: &str = "; or name `project` in `unique_within`";
+    for (line, remedy, helped) in [
+        ("{A}-{B} A=* B=*", "a sign that the first excludes", "{A}-{B} A=^- B=*"),
+        ("{A}-{B} A=* B=*", "give the first a fixed width", "{A}-{B} A=*{2} B=*"),
+        ("{SEQ:2:X}{A} widens= A=0-9", SERIAL, "{SEQ:2:X}{A} A=0-9"),
+        ("{SEQ:2:X}{A} widens= A=0-9", "a sign that no value has", "{SEQ:2:X}-{A} widens= A=0-9"),
+        ("{PROJECT}-{A} A=*", ANY, "{PROJECT}-{A} A=^-"),
+        ("{PROJECT}-{A} A=*", ANY, "{PROJECT}-{A} A=*{2}"),
+        ("{PROJECT}-{A} A=*", NAMED, "{PROJECT}-{A} A=* within=project"),
+        ("{PROJECT}-{A} A=* tables=project", ANY, "{PROJECT}-{A} A=^- tables=project"),
+        ("{CORR_TYPE}-{A} A=* types=T,T-A", ANY, "{CORR_TYPE}-{A} A=*{2} types=T,T-A"),
+        ("{CORR_TYPE}-{A} A=* types=T,T-A", "name `type` in", "{CORR_TYPE}-{A} A=* within=type"),
+        ("{PHASE}-{A} A=* reset=phase", ANY, "{PHASE}-{A} A=^- reset=phase"),
+    ] {
+        let counted = |line: &str| {
+            let (template, rest) = line.split_once(' ').expect("a variable");
+            let project = if line.contains("{PROJECT}") { "project," } else { "" };
+            format!("{template}-{{SEQ:1:Z}} {rest} counter={project}type,A")
+        };
+        alone(&counted(line), Refused(remedy));
+        alone(&counted(helped), Proved);
+    }
+    // Neither a row, which may be renamed, nor a phase is the same for a scope.
+    for line in ["{PROJECT}{A} tables=project counter=project,A", "{PHASE}{A} reset=phase"] {
+        let told = prove(&compiled(&format!("{line} A=*").replace("}{A}", "}{A}-{SEQ:3}")));
+        assert!(!told.expect_err("refused").to_string().contains("unique_within"), "{line}");
+    }
+}
+
+#[test]
+fn two_requests_get_a_number_that_their_counters_begin_with() {
+    for (line, text) in [
+        ("{SEQ:3} start=5 step=7", "\"005\""),
+        ("{SEQ} start=101 step=100", "\"101\""),
+        ("{SEQ:2} start=28 step=5 letters=", "\"BB\""),
+        ("{SEQ:1:X}-{SEQ:2:Y} start=3 step=4", "\"3-03\""),
+        ("{SEQ:2}{CHECK:mod97-10} start=7 step=3", "\"0777\""),
+    ] {
+        let both = format!("would both get {text}");
+        alone(&format!("{line} counter=A A=*{{1,2}}"), Refused(Box::leak(both.into_boxed_str())));
+    }
+    // Counters of before go on from 1; new ones do not begin there.
+    let now = "{SEQ:3} start=5 step=7 counter=A A=*";
+    after(&["X{SEQ:3} counter=A A=*"], now, Refused("would both get \"005\""));
+}
+
+/// Every pair of years that the calendar has, by what tells two apart.
+#[test]
+fn all_years_that_may_follow_each_other_are_looked_at() {
+    let kind = |year: i16| {
+        let first = jiff::civil::date(year, 1, 1);
+        (first.weekday().to_monday_zero_offset(), first.in_leap_year())
+    };
+    let pairs = |years: std::ops::Range<i16>| -> BTreeSet<_> {
+        years.map(|year| (kind(year), kind(year + 1))).collect()
+    };
+    let first = periods::FIRST_DAY.year();
+    let last = first + i16::try_from(periods::YEARS).expect("few years") - 1;
+    assert_eq!(pairs(2000..2400), pairs(first..last));
 }

@@ -1,9 +1,6 @@
 //! Traps of two series beside each other.
 
-use std::sync::Arc;
-
-use super::super::{Ambiguity, IssuedVersion, ProofError, prove_issued, prove_saved};
-use super::notation::{Proved, Refused, define, rows, two};
+use super::notation::{Proved, Refused, two};
 
 const BOTH: &str = "can show the same text";
 
@@ -24,8 +21,19 @@ fn two_series_meet_only_where_one_request_of_a_scope_can_reach_both() {
         // The ledger's key is text and scope: numbers of other dimensions may be equal.
         ("{SEQ:3}", "{SEQ:3} within=project", Proved),
         ("{SEQ:3} within=project", "{SEQ:3} within=project,type", Proved),
+        ("{SEQ:3} within=project", "{SEQ:3} within=A A=*", Proved),
+        ("{PREFIX}-{SEQ:3} prefix=A", "{PREFIX}-{SEQ:3} prefix=B", Proved),
+        ("{PREFIX}-{SEQ:3} prefix=A", "{PREFIX}-{SEQ:3} prefix=A", Refused(BOTH)),
+        // The type of the one is `UA`, that of the other `U`.
+        ("{CORR_TYPE}{SEQ:3} types=T,UA", "{CORR_TYPE}A{SEQ:3}", Refused(BOTH)),
+        ("{CORR_TYPE}{SEQ:3} types=T,UA within=type", "{CORR_TYPE}A{SEQ:3} within=type", Proved),
     ] {
         two("", [a, b], verdict);
+    }
+    // Of what both list, one type is that of both only in a scope of types.
+    for (scope, verdict) in [("", Refused(BOTH)), ("within=type", Proved)] {
+        let a = format!("{{CORR_TYPE}}X{{SEQ:3}} types=T,AT projects=P {scope}");
+        two("", [&a, &format!("A{{CORR_TYPE}}{{SEQ:3}} types=T,TX {scope}")], verdict);
     }
 }
 
@@ -101,6 +109,7 @@ fn each_part_shows_each_of_its_texts_and_no_other() {
         ("{SEQ:3:X} starts=20", &["020", "999"], &["019", "1000"]),
         ("{SEQ:3:X} starts=20 widens=", &["020", "1000"], &["019", "0999"]),
         ("{SEQ:2:X} most=40 letters=", &["AA", "BN"], &["BO", "A", "AAA"]),
+        ("{SEQ:2:X} starts=3 letters=", &["AC", "ZZ"], &["AA", "AB"]),
         ("{SEQ:1:X} starts=27 letters= widens=", &["AA", "ABC"], &["A", "Z"]),
         ("{SEQ:2:X}{CHECK:mod97-10}", &["0100", "9999"], &["0000", "010"]),
         ("{SEQ:2:X}{CHECK:mod37-36}", &["010", "99Z"], &["01a", "01"]),
@@ -136,109 +145,103 @@ fn with_serial(line: &str) -> String {
     }
 }
 
+/// Pairs of series, one a line, with what stands in both definitions: `+` those that are proved,
+/// and `-` those that are refused in such words.
+#[track_caller]
+fn pairs(tables: &str, rest: &str, words: &'static str, cases: &str) {
+    for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
+        let (verdict, lines) = case.split_at(1);
+        let (a, b) = lines.split_once('|').expect("two series");
+        let [a, b] = [a, b].map(|line| with_serial(&format!("{} {rest}", line.trim())));
+        two(tables, [&a, &b], if verdict == "+" { Proved } else { Refused(words) });
+    }
+}
+
 #[test]
 fn rules_keep_two_series_apart_as_far_as_they_are_read_alike() {
-    for (a, b, verdict) in [
-        // What the rule takes is not the default's; the scope tells the rest.
-        ("types=T default= projects=", "types=T", Proved),
-        ("types=T,U within=type default=", "types=T within=type", Proved),
-        ("types=T,U default=", "types=T", Refused(BOTH)),
-        // By projects that only one of them is for.
-        ("within=project", "within=project projects=P types=T", Proved),
-        ("within=project", "within=project projects=P types=U", Refused(BOTH)),
-        // By originators, where each request brings one.
-        (
-            "within=ORIGINATOR ORIGINATOR=*",
-            "types=T within=ORIGINATOR ORIGINATOR=* originators=P",
-            Proved,
-        ),
-        (
-            "within=ORIGINATOR ORIGINATOR?=*",
-            "types=T within=ORIGINATOR ORIGINATOR=* originators=P",
-            Refused(BOTH),
-        ),
-        (
-            "within=ORIGINATOR ORIGINATOR=* originators=Q",
-            "within=ORIGINATOR ORIGINATOR=* originators=P",
-            Proved,
-        ),
-        // Shown, and for one of them alone.
-        ("{PROJECT} projects=P", "{PROJECT} projects=Q", Proved),
-        ("{PROJECT}", "{PROJECT} projects=Q types=T", Proved),
-        ("{PROJECT}", "{PROJECT} projects=Q", Refused(BOTH)),
-    ] {
-        two("", [&with_serial(a), &with_serial(b)], verdict);
-    }
+    // What the rule takes is not the default's; the scope tells the rest.
+    let cases = "
+        + types=T default= | types=T
+        + types=T,U within=type default= | types=T within=type
+        - types=T,U default= | types=T";
+    pairs("", "", "a (type \"U\"", cases);
+    // By projects that only one of them is for.
+    let cases = "
+        + | projects=P types=T
+        - | projects=P types=U";
+    pairs("", "within=project", BOTH, cases);
+    // By originators, where each request brings one.
+    let cases = "
+        + ORIGINATOR=* | types=T ORIGINATOR=* originators=P
+        - ORIGINATOR?=* | types=T ORIGINATOR=* originators=P
+        + ORIGINATOR=* originators=Q | ORIGINATOR=* originators=P";
+    pairs("", "within=ORIGINATOR", BOTH, cases);
+    // The older name is the same organization; with both names nobody knows whose code it is.
+    let cases = "
+        + default= ORIGINATOR=* | ORG_CODE=*
+        + default= ORG_CODE=* | ORIGINATOR=*
+        - default= ORIGINATOR=* ORG_CODE=* | ORIGINATOR=*";
+    pairs("", "types=T originators=P", BOTH, cases);
+    // By sub types.
+    let cases = "
+        - ORG_CODE?=* | ORIGINATOR=* originators=P
+        + default= SUB_TYPE=* sub=1 | SUB_TYPE=* sub=1
+        - default= SUB_TYPE=* sub=1,2 | SUB_TYPE=* sub=1
+        - default= SUB_TYPE?=* | SUB_TYPE=* sub=1
+        + default= SUB_TYPE?=* sub=1 | SUB_TYPE=* sub=1
+        + within=SUB_TYPE SUB_TYPE=* | within=SUB_TYPE SUB_TYPE=* sub=1";
+    pairs("", "types=T", BOTH, cases);
+    // Shown, and for one of them alone.
+    let cases = "
+        + {SUB_TYPE} SUB_TYPE=* sub=1 | {SUB_TYPE} SUB_TYPE=* sub=2
+        - {SUB_TYPE} SUB_TYPE=* sub=1 | {SUB_TYPE} SUB_TYPE=* sub=1
+        + {PROJECT} projects=P | {PROJECT} projects=Q
+        + {PROJECT} | {PROJECT} projects=Q types=T
+        - {PROJECT} | {PROJECT} projects=Q";
+    pairs("", "", BOTH, cases);
 }
 
 #[test]
 fn rows_are_told_apart_once_all_codes_have_one() {
     const KNOWN: &str = "type 1 T;type 2 U;project 1 P;project 2 Q";
-    let import = Refused("import the codes");
-    for (tables, a, b, verdict) in [
-        (KNOWN, "within=type tables=type", "within=type tables=type", Proved),
-        ("", "within=type tables=type", "within=type tables=type", import),
-        // Whoever wrote `U` meant the row that is `T` now, and the project decides.
-        (
-            "type 1 U T",
-            "within=type tables=type projects=P",
-            "within=type tables=type",
-            Refused(BOTH),
-        ),
-        // A rule wins over the default for its own row, and for no other.
-        (KNOWN, "within=type tables=type", "within=type tables=type default=", Proved),
-        ("type 2 U", "within=type tables=type", "within=type tables=type default=", import),
-        (
-            KNOWN,
-            "within=type tables=type projects=P",
-            "within=type tables=type default=",
-            Refused(BOTH),
-        ),
-        // What a default takes beyond its list may be undetermined.
-        (
-            KNOWN,
-            "within=project tables=type default=",
-            "within=project tables=type default= types=U projects=P undetermined=T",
-            Refused(BOTH),
-        ),
-        // Shown alike they are one; `UX`, and `U` before its X, is a renaming.
-        (KNOWN, "{CORR_TYPE} tables=type", "{CORR_TYPE} tables=type", Proved),
-        (KNOWN, "{CORR_TYPE} tables=type", "{CORR_TYPE}X tables=type", Refused(BOTH)),
-        (
-            KNOWN,
-            "{CORR_TYPE} tables=type",
-            "{CORR_TYPE} tables=type types=T,U projects=P",
-            Refused(BOTH),
-        ),
-        (
-            KNOWN,
-            "{CORR_TYPE} tables=type projects=Q",
-            "{CORR_TYPE} tables=type types=T,U projects=P",
-            Refused(BOTH),
-        ),
-        // One scope by codes and by ids, and by ids of two tables.
-        (
-            KNOWN,
-            "within=project tables=project",
-            "within=project",
-            Refused("knows by its code and the other"),
-        ),
-        (KNOWN, "A within=project tables=project", "B within=project", Proved),
-        (
-            KNOWN,
-            "projects=P within=project tables=project",
-            "projects=Q within=project tables=project",
-            Proved,
-        ),
-        (
-            KNOWN,
-            "projects=P within=project tables=project",
-            "projects=Q within=project",
-            Refused(BOTH),
-        ),
-    ] {
-        two(tables, [&with_serial(a), &with_serial(b)], verdict);
-    }
+    const IMPORT: &str = "import the codes";
+    const TYPED: &str = "within=type tables=type";
+    // A rule wins over the default for its own row, and for no other.
+    let cases = "
+        + |
+        + | default=
+        - projects=P | default=";
+    pairs(KNOWN, TYPED, BOTH, cases);
+    pairs("", TYPED, IMPORT, "- |");
+    pairs("type 2 U", TYPED, IMPORT, "- | default=");
+    // Whoever wrote `U` meant the row that is `T` now, and the project decides.
+    pairs("type 1 U T", TYPED, BOTH, "- projects=P |");
+    // What a default takes beyond its list may be undetermined.
+    let case = "- | types=U projects=P undetermined=T";
+    pairs(KNOWN, "within=project tables=type default=", BOTH, case);
+    // Shown alike they are one; `UX`, and `U` before its X, is a renaming.
+    let cases = "
+        + {CORR_TYPE} | {CORR_TYPE}
+        - {CORR_TYPE} | {CORR_TYPE}X
+        - {CORR_TYPE} | {CORR_TYPE} types=T,U projects=P
+        - {CORR_TYPE} projects=Q | {CORR_TYPE} types=T,U projects=P";
+    pairs(KNOWN, "tables=type", BOTH, cases);
+    // One scope by codes and by ids, and by ids of two tables.
+    pairs(KNOWN, "within=project", "knows by its code and the other", "- tables=project |");
+    let cases = "
+        + A tables=project | B
+        + projects=P tables=project | projects=Q tables=project
+        - projects=P tables=project | projects=Q";
+    pairs(KNOWN, "within=project", BOTH, cases);
+    // The id of one row is the code of another.
+    let cases = "
+        - default= projects=Q tables=project | projects=P
+        + default= projects=Q tables=project | projects=Q tables=project";
+    pairs("project P Q;project Q P", "types=T", BOTH, cases);
+    let cases = "
+        - types=U tables=type | types=T
+        + types=U tables=type | types=U tables=type";
+    pairs("type T U;type U T", "", BOTH, cases);
 }
 
 #[test]
@@ -248,91 +251,8 @@ fn a_project_of_memberships_is_not_what_a_rule_without_them_reads() {
     let of_p = format!("{any} projects=P types=T");
     two(known, [&format!("{any} member="), &format!("{of_p} member=")], Proved);
     two(known, [&format!("{any} member="), &of_p], Refused(BOTH));
-}
-
-/// What a series is told beside a version of another that may have issued numbers.
-fn beside_issued(
-    now: &str,
-    issued: &str,
-    then: Option<&str>,
-    is_active: bool,
-) -> Result<(), String> {
-    beside_issued_with("", now, issued, then, is_active)
-}
-
-fn beside_issued_with(
-    tables: &str,
-    now: &str,
-    issued: &str,
-    then: Option<&str>,
-    is_active: bool,
-) -> Result<(), String> {
-    let data = rows(tables);
-    let other = define(&format!("{issued} code=b"));
-    let version = IssuedVersion {
-        subject: "a".into(),
-        version: 7,
-        definition: Arc::new(other.clone()),
-        then: then.map(|then| Arc::new(define(then))),
-    };
-    let mut active = vec![define(now)];
-    active.extend(is_active.then_some(other));
-    let saved = prove_saved(&active, &data, |series| series.code == "a", &[], &[version]);
-    saved.map(|_| ()).map_err(|error| error.to_string())
-}
-
-#[test]
-fn what_another_series_may_have_issued_is_not_issued_again() {
-    let refused = |found: Result<(), String>| {
-        let told = found.expect_err("not proved");
-        assert!(
-            told.contains("b version 7 (") && told.contains("series b is one of its version 7"),
-            "{told}"
-        );
-    };
-    // Of a series that is gone, whatever it served.
-    refused(beside_issued("X-{SEQ:3}", "X-{SEQ:3} types=U", None, false));
-    assert_eq!(beside_issued("Y-{SEQ:3}", "X-{SEQ:3} types=U", None, false), Ok(()));
-    assert_eq!(
-        beside_issued("X-{SEQ:3} within=type", "X-{SEQ:3} types=U within=type", None, false),
-        Ok(())
-    );
-    // A rule beside a default in use: what this had before the rule was there is out.
-    let (rule, default) = ("{SEQ:3} within=type", "{SEQ:3} types=T,U within=type default=");
-    refused(beside_issued(rule, default, None, true));
-    assert_eq!(beside_issued(rule, default, Some(rule), true), Ok(()));
-    // By another rule that the series had then.
-    refused(beside_issued(rule, default, Some("{SEQ:3} within=type projects=P"), true));
-    // A code that its row got later: before that the default numbered the row.
-    let (rule, default) = (format!("{rule} tables=type"), format!("{default} tables=type"));
-    for (tables, is_proved) in [("T", true), ("T X", true), ("X T", false)] {
-        let tables = format!("type 1 {tables};type 2 U");
-        let found = beside_issued_with(&tables, &rule, &default, Some(&rule), true);
-        assert_eq!(found.is_ok(), is_proved, "{tables}: {found:?}");
-    }
-    // Counters above those that are out.
-    assert_eq!(beside_issued("{SEQ:3} start=100", "{SEQ:3} types=U max=99", None, false), Ok(()));
-    refused(beside_issued("{SEQ:3} start=99", "{SEQ:3} types=U max=99", None, false));
-}
-
-#[test]
-fn where_earlier_versions_are_not_known_a_start_tells_nothing() {
-    let (late, out) = (define("{SEQ:3} start=100"), define("{SEQ:3} code=b types=U max=99"));
-    let (subject, definition) = ("a".to_owned(), Arc::new(out));
-    let issued = [IssuedVersion { subject, version: 2, definition, then: None }];
-    let refused = prove_issued(std::slice::from_ref(&late), &Arc::default(), &issued);
-    assert!(matches!(refused, Err(ProofError::Ambiguity(_))), "{refused:?}");
-    let mut accepted = late;
-    accepted.ambiguity_accepted = Some("The first hundred were cancelled.".into());
-    assert_eq!(prove_issued(&[accepted], &Arc::default(), &issued), Ok(()));
-}
-
-#[test]
-fn a_series_that_accepts_an_ambiguity_is_saved_with_it() {
-    let mut yearly = define("{SEQ:3} reset=year");
-    let reason = "The year is on the letterhead; agreed with audit.".to_owned();
-    yearly.ambiguity_accepted = Some(reason.clone());
-    let accepted = prove_saved(&[yearly], &Arc::default(), |_| true, &[], &[]).expect("accepted");
-    assert_eq!((&accepted[0].code, &accepted[0].reason), (&"a".to_owned(), &reason));
-    assert!(matches!(accepted[0].ambiguity, Ambiguity::Collision { .. }), "{accepted:?}");
+    // By members of another table, and by a default that the choice of a series does not see.
+    let member = |line: &str| format!("{line} member=");
+    two(known, [&member(&any.replace("orgs", "firms")), &member(&of_p)], Refused(BOTH));
+    two(known, [&member(&any.replace("=*@orgs", "?=*@orgs|X")), &member(&of_p)], Refused(BOTH));
 }
