@@ -102,11 +102,11 @@ impl SeriesDefinition {
         Cow::Owned(vec![SerialDefinition { name, reset, ..SerialDefinition::default() }])
     }
 
-    /// Whether start or step of a serial leave values out. The ambiguity proof builds on that, as
-    /// far as no earlier version had others (R2.7).
+    /// Whether the start of a serial leaves values out. The ambiguity proof builds on that, as far
+    /// as no earlier version had another one (R2.7).
     #[must_use]
     pub fn leaves_values_out(&self) -> bool {
-        self.serials.iter().any(|serial| serial.start > 1 || serial.step > 1)
+        self.serials.iter().any(|serial| serial.start > 1)
     }
 }
 

@@ -6,6 +6,7 @@
 mod calendar;
 mod change;
 mod check;
+mod compare;
 mod compile;
 mod date;
 mod definition;
@@ -22,7 +23,6 @@ mod origin;
 mod parse;
 mod pattern;
 mod period;
-mod proof;
 mod range;
 mod reference;
 mod resolve;
@@ -45,6 +45,10 @@ mod ties;
 mod value;
 
 pub use change::{ChangeError, check_change};
+pub use compare::{
+    Accepted, Ambiguity, EarlierVersion, IssuedVersion, ProofError, Reading, prove_issued,
+    prove_saved, same_numbers, same_rules,
+};
 pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
     VariableDefinition,
@@ -57,10 +61,6 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use mask::Mask;
-pub use proof::{
-    Accepted, Ambiguity, CollidingRequest, EarlierVersion, IssuedVersion, Limit, ProofError,
-    TableChange, prove, prove_issued, prove_saved,
-};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

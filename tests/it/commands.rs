@@ -260,7 +260,7 @@ fn a_series_whose_numbers_could_be_equal_is_refused_with_two_requests() {
         let output = deployment.run(&["series", command, path]);
         assert_eq!(output.status.code(), Some(1), "{command}");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        for says in ["date 2025-01-01, SEQ = 1", "date 2026-01-01, SEQ = 1", "INV-00001"] {
+        for says in ["date \"2025-01-01\"", "date \"2026-01-01\"", "both get \"INV-00001\""] {
             assert!(error.contains(says), "{command}: {error}");
         }
         assert!(error.trim_end().ends_with("[template-ambiguous]"), "{command}: {error}");

@@ -142,7 +142,7 @@ async fn configs_a_change_that_nobody_can_mean_is_refused_and_says_why() {
             with(series("X", "X-{SEQ:3}"), "serials", json!([{ "reset": "year" }])),
             "template-ambiguous",
             "template",
-            "date 2026-01-01, SEQ = 1",
+            "date \"2026-01-01\")",
         ),
     ] {
         let (status, problem) = told(send(Method::POST, &url, None, &body).await).await;

@@ -85,8 +85,10 @@ ledger_contract! {
         series_that_could_give_two_numbers_one_text_are_refused
         a_series_is_proved_again_when_it_is_activated
         others_are_proved_again_when_a_rule_goes
+        what_gives_the_same_numbers_is_not_proved_again
+        a_rule_that_goes_concerns_only_its_own_numbers
         an_accepted_ambiguity_is_saved_and_remembered
-        a_step_that_was_another_one_is_not_built_on
+        a_start_that_was_another_one_is_not_built_on
         a_version_is_proved_against_the_earlier_ones_that_were_used
         series_on_tables_are_proved_with_what_the_tables_have
     }

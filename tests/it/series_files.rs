@@ -42,7 +42,7 @@ fn a_check_looks_into_the_tables_of_a_ledger_that_is_there_and_says_where_none_i
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("no tables are looked into") && error.contains("no ledger"), "{error}");
-    assert!(error.contains("is renamed from") && error.contains("or import the codes"), "{error}");
+    assert!(error.contains("or import the codes LETTER, TRANSMITTAL first"), "{error}");
     assert!(!deployment.path("numerator.db").exists(), "a check makes no ledger");
     for table in ["projects", "organizations", "types", "sub_types", "rfa_types", "disciplines"] {
         let file = example(&format!("{table}.csv"));

@@ -12,14 +12,11 @@ const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 /// types that they name.
 const ENGINES: [&str; 2] = ["src/ledger/postgres/", "src/ledger/sqlite/"];
 
-/// Rooms that keep to their files what they name.
-const EXEMPT: [&str; 1] = ["numbering/src/proof"];
-
 /// Types that share their name with another one of their room.
 pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
     let mut rooms: BTreeMap<(String, String), Vec<(&str, usize)>> = BTreeMap::new();
     for source in sources {
-        let Some(room) = room(&source.path).filter(|room| !EXEMPT.contains(room)) else { continue };
+        let Some(room) = room(&source.path) else { continue };
         let code = code(&source.text);
         for (at, name) in declared(&code) {
             let key = (room.to_owned(), name.to_owned());

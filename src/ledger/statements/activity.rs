@@ -4,7 +4,7 @@
 
 use super::series::{
     Attempt, PROOFS_MAX, Saved, Saving, finish_save, is_used, lock_all, must_stand_at, overtaken,
-    put_in_force, rules_differ, start_anew,
+    put_in_force, start_anew, waits,
 };
 use super::versions::{self, by_id};
 use super::{Conn, Store};
@@ -40,18 +40,13 @@ async fn attempt(
         must_stand_at(&before, expected)?;
     }
     let resting = versions::all_resting(&mut tx).await?;
-    let waits = || {
-        resting.iter().any(|one| {
-            one.since > before.stamp
-                && numbering::may_come_before(&one.last.definition, &before.definition)
-        })
-    };
-    if before.active == change.active && !(change.active && waits()) {
+    if before.active == change.active && !(change.active && waits(&before, &resting)) {
         return Ok(Attempt::Done(vec![before]));
     }
     // One that was narrowed while it rested leaves requests that nobody was given meanwhile.
     let last = resting.iter().find(|one| one.last.series_id == before.series_id);
-    let frees = last.is_some_and(|one| rules_differ(&one.last.definition, &before.definition));
+    let frees =
+        last.is_some_and(|one| !numbering::same_rules(&one.last.definition, &before.definition));
     let mut after = SeriesVersion {
         version: before.version + 1,
         active: change.active,
@@ -65,7 +60,8 @@ async fn attempt(
         begin_nothing(&mut tx, &after).await?;
     }
     put_in_force(&mut tx, &mut after).await?;
-    finish_save(store, tx, vec![Saved { version: after, frees }], Saving::Save, proved).await
+    let saved = Saved { version: after, asks: true, frees };
+    finish_save(store, tx, vec![saved], Saving::Save, proved).await
 }
 
 /// A node that has not heard of it begins no counter by the version of before: other series are

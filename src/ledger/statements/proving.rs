@@ -8,6 +8,7 @@ use numbering::{
 };
 
 use super::records::insert_event;
+use super::series::Saved;
 use super::succession::issued_beside;
 use super::{Conn, reference, versions};
 use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
@@ -17,16 +18,13 @@ use crate::ledger::{Event, LedgerError, SeriesRefusal, SeriesVersion};
 pub(super) struct ProofQuestion {
     /// All of them, by code.
     definitions: Vec<SeriesDefinition>,
-    /// Codes of those that are new among them.
+    /// Codes of those among them that have to be proved.
     new: Vec<String>,
-    /// Versions before of those that are new, and of those whose values the proof builds on, as far
+    /// Versions before of these, and of those whose values the proof builds on, as far
     /// as numbers may have been issued under them.
     earlier: Vec<EarlierVersion>,
     /// What others have issued, for each of those that are compared with it.
     issued: Vec<IssuedVersion>,
-    /// Whether all of them are proved: a rule that is gone keeps no request from the others any
-    /// more.
-    all_anew: bool,
     /// The tables that they refer to. A proof holds for whatever becomes of these.
     reference: Arc<ReferenceData>,
 }
@@ -39,16 +37,22 @@ pub(super) struct Proved {
 }
 
 impl ProofQuestion {
-    /// The question that a change asks; none where nothing becomes active by it. `frees`: a series
-    /// leaves requests to others that it took before.
+    /// The question that a change asks; none where no series gives numbers by it that were not
+    /// proved. Only what is changed is compared with others: who has series that were proved by
+    /// other rules can still change one of them, and a save does not compare all with all.
     pub(super) async fn of(
         conn: &mut Conn,
         active: &[SeriesVersion],
-        saved: &[SeriesVersion],
-        frees: bool,
+        saved: &[Saved],
     ) -> Result<Option<Self>, LedgerError> {
+        let asking = saved.iter().filter(|saved| saved.asks && saved.version.is_new);
+        let asking: Vec<&SeriesVersion> =
+            asking.map(|saved| &saved.version).filter(|version| version.active).collect();
+        if asking.is_empty() && !saved.iter().any(|saved| saved.frees) {
+            return Ok(None);
+        }
         let (mut new, mut earlier) = (Vec::new(), Vec::new());
-        for after in saved.iter().filter(|version| version.is_new && version.active) {
+        for after in asking {
             new.push(after.definition.code.clone());
             earlier.extend(before(conn, after).await?);
         }
@@ -57,12 +61,9 @@ impl ProofQuestion {
                 earlier.extend(before(conn, other).await?);
             }
         }
-        let issued = issued(conn, active, saved, frees).await?;
+        let issued = issued(conn, active, saved, &new).await?;
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
-        let reference = Arc::default();
-        let question =
-            ProofQuestion { definitions, new, earlier, issued, all_anew: frees, reference };
-        Ok((frees || !question.new.is_empty()).then_some(question))
+        Ok(Some(ProofQuestion { definitions, new, earlier, issued, reference: Arc::default() }))
     }
 
     /// The same question with the reference data of now.
@@ -75,7 +76,7 @@ impl ProofQuestion {
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
             let new = |code: &String| self.new.contains(code);
-            let asked = |series: &SeriesDefinition| self.all_anew || new(&series.code);
+            let asked = |series: &SeriesDefinition| new(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
             let mut accepted =
                 numbering::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
@@ -90,23 +91,24 @@ impl ProofQuestion {
     }
 }
 
-/// What others have issued, for those that are new, and for all where these may leave them
-/// requests: these were taken away as well where they were compared with third ones.
+/// What others have issued, for those that are new; and what those have issued that leave requests
+/// to others, for all: a rule that is gone keeps no request from them any more.
 async fn issued(
     conn: &mut Conn,
     active: &[SeriesVersion],
-    saved: &[SeriesVersion],
-    frees: bool,
+    saved: &[Saved],
+    new: &[String],
 ) -> Result<Vec<IssuedVersion>, LedgerError> {
-    let written = || saved.iter().filter(|version| version.is_new);
-    let Some(first) = written().map(|version| version.stamp).min() else { return Ok(Vec::new()) };
+    let written = saved.iter().filter(|saved| saved.version.is_new);
+    let Some(first) = written.map(|saved| saved.version.stamp).min() else { return Ok(Vec::new()) };
     let stretches = versions::that_may_have_issued(conn).await?;
-    let changed: Vec<i64> = written().map(|version| version.series_id).collect();
+    let freeing = saved.iter().filter(|saved| saved.frees);
+    let freeing: Vec<i64> = freeing.map(|saved| saved.version.series_id).collect();
     let mut issued = Vec::new();
     for subject in active {
-        if frees || changed.contains(&subject.series_id) {
-            issued.extend(issued_beside(conn, subject, &stretches, first).await?);
-        }
+        let is_new = new.contains(&subject.definition.code);
+        let beside = stretches.iter().filter(|one| is_new || freeing.contains(&one.series_id));
+        issued.extend(issued_beside(conn, subject, beside, first).await?);
     }
     Ok(issued)
 }
@@ -130,11 +132,9 @@ async fn before(
 impl Proved {
     /// Whether this is the question that was answered, be the tables what they may by now.
     pub(super) fn answers(&self, question: &ProofQuestion) -> bool {
-        let ProofQuestion { definitions, new, earlier, issued, all_anew, reference: _ } =
-            &self.question;
+        let ProofQuestion { definitions, new, earlier, issued, reference: _ } = &self.question;
         (definitions, new) == (&question.definitions, &question.new)
-            && (earlier, issued, all_anew)
-                == (&question.earlier, &question.issued, &question.all_anew)
+            && (earlier, issued) == (&question.earlier, &question.issued)
     }
 
     /// Writes what was accepted into the ledger's events (R5.2).

@@ -2,14 +2,16 @@
 //! or on write the next version under one lock, and [`finish_save`] checks what is active
 //! afterwards before anything is committed.
 
-use numbering::{Policy, Series, SeriesDefinition};
+use numbering::{Policy, Series, SeriesDefinition, same_numbers, same_rules};
 use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, Store, Transaction, chronology, commit_alone};
 use crate::ledger::columns::{partition_of, small, to_json, unsigned_small};
-use crate::ledger::{Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion};
+use crate::ledger::{
+    Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
+};
 
 /// Whether checked changes are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(super) enum Saving {
 /// A version that is in force now.
 pub(super) struct Saved {
     pub(super) version: SeriesVersion,
+    /// Whether it has to be proved: what it gives, or what it takes, was not before.
+    pub(super) asks: bool,
     /// Whether it may leave requests to others that it took before.
     pub(super) frees: bool,
 }
@@ -101,14 +105,14 @@ pub(super) async fn finish_save(
     all.retain(|version| version.active);
     numbering::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
-    let frees = saved.iter().any(|saved| saved.frees);
     let written = || saved.iter().filter(|saved| saved.version.is_new);
     let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
     for Saved { version, .. } in written() {
         note(&mut tx, version, first).await?;
     }
+    let question = ProofQuestion::of(&mut tx, &all, &saved).await?;
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
-    if let Some(question) = ProofQuestion::of(&mut tx, &all, &saved, frees).await? {
+    if let Some(question) = question {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
             let question = question.with_reference(&mut tx).await?;
             tx.rollback().await?;
@@ -167,7 +171,7 @@ async fn save_one(
     if let Some(before) = &before {
         must_be_expected(before, change)?;
         if before.definition == *definition {
-            return Ok(Saved { version: before.clone(), frees: false });
+            return Ok(Saved { version: before.clone(), asks: false, frees: false });
         }
     }
     let mut after = SeriesVersion {
@@ -182,8 +186,14 @@ async fn save_one(
         is_new: true,
         stamp: 0,
     };
-    let frees =
-        before.as_ref().is_some_and(|b| b.active && rules_differ(&b.definition, definition));
+    let (mut asks, mut frees) = (true, false);
+    if let Some(before) = before.as_ref().filter(|before| before.active) {
+        frees = !same_rules(&before.definition, definition);
+        // An event says why it was saved although it is ambiguous.
+        asks = before.definition.ambiguity_accepted != definition.ambiguity_accepted
+            || !same_numbers(&before.definition, definition)
+            || waits(before, &versions::all_resting(conn).await?);
+    }
     match before {
         None => create(conn, &mut after).await?,
         Some(before) => {
@@ -201,13 +211,16 @@ async fn save_one(
             put_in_force(conn, &mut after).await?;
         }
     }
-    Ok(Saved { version: after, frees })
+    Ok(Saved { version: after, asks, frees })
 }
 
-/// Whether a change decides over which requests a series takes, with what they are read by.
-pub(super) fn rules_differ(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
-    (&before.serves, &before.references, &before.variables)
-        != (&after.serves, &after.references, &after.variables)
+/// Whether a series may be given requests, once it is saved, that others took before they were
+/// deactivated: see [`crate::ledger::RestingSeries`].
+pub(super) fn waits(series: &SeriesVersion, resting: &[RestingSeries]) -> bool {
+    resting.iter().any(|one| {
+        one.since > series.stamp
+            && numbering::may_come_before(&one.last.definition, &series.definition)
+    })
 }
 
 /// Refuses a change that builds on something else than what is there (R4.4).

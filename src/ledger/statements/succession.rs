@@ -7,24 +7,23 @@
 
 use std::sync::Arc;
 
-use numbering::{IssuedVersion, SeriesDefinition};
+use numbering::{IssuedVersion, SeriesDefinition, same_rules};
 
 use super::Conn;
-use super::series::rules_differ;
 use super::versions::{self, Stretch};
 use crate::ledger::{LedgerError, SeriesVersion};
 
-/// The versions of other series that a series is compared with. `first`: the stamp of the first
-/// version of this save, which has issued nothing.
+/// Those of the versions that are of other series, as a series is compared with them. `first`: the
+/// stamp of the first version of this save, which has issued nothing.
 pub(super) async fn issued_beside(
     conn: &mut Conn,
     subject: &SeriesVersion,
-    stretches: &[Stretch],
+    stretches: impl Iterator<Item = &Stretch>,
     first: i64,
 ) -> Result<Vec<IssuedVersion>, LedgerError> {
     let is_other =
         |stretch: &&Stretch| stretch.series_id != subject.series_id && stretch.from < first;
-    let others: Vec<&Stretch> = stretches.iter().filter(is_other).collect();
+    let others: Vec<&Stretch> = stretches.filter(is_other).collect();
     if others.is_empty() {
         return Ok(Vec::new());
     }
@@ -51,7 +50,7 @@ fn during<'s>(
         states.extend(later.filter_map(taking).map(Some));
     }
     states.dedup_by(|one, before| match (one, before) {
-        (Some(one), Some(before)) => !rules_differ(one, before),
+        (Some(one), Some(before)) => same_rules(one, before),
         (one, before) => one.is_none() && before.is_none(),
     });
     states.into_iter().map(|then| IssuedVersion {

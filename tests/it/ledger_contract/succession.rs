@@ -199,7 +199,14 @@ pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: Worl
         first_number(&world, one).await.unwrap();
     }
     let [default, rule] = [&saved[0], &saved[1]].map(|saved| saved.series_id);
+    let mut named = of_type("DEF", &["V", "W"], true);
+    named.definition.name = "Another name".into();
+    save(&world, named.clone()).await;
     set_activity(&world, rule, false).await.unwrap();
+    // A name is another version, and whatever is saved later serves what rests.
+    named.definition.name = "A third name".into();
+    let error = world.ledger.apply_series(&[named]).await.expect_err("DEF waits to be proved");
+    assert!(error.to_string().contains("series RULE is one of its version"), "{error}");
     let why = why_not(&world, "V").await.expect("DEF would show what RULE gave");
     assert!(why.contains("RULE") && why.contains("numerator series activate DEF"), "{why}");
     assert_eq!(why_not(&world, "W").await, None);

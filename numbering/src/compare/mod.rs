@@ -1,0 +1,163 @@
+//! Whether two numbers can have one text (R2.7): one question, [`compare`], asked of a series with
+//! itself, with its earlier versions, and with every version of another that may have issued
+//! numbers.
+//!
+//! Each part of a series is an automaton. Two numbers of one text are two runs over it: a path
+//! through the product of two automata, from both starts to both ends. Marks along the path say in
+//! which places the runs read something else; two allocations differ in every identity that they
+//! have in common, so that a path counts only where each of these is read apart.
+//!
+//! What is not followed only adds texts, and a bound that is reached refuses: a refusal may be too
+//! careful. Steps, check characters, and days that there are not are not followed. The tests in
+//! `brute_force` look for a proof that does not hold.
+
+mod automaton;
+mod chars;
+mod language;
+mod pairing;
+mod periods;
+mod refusal;
+mod requests;
+mod saving;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use refusal::{Ambiguity, Reading};
+pub use saving::{
+    Accepted, EarlierVersion, IssuedVersion, ProofError, prove_issued, prove_saved, same_numbers,
+    same_rules,
+};
+
+use super::Series;
+use super::series::Dimension;
+use automaton::Automaton;
+use chars::CharSets;
+use language::{dimension, ends, fragment, name_of};
+use pairing::Pairing;
+use refusal::Shared;
+use requests::{Requests, axis_of, requests};
+use search::{Found, Product};
+
+/// One version of a series, and what it may number.
+#[derive(Clone, Debug)]
+pub(super) struct Party<'s> {
+    /// The series as that version has it.
+    pub(super) series: &'s Series,
+    /// Which version, where it is not the one that is saved or in force: then its rival is what
+    /// took requests at that time.
+    pub(super) version: Option<u32>,
+    /// The least value that each serial may still give, or may have given: counters go on where
+    /// they are when a later version has another start.
+    pub(super) least: Vec<u64>,
+    /// The other series, where it takes requests before this one.
+    pub(super) rival: Option<&'s Series>,
+}
+
+/// Proves that no number of one party has the text of another number of the other, in one scope.
+///
+/// # Errors
+/// A text that both can show, or a search that was too large.
+pub(super) fn compare(one: &Party<'_>, other: &Party<'_>) -> Result<(), Ambiguity> {
+    let series = [one.series, other.series];
+    let is_one_series = series[0].definition.code == series[1].definition.code;
+    let scope = shared_scope(series);
+    if differ_at_an_end(series) || !is_one_series && scope.is_none() {
+        return Ok(());
+    }
+    let (scope, parties) = (scope.unwrap_or_default(), [one, other]);
+    let mut seen = Vec::new();
+    let others = requests(other);
+    for first in requests(one) {
+        for second in &others {
+            let mut both = [first.clone(), second.clone()];
+            if !may_share(series, &scope, &mut both) || seen.contains(&both) {
+                continue;
+            }
+            search(parties, &scope, both.each_ref())?;
+            seen.push(both);
+        }
+    }
+    Ok(())
+}
+
+/// Looks for a text that both parties can show in these requests.
+fn search(
+    parties: [&Party<'_>; 2],
+    scope: &[[Dimension; 2]],
+    requests: [&Requests<'_>; 2],
+) -> Result<(), Ambiguity> {
+    let pairing = Pairing::of(parties.map(|party| party.series), scope);
+    let Some(pairing) = pairing.and_then(|pairing| pairing.within(requests)) else {
+        return Err(refusal::unproven(parties));
+    };
+    let mut sets = CharSets::default();
+    let runs = [0, 1].map(|side| {
+        let Party { series, least, .. } = parties[side];
+        let parts = series.parts.iter().map(|part| fragment(series, part, least, requests[side]));
+        Automaton::of(&parts.collect::<Vec<_>>(), &mut sets)
+    });
+    match (Product { runs: runs.each_ref(), pairing: &pairing }).search(&mut sets) {
+        Found::Nothing => Ok(()),
+        Found::TooMuch => Err(refusal::unproven(parties)),
+        Found::Text(steps) => {
+            Err(Shared { parties, requests, pairing: &pairing, steps: &steps }.refusal())
+        }
+    }
+}
+
+/// Whether the literal texts that both begin or end with differ. Most series are told apart by
+/// their prefix: nothing needs to be searched.
+fn differ_at_an_end([one, other]: [&Series; 2]) -> bool {
+    let ([head, tail], [its_head, its_tail]) = (ends(one), ends(other));
+    let differs = |(x, y)| x != y;
+    std::iter::zip(head.chars(), its_head.chars()).any(differs)
+        || std::iter::zip(tail.chars().rev(), its_tail.chars().rev()).any(differs)
+}
+
+/// The dimensions that are equal in two numbers of one scope, as each series has them; none where
+/// their scopes name other dimensions, in whatever order: the unique key is text and scope.
+fn shared_scope([one, other]: [&Series; 2]) -> Option<Vec<[Dimension; 2]>> {
+    if one.scope.len() != other.scope.len() {
+        return None;
+    }
+    let its = |name: &str| other.scope.iter().find(|dimension| name_of(other, **dimension) == name);
+    let pairs = one.scope.iter().map(|own| Some([*own, *its(name_of(one, *own))?]));
+    let pairs: Vec<[Dimension; 2]> = pairs.collect::<Option<_>>()?;
+    Some(pairs.into_iter().filter(|[a, b]| one.table_of(*a) == other.table_of(*b)).collect())
+}
+
+/// Whether two numbers of these requests may be in one scope; leaves of the requests what both
+/// have there.
+fn may_share(
+    series: [&Series; 2],
+    scope: &[[Dimension; 2]],
+    [first, second]: &mut [Requests<'_>; 2],
+) -> bool {
+    scope.iter().all(|dimensions| {
+        let axes = [0, 1].map(|side| axis_of(series[side], dimensions[side]));
+        let is_tabled = series[0].table_of(dimensions[0]).is_some();
+        if let [Some(axis), its] = axes
+            && its == Some(axis)
+        {
+            if first.are_apart(second, axis) {
+                return false;
+            }
+            if !is_tabled {
+                first.cut(second, axis);
+            }
+        }
+        let values = |side: usize, requests: &Requests<'_>| {
+            let values = dimension(series[side], dimensions[side], requests);
+            values.or_absent(may_be_absent(series[side], dimensions[side]))
+        };
+        is_tabled || values(0, first).meets(&values(1, second))
+    })
+}
+
+/// Whether a request may do without a value of a dimension of the scope.
+fn may_be_absent(series: &Series, dimension: Dimension) -> bool {
+    let Dimension::Variable(index) = dimension else { return false };
+    let variable = &series.variables[index];
+    !variable.required && !variable.shown && variable.default.is_none()
+}

@@ -1,0 +1,10 @@
+//! The comparison against brute force, against traps, and against every series that people use.
+
+mod acceptance;
+mod brute_force;
+mod notation;
+mod plan;
+mod saving;
+mod series;
+mod traps;
+mod versions;
