@@ -220,7 +220,7 @@ async fn a_service_and_an_import_at_the_same_counter_never_issue_a_number_twice(
 /// then the same file again.
 #[tokio::test]
 async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_memory() {
-    const ROWS: u64 = 100_000;
+    const ROWS: u64 = 50_000;
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("large"), None);
     deployment.apply_load_series();
@@ -246,6 +246,8 @@ async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_me
     killed.wait().unwrap();
     let (clean, report) = deployment.verify();
     assert!(clean && report["counters"] == 0 && report["totals"]["journal"] == 0, "{report}");
+    // The import that follows must not go by what is known of an empty journal.
+    postgres.sql("analyze");
 
     let (begin, mut child, mut peak) = (Instant::now(), start(), String::new());
     let status = format!("/proc/{}/status", child.id());
@@ -258,8 +260,8 @@ async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_me
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     println!("{ROWS} rows in {:?}, {peak}", begin.elapsed());
     let peak_kib: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(peak_kib < 200 * 1024, "{peak}");
+    assert!(peak_kib < 100 * 1024, "{peak}");
     let (clean, report) = deployment.verify();
     assert!(clean && report["totals"]["journal"] == ROWS, "{report}");
-    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00100001\n");
+    assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00050001\n");
 }
