@@ -119,6 +119,7 @@ ledger_contract! {
         a_series_that_was_never_used_begins_nothing_once_it_is_deactivated
         a_rule_does_not_begin_with_what_the_default_gave_before_it
         what_a_deactivated_series_took_waits_for_a_proof
+        a_series_that_waits_for_a_proof_gets_no_version_by_an_import
         a_series_that_wakes_narrower_leaves_what_is_proved
     }
     snowflakes {

@@ -1,14 +1,17 @@
 //! What is saved beside what is out (R2.7, F26): numbers of series that no longer serve, of other
 //! texts before, and of requests that another series took then.
 
+use std::iter;
+
 use numbering::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
 use numerator::allocator::Catalog;
 use numerator::ledger::{
-    ActivityChange, At, Closing, CounterSpec, LedgerError, Owner, PartitionState, SeriesChange,
-    SeriesRefusal, SeriesVersion,
+    ActivityChange, At, Closing, CounterSpec, ImportedVersion, LedgerError, Owner, PartitionState,
+    SeriesChange, SeriesRefusal, SeriesVersion,
 };
 use serde_json::json;
 
+use super::imports::counter;
 use super::setup::change;
 use super::world::{NOW_US, World, spec};
 
@@ -225,6 +228,26 @@ pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: Worl
     assert_eq!(why_not(&world, "V").await, None);
     // Nothing waits for it any more.
     assert!(!set_activity(&world, default, true).await.unwrap().is_new);
+}
+
+/// Goal: an import saves no version of a series that waits for a proof, since one that is saved
+/// anew waits no more: it would show again what the other one gave.
+pub(super) async fn a_series_that_waits_for_a_proof_gets_no_version_by_an_import(world: World) {
+    let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V"], false)];
+    let saved = world.ledger.apply_series(&both).await.unwrap();
+    for one in &saved {
+        first_number(&world, one).await.unwrap();
+    }
+    set_activity(&world, saved[1].series_id, false).await.unwrap();
+    let SeriesVersion { series_id, mut definition, .. } = saved[0].clone();
+    definition.name = "Elsewhere".into();
+    let (saved_by, reason) = ("me".into(), "version 1 of another ledger".into());
+    let earlier = [ImportedVersion { series_id, definition, saved_by, reason }];
+    let counters = [counter(&saved[0], "type=V", 9)];
+    let imported = world.ledger.import(world.node, &counters, &earlier, &mut iter::empty()).await;
+    let error = imported.expect_err("DEF waits to be proved").to_string();
+    assert!(error.contains("numerator series activate DEF"), "{error}");
+    assert!(why_not(&world, "V").await.is_some(), "it waits still");
 }
 
 /// Goal: a series that comes back narrower leaves to others only what these are proved for.

@@ -53,6 +53,8 @@ impl BroughtDocuments {
         if self.partitions.is_empty() {
             return Ok(());
         }
+        // While nobody is kept waiting yet.
+        names::know_rows(conn).await?;
         let own: Vec<i64> = self.names.iter().copied().collect();
         names::lock_names(conn, &own).await?;
         let numbered = names::numbered_since(conn, &self.since, node, counters).await?;

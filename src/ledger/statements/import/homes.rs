@@ -59,7 +59,8 @@ pub(super) async fn homes(
 /// force once more, so that it stays so. A repeated import brings none.
 ///
 /// # Errors
-/// `Refused` where another active series may give a text that one of them may have given.
+/// `Refused` where another active series may give a text that one of them may have given, and where
+/// the series waits for a proof: as saved anew it would be taken for proved.
 pub(super) async fn bring_versions(
     conn: &mut Conn,
     earlier: &[ImportedVersion],
@@ -77,6 +78,7 @@ pub(super) async fn bring_versions(
         else {
             continue;
         };
+        must_not_wait(conn, &in_force).await?;
         must_be_no_others(conn, &in_force, &new).await?;
         let again = ImportedVersion {
             series_id,
@@ -100,6 +102,19 @@ pub(super) async fn bring_versions(
             let first = *first.get_or_insert(next.stamp);
             series::note(conn, &next, first).await?;
         }
+    }
+    Ok(())
+}
+
+/// A series that is saved anew without a proof goes on waiting for none: see
+/// [`crate::ledger::RestingSeries`].
+async fn must_not_wait(conn: &mut Conn, in_force: &SeriesVersion) -> Result<(), LedgerError> {
+    if in_force.active && series::waits(in_force, &versions::all_resting(conn).await?) {
+        let code = &in_force.definition.code;
+        return Err(LedgerError::Refused(format!(
+            "series {code} could show again what a series that was deactivated has shown: \
+             `numerator series activate {code}` proves that it does not, then import again"
+        )));
     }
     Ok(())
 }
