@@ -1,13 +1,17 @@
-//! The language reference for administrators says what the code does: its series are sound, its
-//! tables show what the code shows, and its recipes give the numbers that they promise.
+//! The pages for administrators say what the code does. Of the reference: its series are sound, and
+//! its tables show what the code shows. Of the tutorial: its series give the numbers that it
+//! promises, and are refused as it says.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::super::testing::{definition, inputs, serial, series};
+use super::super::testing::{self, definition, inputs, serial, series};
 use super::super::*;
 use super::vectors::{Counters, Vector};
 
 const PAGE: &str = include_str!("../../../docs/numbering.md");
+const TUTORIAL: &str = include_str!("../../../docs/numbering-tutorial.md");
 
 /// The date of the request that the tables are of.
 const DATE: &str = "2025-12-02T09:05:07.250+07:00";
@@ -64,7 +68,7 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> T {
 
 #[test]
 fn every_series_of_the_page_is_sound() {
-    assert_eq!(series_of(PAGE).len(), 10);
+    assert_eq!(series_of(PAGE).len(), 2);
 }
 
 #[test]
@@ -145,45 +149,137 @@ fn time_elements_of_the_page_reset_as_the_page_says() {
     }
 }
 
-/// What the row of a recipe is answered with: its number, or the slug of its refusal.
-fn answer(counters: &mut Counters, last: &mut Option<(Inputs, String)>, request: &str) -> String {
-    let json: serde_json::Value = serde_json::from_str(request).unwrap();
-    if let Some(rev) = json["rev"].as_str() {
-        let (issued, number) = last.as_ref().expect("a number to revise");
-        let series = &counters.series[0];
-        let read = series.parse(number).unwrap().serials;
-        let values: Vec<u64> = read.iter().map(|serial| serial.value).collect();
-        let original = Original { inputs: issued, values: &values, number };
-        return series.revise(&original, rev).unwrap().number;
+/// A step of the tutorial on the way down its text.
+#[derive(Default)]
+struct Walk {
+    counters: Counters,
+    rows: Vec<ReferenceRow>,
+    /// What is numbered now, and as which version.
+    version: (u32, Vec<SeriesDefinition>),
+    /// The last number, with its request.
+    last: Option<(Inputs, String)>,
+    /// Why the series above is refused.
+    refusal: Option<String>,
+    /// Requests and refusals.
+    seen: [usize; 2],
+}
+
+impl Walk {
+    /// The series, of which numbers may be out, become these.
+    fn apply(&mut self, toml: &str) {
+        let definitions = read_series(toml).unwrap();
+        assert_eq!(self.refusal_of(&definitions), None, "{toml}");
+        let tables = self.tables();
+        let compile = |definition: &SeriesDefinition| {
+            let series = Series::compile(definition.clone()).unwrap();
+            series.with_reference(Arc::clone(&tables))
+        };
+        self.counters.series = definitions.iter().map(compile).collect();
+        self.version = (self.version.0 + 1, definitions);
     }
-    let vector: Vector = serde_json::from_value(json).unwrap();
-    match counters.take(&vector, true) {
-        Ok((number, _)) => {
-            *last = Some((vector.inputs(), number.clone()));
-            number
+
+    /// Why these may not follow the series of now.
+    fn refusal_of(&self, definitions: &[SeriesDefinition]) -> Option<String> {
+        let (version, before) = &self.version;
+        for (earlier, next) in before.iter().zip(definitions) {
+            let [earlier, next] = [earlier, next].map(|one| Series::compile(one.clone()).unwrap());
+            if let Err(error) = check_change(&earlier, &next) {
+                return Some(error.to_string());
+            }
         }
-        Err((slug, _)) => slug,
+        let earlier = |definition: &SeriesDefinition| EarlierVersion {
+            version: *version,
+            definition: definition.clone(),
+        };
+        let earlier: Vec<_> = before.iter().map(earlier).collect();
+        let proved = prove_saved(definitions, &self.tables(), |_| true, &earlier, &[]);
+        proved.err().map(|error| error.to_string())
+    }
+
+    fn tables(&self) -> Arc<ReferenceData> {
+        Arc::new(ReferenceData::new(self.rows.iter().cloned(), []))
+    }
+
+    /// Rows of a table are imported; a code that changes becomes a former one.
+    fn import(&mut self, table: &str, csv: &str) {
+        for line in csv.lines().skip(1) {
+            let [id, code, name, active] = line.split(',').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let before = self.rows.iter().position(|row| row.id == id);
+            let before = before.map(|at| self.rows.remove(at));
+            let former = before.map(|row| [row.former_codes, vec![row.code]].concat());
+            let former_codes = former.unwrap_or_default();
+            let row = testing::reference(table, id, code, active == "true");
+            self.rows.push(ReferenceRow { name: name.into(), former_codes, ..row });
+        }
+        let (tables, series) = (self.tables(), std::mem::take(&mut self.counters.series));
+        let with_tables = series.into_iter().map(|one| one.with_reference(Arc::clone(&tables)));
+        self.counters.series = with_tables.collect();
+    }
+
+    /// A fenced block.
+    fn block(&mut self, language: &str, text: &str) {
+        match language {
+            "toml" => self.apply(text),
+            "toml refused" => {
+                let refusal = self.refusal_of(&read_series(text).unwrap());
+                self.refusal = Some(refusal.unwrap_or_else(|| panic!("is proved: {text}")));
+            }
+            "text" => {
+                let refusal = self.refusal.take().expect("a refused series");
+                let words: Vec<&str> = text.split_whitespace().collect();
+                assert_eq!(words.join(" "), refusal);
+                self.seen[1] += 1;
+            }
+            "sh" => {}
+            csv => self.import(csv.strip_prefix("csv ").expect("a language"), text),
+        }
+    }
+
+    /// What the request of a row is answered with: its number, or the slug of its refusal.
+    fn answer(&mut self, request: &str) -> String {
+        self.seen[0] += 1;
+        let json: serde_json::Value = serde_json::from_str(request).unwrap();
+        if let Some(rev) = json["rev"].as_str() {
+            let (issued, number) = self.last.as_ref().expect("a number to revise");
+            let series = &self.counters.series[0];
+            let read = series.parse(number).unwrap().serials;
+            let values: Vec<u64> = read.iter().map(|serial| serial.value).collect();
+            let original = Original { inputs: issued, values: &values, number };
+            return series.revise(&original, rev).unwrap().number;
+        }
+        let vector: Vector = serde_json::from_value(json).unwrap();
+        match self.counters.take(&vector, true) {
+            Ok((number, _)) => {
+                self.last = Some((vector.inputs(), number.clone()));
+                number
+            }
+            Err((slug, _)) => slug,
+        }
     }
 }
 
 #[test]
-fn every_recipe_gives_the_numbers_that_it_promises() {
-    let (_, recipes) = PAGE.split_once("\n## Recipes\n").unwrap();
-    let (recipes, _) = recipes.split_once("\n## ").unwrap();
-    let mut count = 0;
-    for recipe in recipes.split("\n### ").skip(1) {
-        let definitions = series_of(recipe).remove(0);
-        let compile = |definition| Series::compile(definition).unwrap();
-        let series = definitions.into_iter().map(compile).collect();
-        let (mut counters, mut last) = (Counters::of(series), None);
-        let rows = recipe.lines().filter(|line| line.starts_with("| `{\""));
-        let before = count;
-        for row in rows {
-            let [request, promised] = code(row)[..] else { panic!("{row}") };
-            assert_eq!(answer(&mut counters, &mut last, request), promised, "{row}");
-            count += 1;
+fn every_step_of_the_tutorial_gives_the_numbers_and_the_refusals_that_it_promises() {
+    let mut seen = Vec::new();
+    for step in TUTORIAL.split("\n## ").filter(|step| step.starts_with(char::is_numeric)) {
+        let mut walk = Walk::default();
+        // Between fences texts and blocks take turns.
+        for (at, piece) in step.split("\n```").enumerate() {
+            if at % 2 == 1 {
+                let (language, text) = piece.split_once('\n').unwrap();
+                walk.block(language, text);
+                continue;
+            }
+            for row in piece.lines().filter(|line| line.starts_with("| `{\"")) {
+                let [request, promised] = code(row)[..] else { panic!("{row}") };
+                assert_eq!(walk.answer(request), promised, "{row}");
+            }
         }
-        assert!(count > before, "{recipe}");
+        assert!(walk.seen[0] > 0 && walk.refusal.is_none(), "{step}");
+        seen.push(walk.seen);
     }
-    assert_eq!(count, 22);
+    let sum = |at: usize| seen.iter().map(|seen| seen[at]).sum::<usize>();
+    assert_eq!((seen.len(), sum(0), sum(1)), (11, 54, 3));
 }

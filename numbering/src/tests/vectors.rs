@@ -135,6 +135,7 @@ fn reference(files: &[(String, File)]) -> Arc<ReferenceData> {
 }
 
 /// Takes from counters that are kept in a map.
+#[derive(Default)]
 pub(super) struct Counters {
     pub(super) series: Vec<Series>,
     /// The highest value taken, by series, serial and counter key.

@@ -1,5 +1,5 @@
-//! Series that people use are proved: those that ship, the examples, those of the reference page,
-//! and those of the vectors, beside each other.
+//! Series that people use are proved: those that ship, the examples, those of the pages, and
+//! those of the vectors, beside each other.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,10 +98,10 @@ fn the_series_on_the_seed_data_are_proved_beside_those_that_ship() {
 }
 
 #[test]
-fn every_series_of_the_reference_page_is_proved_beside_its_own() {
-    let page = text(&folder("docs/numbering.md"));
-    let blocks: Vec<&str> = page.split("```toml\n").skip(1).collect();
-    assert_eq!(blocks.len(), 10);
+fn every_series_of_the_pages_is_proved_beside_its_own() {
+    let pages = ["docs/numbering.md", "docs/numbering-tutorial.md"].map(|page| text(&folder(page)));
+    let blocks: Vec<&str> = pages.iter().flat_map(|page| page.split("```toml\n").skip(1)).collect();
+    assert_eq!(blocks.len(), 15);
     for block in blocks {
         let (toml, _) = block.split_once("```").expect("an end");
         assert_proved(toml, &read_series(toml).expect("reads"), &Arc::default());
