@@ -1,5 +1,5 @@
-//! Reads every row of the journal for `verify`: whether its number is what its column `mask` and its
-//! values render, whether it has a counter, and whether numbers inside ranges stand twice. The
+//! Reads every row of the journal for `verify`: whether its number is what its column `mask` and
+//! its values render, whether it has a counter, and whether numbers inside ranges stand twice. The
 //! journal's key knows only the first number of a range.
 //!
 //! In pages, and with bounded memory: of the numbers inside ranges it remembers a digest each, up
