@@ -1,7 +1,7 @@
 //! Sets of characters, and where two of them meet. Exact about whether they meet: a meeting that is
 //! missed would be a proof that there is none.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::super::text::is_printable;
 

@@ -6,9 +6,9 @@
 //! weekday that they begin with, and by which of them is a leap year. Each kind begins once in 28
 //! years, the last of them in the 28th: its second year is the 29th. The tests count the kinds.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::HashMap;
 use jiff::civil::{Date, DateTime, date};
 use jiff::{SignedDuration, ToSpan};
 
@@ -104,17 +104,24 @@ fn fields_of_day(reset: Reset, fiscal: FiscalYear) -> Vec<DateField> {
 
 /// Two days that show the same and lie in different periods.
 fn apart(of_day: &[Vec<DateField>; 2], shown: &[DateField]) -> Option<[DateTime; 2]> {
-    type Values = Vec<Option<i64>>;
-    let values = |fields: &[DateField], at: DateTime| -> Values {
-        fields.iter().map(|field| field.value(at)).collect()
-    };
-    let mut known: HashMap<Values, (DateTime, Values)> = HashMap::new();
     let fiscal = if of_day[0] == of_day[1] { &of_day[..1] } else { &of_day[..] };
+    if let [fields] = fiscal
+        && fields.iter().all(|field| shown.contains(field))
+    {
+        return None;
+    }
+    let mut known: HashMap<Vec<Option<i64>>, (DateTime, Vec<Option<i64>>)> = HashMap::default();
+    let mut shows = Vec::new();
     for (at, fields) in DAYS.iter().flat_map(|at| fiscal.iter().map(move |fields| (*at, fields))) {
-        let period = values(fields, at);
-        let like = known.entry(values(shown, at)).or_insert_with(|| (at, period.clone()));
-        if like.1 != period {
-            return Some([like.0, at]);
+        shows.clear();
+        shows.extend(shown.iter().map(|field| field.value(at)));
+        let period = || fields.iter().map(|field| field.value(at));
+        match known.get(&shows) {
+            Some((like, other)) if period().ne(other.iter().copied()) => return Some([*like, at]),
+            Some(_) => {}
+            None => {
+                known.insert(shows.clone(), (at, period().collect()));
+            }
         }
     }
     None

@@ -4,7 +4,7 @@
 //! Moves are left out only where equal values would have unequal texts or lengths; a search that
 //! ends early is no proof.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 use super::automaton::{Automaton, StateId};
 use super::chars::CharSets;
@@ -58,7 +58,8 @@ impl Product<'_> {
         let at = self.runs.map(|run| run.start);
         let together = self.is_place(at.map(|_| 0));
         let start = ProductState { at, together, marks: 0, counts: Counts::default() };
-        let mut known: HashSet<ProductState> = HashSet::from([start]);
+        let mut known = HashSet::new();
+        known.insert(start);
         // Each state with the one before it and the character between.
         let mut queue: Vec<(ProductState, usize, char)> = vec![(start, 0, '\0')];
         let mut next = 0;
