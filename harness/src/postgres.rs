@@ -258,13 +258,6 @@ fn installed(program: &str) -> PathBuf {
     find_program(program, &folders)
 }
 
-/// Runs SQL on a server that was there before, and returns what it prints.
-pub fn sql_at(url: &str, sql: &str) -> String {
-    let mut psql = Command::new(installed("psql"));
-    psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, "-d", url]);
-    run(&mut psql).trim().to_owned()
-}
-
 /// What the installed server says of itself.
 pub fn version() -> String {
     run(Command::new(installed("postgres")).arg("--version")).trim().to_owned()

@@ -178,15 +178,11 @@ impl Redis {
     }
 }
 
-/// Runs one command on whatever listens on a port of this machine.
-pub(super) fn cli(port: u16, arguments: &[&str]) -> String {
-    cli_at(&format!("redis://127.0.0.1:{port}"), arguments)
-}
-
-/// Runs one command on a server, and gives what redis-cli prints, without the last line feed.
-pub fn cli_at(url: &str, arguments: &[&str]) -> String {
+/// Runs one command on whatever listens on a port of this machine, and gives what redis-cli prints,
+/// without the last line feed.
+pub fn cli(port: u16, arguments: &[&str]) -> String {
     let output = Command::new(find_program("redis-cli", &[]))
-        .args(["-u", url])
+        .args(["-p", &port.to_string()])
         .args(arguments)
         .stdin(Stdio::null())
         .output()

@@ -313,8 +313,8 @@ pub trait Ledger:
     /// journal, in the rejected rows or in the collisions.
     async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError>;
 
-    /// Masks of the journal rows next to a value of a first serial's counter: the one at or below,
-    /// the one above.
+    /// Partially rendered numbers (the column `mask`) of the journal rows next to a value of a
+    /// first serial's counter: the one at or below, the one above.
     async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError>;
 
     /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the

@@ -28,7 +28,7 @@ pub(super) struct Line<'a> {
     /// How many values.
     pub(super) count: i64,
     pub(super) allocation_id: &'a [u8],
-    /// Number, scope, mask, and what else only the first serial's row carries.
+    /// Number, scope, column `mask`, and what else only the first serial's row carries.
     pub(super) head: Option<Head<'a>>,
     pub(super) series_id: i64,
     pub(super) version: i32,

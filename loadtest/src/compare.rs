@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::report::machine::Circumstances;
 use crate::report::{Section, conclude};
+use crate::say;
 use crate::scenarios::{Bench, SCENARIOS, Scenario};
-use crate::stage::Given;
-use crate::{WRONG_USAGE, say};
 
 /// Connections of a smoke test, which also runs where the service is slow.
 const SMOKE_CONNECTIONS: u16 = 8;
@@ -25,8 +25,9 @@ const SMOKE_TIME: Duration = Duration::from_millis(300);
 /// What is measured, and for how long.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Only the scenario of this name; may be given several times
+    /// Only this scenario; may be given several times
     #[arg(long, value_name = "SCENARIO")]
+    #[arg(value_parser = PossibleValuesParser::new(SCENARIOS.map(|scenario| scenario.name)))]
     only: Vec<String>,
     /// Time of one run, in seconds; full rate is held for a minute at least
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -40,15 +41,6 @@ pub(crate) struct CompareArgs {
     /// Each scenario once, for a moment: checks the numbers, and no figure means anything
     #[arg(long, conflicts_with_all = ["seconds", "runs", "connections", "rows", "write"])]
     smoke: bool,
-    /// Milliseconds that whatever is sent to or from Redis and PostgreSQL arrives later, each way
-    #[arg(long, value_name = "MS", default_value_t = 0)]
-    latency: u64,
-    /// A Redis to measure on, in the place of its own; keys that are written are removed again
-    #[arg(long, value_name = "URL", requires = "database_url", conflicts_with = "latency")]
-    redis_url: Option<String>,
-    /// A PostgreSQL to measure on likewise; schemas that are made are removed again
-    #[arg(long, value_name = "URL", requires = "redis_url", conflicts_with = "latency")]
-    database_url: Option<String>,
     /// Rows of the journal in which numbers are looked up
     #[arg(long, default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
@@ -66,8 +58,6 @@ impl CompareArgs {
             warm_up: Duration::from_secs(self.seconds) / 4,
             measured: Duration::from_secs(self.seconds),
             is_smoke: self.smoke,
-            latency: Duration::from_millis(self.latency),
-            given: self.given(),
             rows: self.rows,
         };
         if !self.smoke {
@@ -77,40 +67,14 @@ impl CompareArgs {
         let (connections, rows) = (SMOKE_CONNECTIONS.into(), SMOKE_ROWS);
         Bench { connections, runs: 1, warm_up, measured, rows, ..usual }
     }
-
-    fn given(&self) -> Option<Given> {
-        let redis_url = self.redis_url.clone()?;
-        Some(Given { redis_url, database_url: self.database_url.clone()? })
-    }
-
-    fn scenarios(&self) -> Result<Vec<&'static Scenario>, String> {
-        let can_run = |scenario: &Scenario| scenario.takes_given || self.redis_url.is_none();
-        if self.only.is_empty() {
-            return Ok(SCENARIOS.iter().filter(|scenario| can_run(scenario)).collect());
-        }
-        let named = |name: &String| {
-            let unknown = || {
-                let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-                format!("--only {name}: there are the scenarios {}", names.join(", "))
-            };
-            let chosen = SCENARIOS.iter().find(|scenario| scenario.name == name);
-            let chosen = chosen.ok_or_else(unknown)?;
-            let refused = || format!("--only {name}: it needs stores of its own");
-            can_run(chosen).then_some(chosen).ok_or_else(refused)
-        };
-        self.only.iter().map(named).collect()
-    }
 }
 
 /// Measures and prints.
 pub(crate) fn run(args: &CompareArgs) -> ExitCode {
-    let scenarios = match args.scenarios() {
-        Ok(scenarios) => scenarios,
-        Err(complaint) => {
-            say(&complaint);
-            return ExitCode::from(WRONG_USAGE);
-        }
+    let is_wanted = |scenario: &Scenario| {
+        args.only.is_empty() || args.only.iter().any(|name| name == scenario.name)
     };
+    let scenarios: Vec<Scenario> = SCENARIOS.into_iter().filter(is_wanted).collect();
     if cfg!(debug_assertions) && !args.smoke {
         say("this is a debug build: its figures say nothing (cargo run --release -p loadtest)");
     }

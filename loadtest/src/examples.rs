@@ -6,8 +6,10 @@ const SHOWN_MAX: usize = 5;
 /// Things of one kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Examples {
-    count: u64,
-    shown: Vec<String>,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// Some of them.
+    pub(crate) shown: Vec<String>,
 }
 
 impl Examples {
@@ -24,16 +26,6 @@ impl Examples {
         self.count += other.count;
         self.shown.extend(other.shown);
         self.shown.truncate(SHOWN_MAX);
-    }
-
-    /// How many there are.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Some of them.
-    pub(crate) fn shown(&self) -> &[String] {
-        &self.shown
     }
 
     /// One line for all of them; none where there is none.

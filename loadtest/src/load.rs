@@ -67,8 +67,8 @@ pub(crate) fn shared(work: impl Work + 'static) -> Shared {
 /// How hard, and for how long.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    /// Where the servers listen; connections are dealt out to them in turn.
-    pub(crate) addresses: Vec<SocketAddr>,
+    /// Where the server listens.
+    pub(crate) address: SocketAddr,
     /// How many connections.
     pub(crate) connections: usize,
     /// When requests start.
@@ -171,8 +171,8 @@ impl Load {
             Pace::Open(phases) => Some(Rc::new(Pacer::start(phases.clone(), begun))),
         };
         let mut tasks = Vec::new();
-        for index in 0..self.connections {
-            let connection = Connection::new(self.addresses[index % self.addresses.len()]);
+        for _ in 0..self.connections {
+            let connection = Connection::new(self.address);
             let task = serve(Rc::clone(&course), connection, pacer.clone());
             tasks.push(tokio::task::spawn_local(task));
         }

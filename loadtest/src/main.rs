@@ -12,7 +12,6 @@ mod lags;
 mod load;
 mod nemesis;
 mod pace;
-mod recovery_time;
 mod report;
 mod scenarios;
 mod soak;
@@ -51,8 +50,6 @@ enum Command {
     /// Starts three nodes, Redis, PostgreSQL or a SQLite file, and a proxy on each link between
     /// them. Exits 1 on any breach of a promise.
     Nemesis(nemesis::NemesisArgs),
-    /// Measure how soon numbers come again after Redis lost everything, by the number of counters
-    RecoveryTime(recovery_time::RecoveryTimeArgs),
     /// Take numbers at a steady rate for a long time, and see whether anything grows
     Soak(soak::SoakArgs),
     /// Be a baseline
@@ -72,7 +69,6 @@ fn main() -> ExitCode {
         Command::Soak(args) => soak::run(&args),
         Command::Baseline(args) => baselines::run(&args),
         Command::Nemesis(args) => nemesis::run(&args),
-        Command::RecoveryTime(args) => recovery_time::run(&args),
         Command::Numerator { arguments } => {
             numerator::cli::main(std::iter::once("numerator".into()).chain(arguments))
         }

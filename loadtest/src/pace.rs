@@ -21,16 +21,7 @@ pub(crate) enum Pace {
     /// As fast as the answers come.
     Closed,
     /// So many requests per second from the start, in each phase for its time.
-    Open(Vec<Phase>),
-}
-
-/// A time at one rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Phase {
-    /// Its length.
-    pub(crate) length: Duration,
-    /// Requests per second.
-    pub(crate) rate: f64,
+    Open(Vec<(f64, Duration)>),
 }
 
 impl Pace {
@@ -41,23 +32,20 @@ impl Pace {
 
     /// One rate all along.
     pub(crate) fn open(rate: f64, length: Duration) -> Self {
-        Pace::Open(vec![Phase { length, rate }])
+        Pace::Open(vec![(rate, length)])
     }
 }
 
 /// When each request of an open load starts, counted from the load's start; in order.
-fn starts(phases: Vec<Phase>) -> impl Iterator<Item = Duration> {
+fn starts(phases: Vec<(f64, Duration)>) -> impl Iterator<Item = Duration> {
     let mut begun = Duration::ZERO;
-    let with_begin = phases.into_iter().map(move |phase| {
+    phases.into_iter().flat_map(move |(rate, length)| {
         let from = begun;
-        begun += phase.length;
-        (from, phase)
-    });
-    with_begin.flat_map(|(from, phase)| {
-        let gap_s = 1.0 / phase.rate;
+        begun += length;
+        let gap_s = 1.0 / rate;
         #[expect(clippy::cast_precision_loss, reason = "no load has 2^53 requests")]
         let offsets = (0_u64..).map(move |i| Duration::from_secs_f64(i as f64 * gap_s));
-        offsets.take_while(move |offset| *offset < phase.length).map(move |offset| from + offset)
+        offsets.take_while(move |offset| *offset < length).map(move |offset| from + offset)
     })
 }
 
@@ -81,7 +69,7 @@ impl Pacer {
     ///
     /// # Panics
     /// When the kernel gives no timer.
-    pub(crate) fn start(phases: Vec<Phase>, begun: Instant) -> Self {
+    pub(crate) fn start(phases: Vec<(f64, Duration)>, begun: Instant) -> Self {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).expect("a timer");
         #[expect(deprecated, reason = "its successor is unsafe; this one owns the descriptor")]
@@ -121,9 +109,8 @@ mod tests {
     #[test]
     fn each_phase_has_its_own_rate() {
         let second = Duration::from_secs(1);
-        let phase = |rate| Phase { length: second, rate };
         let starts: Vec<u128> =
-            starts(vec![phase(4.0), phase(2.0)]).map(|start| start.as_millis()).collect();
+            starts(vec![(4.0, second), (2.0, second)]).map(|start| start.as_millis()).collect();
         assert_eq!(starts, [0, 250, 500, 750, 1_000, 1_500]);
     }
 

@@ -75,7 +75,7 @@ fn render(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(code), |bencher| {
             bencher.iter(|| {
                 let draft = series.draft(black_box(&inputs), black_box(now)).expect("a draft");
-                draft.mask.fill(black_box(&[value])).expect("fits")
+                draft.partial.fill(black_box(&[value])).expect("fits")
             });
         });
     }
@@ -87,10 +87,10 @@ fn steps(criterion: &mut Criterion) {
     for Case { code, inputs, value } in cases() {
         let draft = series(code).draft(&inputs, now).expect("a draft");
         criterion.bench_with_input(
-            BenchmarkId::new("fill a mask", code),
+            BenchmarkId::new("fill a partial number", code),
             &draft,
             |bencher, draft| {
-                bencher.iter(|| black_box(&draft.mask).fill(black_box(&[value])).expect("fits"));
+                bencher.iter(|| black_box(&draft.partial).fill(black_box(&[value])).expect("fits"));
             },
         );
         criterion.bench_with_input(

@@ -112,7 +112,7 @@ fn literal<'p>(mut parts: impl Iterator<Item = &'p Part>) -> &'p str {
 fn lengths(series: &Series) -> (usize, usize) {
     let chars = |part: &Part| match part {
         Part::Literal(text) => (text.chars().count(), text.chars().count()),
-        Part::Serial { figure, .. } => (figure.width, figure.width_max()),
+        Part::Serial { format, .. } => (format.width, format.width_max()),
         Part::Variable(index) => series.variables[*index].rule.widths(),
         Part::Date(field) => (field.width(), field.width()),
         Part::Check(check) => (check.width(), check.width()),

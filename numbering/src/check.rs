@@ -18,7 +18,7 @@ pub(super) enum Check {
     Damm,
 }
 
-/// The names in templates and masks.
+/// The names in templates, and in partially rendered numbers.
 const NAMES: [(&str, Check); 4] = [
     ("luhn", Check::Luhn),
     ("mod97-10", Check::Mod97),

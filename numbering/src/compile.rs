@@ -10,7 +10,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use super::definition::HIDDEN_SERIAL;
 use super::error::excerpt;
 use super::field::{at, check_chars, check_count, check_text, syntax};
-use super::mask::SERIALS_MAX;
+use super::partial_number::SERIALS_MAX;
 use super::period::FiscalYear;
 use super::reference::check_references;
 use super::revision::REVISION;
@@ -287,7 +287,7 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
 fn check_least_length(parts: &[Part], variables: &[Variable]) -> Result<(), TemplateError> {
     let least = |part: &Part| match part {
         Part::Literal(text) => text.chars().count(),
-        Part::Serial { figure, .. } => figure.width,
+        Part::Serial { format, .. } => format.width,
         Part::Check(check) => check.width(),
         Part::Variable(index) => variables[*index].rule.widths().0,
         Part::Project | Part::Phase | Part::Type(_) => 1,
@@ -341,12 +341,12 @@ fn serial(
     parts: &[Part],
 ) -> Result<Serial, TemplateError> {
     let SerialDefinition { name, start, step, .. } = declared;
-    let figure = parts.iter().find_map(|part| match part {
-        Part::Serial { serial, figure } if *serial == index => Some(*figure),
+    let format = parts.iter().find_map(|part| match part {
+        Part::Serial { serial, format } if *serial == index => Some(*format),
         _ => None,
     });
-    let held = match figure {
-        Some(figure) => figure.value_max(),
+    let held = match format {
+        Some(format) => format.value_max(),
         None if name == HIDDEN_SERIAL => NUMBER_MAX,
         None => return at(path, FieldFlaw::SerialNotShown { name: name.clone() }),
     };

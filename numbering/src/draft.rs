@@ -14,7 +14,7 @@ use super::period::day_text;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
-use super::{CounterKey, InputError, Mask, Reset, Series, TEXT_CHARS_MAX};
+use super::{CounterKey, InputError, PartialNumber, Reset, Series, TEXT_CHARS_MAX};
 use super::{Snowflake, SnowflakePlace};
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
@@ -61,8 +61,8 @@ pub struct Recipient {
 pub struct Draft {
     /// One counter key per serial, in the order of `Series::serials`.
     pub keys: Vec<CounterKey>,
-    /// The number without its values.
-    pub mask: Mask,
+    /// The number but for its values.
+    pub partial: PartialNumber,
     /// The uniqueness scope as text: empty for the whole ledger, else like a counter key.
     pub scope: String,
     /// The document's civil date in the series' time zone, `yyyy-mm-dd`.
@@ -70,7 +70,7 @@ pub struct Draft {
     /// Where the series keeps chronology: the key of the first serial's counter but for its period.
     /// Counters of one such family share their last date.
     pub family: Option<String>,
-    /// Where the mask shows an id; a sample stands there until the one that was drawn is put in.
+    /// Where the number shows an id; a sample stands there until the one that was drawn is put in.
     pub snowflake: Option<SnowflakePlace>,
     /// Why there is no new number for that date, where it lies in a closed period. An earlier
     /// number may still be the answer, and be revised.
@@ -92,7 +92,7 @@ struct Values<'s> {
     time: DateTime,
 }
 
-/// Checks everything, then names the counters, then fills the mask.
+/// Checks everything, then names the counters, then renders all but the values.
 pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<Draft, InputError> {
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
@@ -114,18 +114,18 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
         InputError::PeriodClosed { date, open_from }
     });
     let document_date = day_text(date);
-    let (mask, snowflake) = values.mask(inputs, now)?;
-    Ok(Draft { keys, mask, scope, document_date, family, snowflake, closed, resolved })
+    let (partial, snowflake) = values.partial_number(inputs, now)?;
+    Ok(Draft { keys, partial, scope, document_date, family, snowflake, closed, resolved })
 }
 
 /// The number but for its values, of a request that is in codes: no table is asked, so that a
 /// number of the journal comes out as it was, whatever was renamed since.
-pub(super) fn mask(
+pub(super) fn partial_number(
     series: &Series,
     inputs: &Inputs,
     now: Timestamp,
-) -> Result<(Mask, Option<SnowflakePlace>), InputError> {
-    Values::check(series, inputs, now)?.mask(inputs, now)
+) -> Result<(PartialNumber, Option<SnowflakePlace>), InputError> {
+    Values::check(series, inputs, now)?.partial_number(inputs, now)
 }
 
 impl<'s> Values<'s> {
@@ -185,44 +185,44 @@ impl<'s> Values<'s> {
     }
 
     /// Fills everything but the serials into the template; for an id a sample of now.
-    fn mask(
+    fn partial_number(
         &self,
         inputs: &Inputs,
         now: Timestamp,
-    ) -> Result<(Mask, Option<SnowflakePlace>), InputError> {
-        let mut mask = Mask::with_room(self.series.serials.len());
+    ) -> Result<(PartialNumber, Option<SnowflakePlace>), InputError> {
+        let mut partial = PartialNumber::with_room(self.series.serials.len());
         let mut snowflake = None;
         for part in &self.series.parts {
             match part {
-                Part::Literal(text) => mask.push_text(text),
-                Part::Serial { serial, figure } => mask.push_serial(*serial, *figure),
-                Part::Check(check) => mask.push_check(*check),
+                Part::Literal(text) => partial.push_text(text),
+                Part::Serial { serial, format } => partial.push_serial(*serial, *format),
+                Part::Check(check) => partial.push_check(*check),
                 Part::Snowflake => {
                     let sample = Snowflake::sample(now, 0);
-                    snowflake = Some(SnowflakePlace::push(&mut mask, sample));
+                    snowflake = Some(SnowflakePlace::push(&mut partial, sample));
                 }
                 // What is shown has a value: `check` refused the rest.
                 Part::Variable(index) => {
-                    mask.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
+                    partial.push_text(self.variables[*index].as_deref().unwrap_or(ABSENT));
                 }
-                Part::Project => mask.push_text(self.project.as_deref().unwrap_or(ABSENT)),
-                Part::Phase => mask.push_text(self.phase.as_deref().unwrap_or(ABSENT)),
-                Part::Type(_) => mask.push_text(&self.type_code),
+                Part::Project => partial.push_text(self.project.as_deref().unwrap_or(ABSENT)),
+                Part::Phase => partial.push_text(self.phase.as_deref().unwrap_or(ABSENT)),
+                Part::Type(_) => partial.push_text(&self.type_code),
                 Part::Date(field) => {
                     let value = field.value(self.time).and_then(|value| u64::try_from(value).ok());
                     let value = value.ok_or_else(|| InputError::InvalidDate {
                         given: inputs.date.as_deref().map_or_else(|| "now".into(), excerpt),
                         reason: "the template's calendar or width cannot show that year",
                     })?;
-                    mask.push_digits(value, field.width());
+                    partial.push_digits(value, field.width());
                 }
             }
         }
-        let chars = mask.chars_max(|serial| self.series.serials[serial].max);
+        let chars = partial.chars_max(|serial| self.series.serials[serial].max);
         if chars > TEXT_CHARS_MAX {
             return Err(InputError::TextTooLong { chars });
         }
-        Ok((mask, snowflake))
+        Ok((partial, snowflake))
     }
 }
 

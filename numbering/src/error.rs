@@ -178,7 +178,7 @@ pub enum InputError {
         /// The width.
         width: usize,
     },
-    /// Fewer values than the mask has serials (slug `missing-variable`).
+    /// Fewer values than the partially rendered number has serials (slug `missing-variable`).
     #[error("serial {serial} has no value; give one value per serial")]
     SerialMissing {
         /// Index of the serial.

@@ -415,7 +415,7 @@ mod tests {
             let draft = series.draft(&inputs, jiff::Timestamp::UNIX_EPOCH).expect("drafted");
             let key = "SYSTEM=C0001;MODULE=A01;INSTANCE=01;day=2015-07-10";
             assert_eq!(draft.keys[0].to_string(), key);
-            let number = draft.mask.fill(&[123_456_789]).expect("fits");
+            let number = draft.partial.fill(&[123_456_789]).expect("fits");
             assert_eq!(number.len(), kind.chars());
             let read = ExchangeSerial::parse(kind, &number).expect("read back");
             assert_eq!((read.date, read.sequence), (civil::date(2015, 7, 10), 123_456_789));

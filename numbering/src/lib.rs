@@ -15,12 +15,11 @@ mod error;
 mod exchange;
 mod expression;
 mod field;
-mod figure;
 mod key;
 mod lexer;
-mod mask;
 mod origin;
 mod parse;
+mod partial_number;
 mod pattern;
 mod period;
 mod range;
@@ -30,6 +29,7 @@ mod revision;
 mod rule_format;
 mod rules;
 mod sample;
+mod serial_format;
 mod series;
 mod series_file;
 mod served;
@@ -60,7 +60,7 @@ pub use expression::{
     EXPRESSION_BYTES_MAX, ElementFlaw, Expression, ExpressionError, Inexpressible,
 };
 pub use key::CounterKey;
-pub use mask::Mask;
+pub use partial_number::PartialNumber;
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

@@ -268,7 +268,7 @@ mod tests {
         let spo = definitions.into_iter().find(|definition| definition.code == "SPO");
         let spo = Series::compile(spo.expect("built in")).expect("compiles");
         let draft = spo.draft(&request, jiff::Timestamp::UNIX_EPOCH).expect("draft");
-        let parsed = spo.parse(&draft.mask.fill(&[7]).expect("fits")).expect("reads back");
+        let parsed = spo.parse(&draft.partial.fill(&[7]).expect("fits")).expect("reads back");
         assert_eq!(spo.origins(&parsed), draft.keys);
     }
 }

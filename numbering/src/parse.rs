@@ -9,8 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 use super::calendar::{Moment, assemble};
 use super::check::Check;
 use super::error::excerpt;
-use super::figure::{FIGURE_CHARS_MAX, Figure, number};
 use super::pattern::DateField;
+use super::serial_format::{SERIAL_CHARS_MAX, SerialFormat, number};
 use super::series::Variable;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::Part;
@@ -114,7 +114,7 @@ impl Matcher<'_> {
         }
         let lengths = match part {
             Part::Literal(text) => prefix(rest, text),
-            Part::Serial { figure, .. } => return serial(rest, *figure) << from,
+            Part::Serial { format, .. } => return serial(rest, *format) << from,
             Part::Check(check) => {
                 let (expected, width) = check.characters(self.text[..from].iter().copied());
                 rest.starts_with(&expected[..width]).then_some(width)
@@ -159,8 +159,8 @@ impl Matcher<'_> {
     fn describe(&self, part: &Part) -> String {
         match part {
             Part::Literal(text) => format!("{text:?}"),
-            Part::Serial { serial, figure } => {
-                format!("serial {} {}", self.series.serials[*serial].name, figure.describe())
+            Part::Serial { serial, format } => {
+                format!("serial {} {}", self.series.serials[*serial].name, format.describe())
             }
             Part::Phase => "the phase".into(),
             Part::Snowflake => format!("an id of {SNOWFLAKE_DIGITS} digits"),
@@ -212,9 +212,9 @@ fn snowflake(rest: &[char]) -> Option<Snowflake> {
 }
 
 /// Every length that a serial's value may have.
-fn serial(rest: &[char], figure: Figure) -> Places {
-    let most = rest.len().min(FIGURE_CHARS_MAX);
-    let lengths = (figure.width..=most).filter(|length| figure.read(&rest[..*length]).is_some());
+fn serial(rest: &[char], format: SerialFormat) -> Places {
+    let most = rest.len().min(SERIAL_CHARS_MAX);
+    let lengths = (format.width..=most).filter(|length| format.read(&rest[..*length]).is_some());
     lengths.fold(0, |places, length| places | bit(length))
 }
 
@@ -361,8 +361,8 @@ impl<'a> Walk<'a> {
                     id = Some(snowflake(shown)?);
                     continue;
                 }
-                Part::Serial { serial, figure } => {
-                    serials[*serial].value = figure.read(shown)?;
+                Part::Serial { serial, format } => {
+                    serials[*serial].value = format.read(shown)?;
                     continue;
                 }
                 Part::Date(field) => {

@@ -6,7 +6,7 @@
 use jiff::civil::{Date, DateTime};
 
 use super::Reset;
-use super::figure::push_padded;
+use super::serial_format::push_padded;
 
 /// A day as `yyyy-mm-dd`. Every draft has one: written digit by digit, which is several times as
 /// fast as the formatting machinery.

@@ -96,11 +96,11 @@ fn render(
     shown: Option<Snowflake>,
 ) -> Result<String, InputError> {
     // The date is given, with its time of day where one is shown: the present plays no part.
-    let (mut mask, place) = super::draft::mask(series, inputs, Timestamp::UNIX_EPOCH)?;
+    let (mut partial, place) = super::draft::partial_number(series, inputs, Timestamp::UNIX_EPOCH)?;
     if let (Some(place), Some(id)) = (place, shown) {
-        place.put(&mut mask, id);
+        place.put(&mut partial, id);
     }
-    mask.fill(values)
+    partial.fill(values)
 }
 
 /// The document's date; with the time of day that the number shows, where it shows one.
@@ -148,7 +148,7 @@ mod tests {
 
     fn revised(series: &Series, request: &Inputs, rev: &str) -> Result<String, RevisionError> {
         let draft = series.draft(request, Timestamp::UNIX_EPOCH).expect("draft");
-        let number = draft.mask.fill(&[42]).expect("fits");
+        let number = draft.partial.fill(&[42]).expect("fits");
         // The journal knows no phase.
         let date = Some(draft.document_date);
         let issued = Inputs { date, phase: None, ..request.clone() };

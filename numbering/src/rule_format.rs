@@ -18,7 +18,7 @@ impl Draft {
     /// The constant part: the number with `%s` for each serial, and `%%` for a percent sign.
     #[must_use]
     pub fn rule_format(&self) -> String {
-        self.mask.rule_format()
+        self.partial.rule_format()
     }
 }
 

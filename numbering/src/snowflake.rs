@@ -6,7 +6,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::mask::Mask;
+use super::partial_number::PartialNumber;
 
 /// The first millisecond of ids: 2020-01-01T00:00:00Z, in milliseconds of UTC since 1970. The last
 /// one is 2089-09-06T15:47:35.551Z.
@@ -94,24 +94,25 @@ impl fmt::Display for Snowflake {
     }
 }
 
-/// Where a mask shows an id: a sample, until the id that was drawn is put there.
+/// Where a partially rendered number shows an id: a sample, until the one that was drawn is put
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnowflakePlace {
-    /// Bytes of the mask's literal text before it.
+    /// Bytes of literal text before it.
     offset: usize,
 }
 
 impl SnowflakePlace {
-    /// Appends a sample to a mask.
-    pub(super) fn push(mask: &mut Mask, sample: Snowflake) -> Self {
-        let offset = mask.literal_len();
-        mask.push_text(&sample.to_string());
+    /// Appends a sample to a partially rendered number.
+    pub(super) fn push(partial: &mut PartialNumber, sample: Snowflake) -> Self {
+        let offset = partial.literal_len();
+        partial.push_text(&sample.to_string());
         SnowflakePlace { offset }
     }
 
-    /// Puts an id there. The mask must be the one that the place is of.
-    pub fn put(self, mask: &mut Mask, id: Snowflake) {
-        mask.replace_text(self.offset, &id.to_string());
+    /// Puts an id there. `partial` must be the number that the place is of.
+    pub fn put(self, partial: &mut PartialNumber, id: Snowflake) {
+        partial.replace_text(self.offset, &id.to_string());
     }
 }
 

@@ -4,10 +4,10 @@
 
 use super::check::Check;
 use super::error::excerpt;
-use super::figure::{Figure, WIDTH_MAX};
 use super::lexer::{Piece, Token, lex};
 use super::pattern::{DateField, Era, PatternPiece, check_together, parse_pattern};
 use super::period::FiscalYear;
+use super::serial_format::{SerialFormat, WIDTH_MAX};
 use super::series::Variable;
 use super::template_error::{Place, TemplateError, TokenFlaw};
 use super::text::{flaw_of_literal, may_begin};
@@ -61,7 +61,7 @@ pub(super) enum Part {
         /// Its index in the definition.
         serial: usize,
         /// How its value is written.
-        figure: Figure,
+        format: SerialFormat,
     },
     /// The value of a variable, by its index among the series' variables.
     Variable(usize),
@@ -196,8 +196,8 @@ impl<'d> Template<'d, '_> {
             return Err(token.error(TokenFlaw::SerialRepeated { name: name.into() }));
         }
         let SerialDefinition { style, overflow, .. } = &self.definition.serials[serial];
-        let figure = Figure::of(*style, width, *overflow);
-        self.parts.push(Part::Serial { serial, figure });
+        let format = SerialFormat::of(*style, width, *overflow);
+        self.parts.push(Part::Serial { serial, format });
         Ok(())
     }
 
@@ -251,9 +251,9 @@ impl<'d> Template<'d, '_> {
         Some(match part {
             Part::Date(_) | Part::Snowflake | Part::Check(_) => return None,
             Part::Literal(text) => (format!("{text:?}"), text.chars().find(overlooks)?),
-            Part::Serial { serial, figure } => {
+            Part::Serial { serial, format } => {
                 let mut text = String::new();
-                figure.push(&mut text, 1);
+                format.push(&mut text, 1);
                 let name = &self.definition.serials[*serial].name;
                 (format!("serial {name}"), text.chars().find(overlooks)?)
             }

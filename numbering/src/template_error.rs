@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{InputError, TEXT_CHARS_MAX};
 
-/// A place in a template or mask.
+/// A place in a template or in a partially rendered number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Bytes before it.
@@ -50,9 +50,9 @@ pub enum TemplateError {
         /// What is wrong and the remedy.
         flaw: FieldFlaw,
     },
-    /// The text form of a mask.
+    /// The text form of a partially rendered number; messages call it as the journal's column.
     #[error("mask, {at}: {reason}")]
-    Mask {
+    PartialNumber {
         /// Where reading stopped.
         at: Place,
         /// What was expected there.
@@ -67,7 +67,7 @@ impl TemplateError {
         match self {
             TemplateError::Token { .. } => "template",
             TemplateError::Field { field, .. } => field,
-            TemplateError::Mask { .. } => "mask",
+            TemplateError::PartialNumber { .. } => "mask",
         }
     }
 

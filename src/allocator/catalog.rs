@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use numbering::{
-    Explanation, Inputs, Mask, Policy, ReferenceData, RuleError, Series, TemplateError, choose,
-    comes_before, explain,
+    Explanation, Inputs, PartialNumber, Policy, ReferenceData, RuleError, Series, TemplateError,
+    choose, comes_before, explain,
 };
 use thiserror::Error;
 
@@ -281,6 +281,8 @@ fn shows(entry: &Entry, value: u64, number: &str) -> bool {
     let place = (value - head.range.first) / head.range.step;
     let values: Vec<u64> =
         entry.taken.iter().map(|taken| taken.range.first + place * taken.range.step).collect();
-    let text = Mask::parse(&entry.record.mask).ok().and_then(|mask| mask.fill(&values).ok());
+    let text = PartialNumber::parse(&entry.record.mask)
+        .ok()
+        .and_then(|partial| partial.fill(&values).ok());
     text.as_deref() == Some(number)
 }

@@ -237,7 +237,7 @@ impl PartitionWorker {
         match outcome {
             IssueOutcome::Taken(taken) => {
                 Self::note_taken(lease, sorted, &pending, &taken);
-                let number = pending.order.mask.fill(&first_values(&taken));
+                let number = pending.order.partial.fill(&first_values(&taken));
                 let record = Arc::clone(&pending.order.record);
                 let retry_count = pending.retry_count();
                 match number {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use numbering::{
-    CounterKey, InputError, Inputs, Mask, Policy, Serial, Snowflake, SnowflakePlace, hexadecimal,
+    CounterKey, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake, SnowflakePlace,
+    hexadecimal,
 };
 use serde::Serializer as _;
 use serde::ser::SerializeSeq;
@@ -29,7 +30,7 @@ pub(super) struct Order {
     /// What Redis is asked; what only its epoch knows of it is put in when it flies.
     pub request: IssueRequest,
     /// The number but for its values.
-    pub mask: Mask,
+    pub partial: PartialNumber,
     /// How many numbers.
     pub count: u64,
     /// What each serial is taken from.
@@ -83,7 +84,7 @@ impl Order {
             type_code: inputs.type_code,
             project: inputs.project,
             scope: draft.scope,
-            mask: draft.mask.to_text(),
+            mask: draft.partial.to_text(),
             document_id: request.document_id,
             document_date: draft.document_date,
             context: inputs.context,
@@ -104,7 +105,7 @@ impl Order {
             served: Arc::clone(served),
             request: issue_request(served, &record, takes.collect(), request.again),
             record: Arc::new(record),
-            mask: draft.mask,
+            partial: draft.partial,
             count,
             counters: specs.iter().map(CounterSpec::name).collect(),
             specs,
@@ -117,9 +118,9 @@ impl Order {
     /// Puts the id that was drawn for it in its place.
     pub(super) fn put_snowflake(&mut self, id: Snowflake) {
         let Some(place) = self.snowflake.take() else { return };
-        place.put(&mut self.mask, id);
+        place.put(&mut self.partial, id);
         let record = Arc::make_mut(&mut self.record);
-        record.mask = self.mask.to_text();
+        record.mask = self.partial.to_text();
         self.request.record = record.to_flat_json().into();
     }
 
@@ -156,10 +157,10 @@ impl Order {
         let last_number = if single {
             None
         } else {
-            let mask = Mask::parse(&entry.record.mask)
-                .expect("a mask that was journaled or sent is well-formed");
+            let partial = PartialNumber::parse(&entry.record.mask)
+                .expect("what was journaled or sent is well-formed");
             let lasts: Vec<u64> = entry.taken.iter().map(|taken| taken.range.last).collect();
-            Some(mask.fill(&lasts)?)
+            Some(partial.fill(&lasts)?)
         };
         let names = &entry.record.serials;
         if names.len() < entry.taken.len() || names.iter().any(String::is_empty) {

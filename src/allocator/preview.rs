@@ -27,7 +27,7 @@ impl Allocator {
             }
             values.push(value);
         }
-        Ok(Preview { number: order.mask.fill(&values)?, record: order.record, values })
+        Ok(Preview { number: order.partial.fill(&values)?, record: order.record, values })
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer
@@ -61,9 +61,9 @@ impl Allocator {
                 // Each shows an id of its own.
                 let serial = place % u64::from(SNOWFLAKES_PER_MS);
                 let serial = u16::try_from(serial).expect("fewer than that");
-                id.put(&mut draft.mask, Snowflake::sample(now, serial));
+                id.put(&mut draft.partial, Snowflake::sample(now, serial));
             }
-            numbers.push(draft.mask.fill(&values)?);
+            numbers.push(draft.partial.fill(&values)?);
         }
         Ok(numbers)
     }

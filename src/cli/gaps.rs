@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use numbering::Mask;
+use numbering::PartialNumber;
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
@@ -175,8 +175,8 @@ async fn describe(
     codes: &BTreeMap<i64, String>,
     gap: &Gap,
 ) -> Result<GapAnswer, LedgerError> {
-    let mask = mask(ledger, gap).await?;
-    let number = |value| mask.as_ref().and_then(|mask| mask.fill(&[value]).ok());
+    let partial = partial_number(ledger, gap).await?;
+    let number = |value| partial.as_ref().and_then(|partial| partial.fill(&[value]).ok());
     Ok(GapAnswer {
         counter_id: gap.counter_id,
         series: codes.get(&gap.series_id).cloned(),
@@ -195,11 +195,14 @@ async fn describe(
 }
 
 /// How the numbers next to a gap are written, if all in the same way.
-async fn mask(ledger: &SharedLedger, gap: &Gap) -> Result<Option<Mask>, LedgerError> {
+async fn partial_number(
+    ledger: &SharedLedger,
+    gap: &Gap,
+) -> Result<Option<PartialNumber>, LedgerError> {
     let mut masks = ledger.masks_beside(gap.counter_id, gap.span.first).await?;
     masks.dedup();
     Ok(match &masks[..] {
-        [only] => Mask::parse(only).ok(),
+        [only] => PartialNumber::parse(only).ok(),
         _ => None,
     })
 }

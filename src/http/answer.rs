@@ -1,4 +1,4 @@
-//! How a number is told: the JSON of an allocation. Also what the commands print with `--json`.
+//! How a number is shown: the JSON of an allocation. Also what the commands print with `--json`.
 //!
 //! Values of serials are strings: a JSON number is not safe past 2^53 in every client (R2.4). An
 //! answer borrows what it tells and copies none of it: it is written as soon as it is made.

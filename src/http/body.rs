@@ -89,8 +89,8 @@ async fn read(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Reads the JSON of a body, or of a part of one. Syntax errors tell line and column, wrong values
-/// the field; what is no object is told by its `place`.
+/// Reads the JSON of a body, or of a part of one. Syntax errors name line and column, wrong values
+/// the field; what is no object is reported by its `place`.
 pub(super) fn parse<T: DeserializeOwned>(place: &str, bytes: &[u8]) -> Result<T, Problem> {
     match serde_json::from_slice(bytes) {
         Ok(Object(read)) => Ok(read),
@@ -151,7 +151,7 @@ fn named_field(reason: &str) -> Option<String> {
     named.split('`').next().map(Into::into)
 }
 
-/// The field whose value alone gives the same error. (The JSON library does not tell.)
+/// The field whose value alone gives the same error. (The JSON library does not say.)
 fn culprit<T: DeserializeOwned>(value: &Value, reason: &str) -> Option<String> {
     let gives_it = |(name, value): &(&String, &Value)| {
         let alone = Map::from_iter([((*name).clone(), (*value).clone())]);

@@ -52,7 +52,7 @@ fn quality_permille(parameter: &str) -> Option<u32> {
     Some((whole.parse::<u32>().ok()?.min(1)) * 1_000 + thousandths.parse::<u32>().ok()?)
 }
 
-/// What the user may be told about a problem: what it means for them, and what they can do.
+/// What the user may read about a problem: what it means for them, and what they can do.
 pub(super) fn user_message(slug: Slug, language: Language) -> &'static str {
     let [thai, chinese, english] = sentence(slug);
     match language {
@@ -107,7 +107,7 @@ const UNFIT_SERIES: Sentence = [
     "The numbering is not set up correctly. Please contact the administrator.",
 ];
 
-/// The sentence of a problem. Whoever adds a slug decides what users are told.
+/// The sentence of a problem. Whoever adds a slug decides what users read.
 fn sentence(slug: Slug) -> Sentence {
     match slug {
         Slug::LockTimeout

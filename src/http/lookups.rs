@@ -60,7 +60,7 @@ pub struct ReadingAnswer {
     pub snowflake: Option<SnowflakeAnswer>,
     /// The serials shown.
     pub serials: Vec<ExpectedSerial>,
-    /// Whether the series can read it in more than one way; nothing of it is told then.
+    /// Whether the series can read it in more than one way; nothing of it is shown then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ambiguous: bool,
 }
@@ -141,7 +141,7 @@ pub(super) async fn look_up(
         let row = ledger.row_of(revision.of.counter_id, value).await?;
         rows.extend(row.map(|row| (FoundAs::Revision, row)));
     }
-    // One text may stand in each scope of uniqueness once; a row that is found is not told twice.
+    // One text may stand in each scope of uniqueness once; a row that is found is not listed twice.
     for range in catalog.find_ranges(ledger, number).await? {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
         if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {

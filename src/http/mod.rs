@@ -1,8 +1,8 @@
 //! HTTP: all routes on this page, one file per resource.
 //!
 //! Handlers check what the numbering language does not see, ask the allocator or the ledger, and
-//! tell the result; no SQL, no Redis and no numbering rule lives here. Status codes of refusals are
-//! known to `problem` alone.
+//! answer with the result; no SQL, no Redis and no numbering rule lives here. Status codes of
+//! refusals are known to `problem` alone.
 
 mod answer;
 mod batches;

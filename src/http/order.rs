@@ -231,7 +231,7 @@ fn id_of(value: &serde_json::Value) -> Option<Id> {
     }
 }
 
-/// Reads `context` so that a wrong value is told by its own name, and a repeated one is refused
+/// Reads `context` so that a wrong value is reported by its own name, and a repeated one is refused
 /// instead of lost. A name that ends in `_id` may have a whole number.
 fn context<'de, D: Deserializer<'de>>(
     deserializer: D,

@@ -1,4 +1,4 @@
-//! Problems: what a caller is told when it gets no number (RFC 9457).
+//! Problems: the answer to a caller that gets no number (RFC 9457).
 //!
 //! Owns every slug and is the only place that knows status codes. A slug is API: once released it
 //! keeps its meaning. The cause of an internal error is logged, never sent.
@@ -139,7 +139,7 @@ impl Slug {
     }
 }
 
-/// A problem, before it is told in the language and with the request id of a call.
+/// A problem, before it has the language and the request id of a call.
 #[derive(Clone, Debug)]
 pub struct Problem {
     slug: Slug,

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Bytes, HttpBody};
 use hyper::body::Frame;
-use numbering::{InputError, Mask, TemplateError};
+use numbering::{InputError, PartialNumber, TemplateError};
 
 use crate::allocator::Issued;
 
@@ -14,7 +14,7 @@ const TEXTS_PER_CHUNK: usize = 1_000;
 
 /// The numbers of an allocation in rising order.
 pub struct Texts {
-    mask: Mask,
+    partial: PartialNumber,
     /// First value and step of each serial.
     serials: Vec<(u64, u64)>,
     /// Index of the next number.
@@ -27,11 +27,11 @@ impl Texts {
     /// The numbers of an allocation.
     ///
     /// # Errors
-    /// When its record holds no mask: it was written by something else.
+    /// When its record holds no partially rendered number: it was written by something else.
     pub fn of(issued: &Issued) -> Result<Self, TemplateError> {
         let taken = &issued.entry.taken;
         Ok(Texts {
-            mask: Mask::parse(&issued.entry.record.mask)?,
+            partial: PartialNumber::parse(&issued.entry.record.mask)?,
             serials: taken.iter().map(|taken| (taken.range.first, taken.range.step)).collect(),
             next: 0,
             count: taken.first().map_or(0, |taken| taken.range.count()),
@@ -49,7 +49,7 @@ impl Iterator for Texts {
         let values: Vec<u64> =
             self.serials.iter().map(|(first, step)| first + step * self.next).collect();
         self.next += 1;
-        Some(self.mask.fill(&values))
+        Some(self.partial.fill(&values))
     }
 }
 

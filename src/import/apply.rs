@@ -119,7 +119,7 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
         type_code: inputs.type_code,
         project: inputs.project,
         scope: draft.scope,
-        mask: draft.mask.to_text(),
+        mask: draft.partial.to_text(),
         document_id: row.document_id,
         document_date: draft.document_date,
         context: inputs.context,

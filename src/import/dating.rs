@@ -120,10 +120,10 @@ impl Dated<'_> {
             Misfit::new(kind, format!("{error}; a column may say it"))
         })?;
         if let (Some(place), Some(id)) = (draft.snowflake, self.parsed.snowflake) {
-            place.put(&mut draft.mask, id);
+            place.put(&mut draft.partial, id);
         }
         let rendered = match self.values {
-            Some(values) => draft.mask.fill(values),
+            Some(values) => draft.partial.fill(values),
             None => Ok(draft.rule_format()),
         };
         match rendered {

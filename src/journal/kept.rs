@@ -66,7 +66,7 @@ impl Kept {
         let read = |kept: KeptRecord| {
             let KeptRecord { node, at, taken, record, retry_count, path, .. } = kept;
             let entry = Entry::of_flight(at, taken, &record)
-                .expect("this process has written the record and filled its mask before");
+                .expect("this process has written the record and rendered its number before");
             (node, Entry { retry_count, path, ..entry })
         };
         std::mem::take(&mut self.records).into_iter().map(read).collect()

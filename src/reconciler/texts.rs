@@ -1,6 +1,6 @@
-//! Reads every row of the journal for `verify`: whether its number is what mask and values render,
-//! whether it has a counter, and whether numbers inside ranges stand twice. The journal's key knows
-//! only the first number of a range.
+//! Reads every row of the journal for `verify`: whether its number is what its column `mask` and
+//! its values render, whether it has a counter, and whether numbers inside ranges stand twice. The
+//! journal's key knows only the first number of a range.
 //!
 //! In pages, and with bounded memory: of the numbers inside ranges it remembers a digest each, up
 //! to a bound; where there are more it reads the ranges again for the other parts.
@@ -9,7 +9,7 @@ use std::collections::hash_map::{Entry as Place, HashMap};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use numbering::{Mask, Range, TakenRange, first_values};
+use numbering::{PartialNumber, Range, TakenRange, first_values};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ const NUMBERS_PER_QUESTION: usize = 500;
 /// Most numbers inside ranges that are remembered at once, each with some 40 bytes.
 const REMEMBERED_MAX: usize = 1_000_000;
 
-/// A row whose number is not what its mask and values render.
+/// A row whose number is not what its column `mask` and its values render.
 #[derive(Clone, Debug, Serialize)]
 pub struct Misread {
     /// The counter of its first serial.
@@ -130,7 +130,7 @@ impl<'a> Texts<'a> {
         text: &WrittenText,
         is_first: bool,
     ) -> Result<(), LedgerError> {
-        let Some((mask, taken)) = rendered(text) else {
+        let Some((partial, taken)) = rendered(text) else {
             if is_first && self.misread.len() < FINDINGS_MAX as usize {
                 let (ValueOf { counter_id, value }, allocation_id) = (row.of, row.allocation_id);
                 let number = text.number.clone();
@@ -145,7 +145,7 @@ impl<'a> Texts<'a> {
             let mut inside = BTreeMap::new();
             for place in from..to {
                 // A value that no longer fits was refused before it was taken.
-                if let Ok(number) = mask.fill(&values_at(taken, place)) {
+                if let Ok(number) = partial.fill(&values_at(taken, place)) {
                     inside.insert((number, text.scope.clone()), place);
                 }
             }
@@ -193,9 +193,9 @@ impl<'a> Texts<'a> {
         let Some(row) = self.ledger.row_of(of.counter_id, value).await? else { return Ok(None) };
         let (record, taken) = (&row.entry.record, &row.entry.taken);
         let Range { first, step, .. } = taken[0].range;
-        let text = Mask::parse(&record.mask)
-            .ok()
-            .and_then(|mask| mask.fill(&values_at(taken, value.saturating_sub(first) / step)).ok());
+        let text = PartialNumber::parse(&record.mask).ok().and_then(|partial| {
+            partial.fill(&values_at(taken, value.saturating_sub(first) / step)).ok()
+        });
         let is_it = record.scope == scope && text.as_deref() == Some(number);
         Ok(is_it.then_some(record.allocation_id))
     }
@@ -228,14 +228,14 @@ fn behind(counter_id: i64) -> ValueOf {
     ValueOf { counter_id, value: i64::MAX }
 }
 
-/// Mask and values of a row whose number is what they render.
-fn rendered(text: &WrittenText) -> Option<(Mask, &[TakenRange])> {
+/// PartialNumber and values of a row whose number is what they render.
+fn rendered(text: &WrittenText) -> Option<(PartialNumber, &[TakenRange])> {
     let taken = text.taken.as_deref()?;
     let count = taken.first()?.range.count();
-    let mask = Mask::parse(&text.mask).ok()?;
-    let number = mask.fill(&first_values(taken)).ok()?;
+    let partial = PartialNumber::parse(&text.mask).ok()?;
+    let number = partial.fill(&first_values(taken)).ok()?;
     let is_sound = taken.iter().all(|taken| taken.range.count() == count);
-    (is_sound && number == text.number).then_some((mask, taken))
+    (is_sound && number == text.number).then_some((partial, taken))
 }
 
 /// The values of the number at a place of a range.

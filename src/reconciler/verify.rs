@@ -49,7 +49,7 @@ pub struct VerifyReport {
     /// Numbers that were issued twice, by whatever node or counter, inside ranges too, newest
     /// first, but for those that somebody has explained.
     pub collisions: Vec<Duplicate>,
-    /// Rows whose number is not what mask and values render.
+    /// Rows whose number is not what their column `mask` and their values render.
     pub misread: Vec<Misread>,
     /// Rows of counters that the ledger does not have: of each counter the first.
     pub counterless: Vec<ValueOf>,

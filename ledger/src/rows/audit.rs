@@ -49,7 +49,7 @@ pub struct WrittenText {
     pub number: String,
     /// The scope within which it is unique.
     pub scope: String,
-    /// The number but for its values, as text.
+    /// The text of the partially rendered number, as the column `mask` keeps it.
     pub mask: String,
     /// The values of each serial; `None` where they cannot be read.
     pub taken: Option<Vec<TakenRange>>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use numbering::{Mask, TakenRange, first_values};
+use numbering::{PartialNumber, TakenRange, first_values};
 use numerator_base::node::NodeId;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
@@ -33,7 +33,7 @@ pub struct Record {
     pub project: Option<String>,
     /// Uniqueness scope as text.
     pub scope: String,
-    /// The number but for its values.
+    /// The text of the partially rendered number, as the journal's column `mask` keeps it.
     pub mask: String,
     /// The document, where the caller named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,8 +140,8 @@ impl Entry {
     /// Why the record cannot be read: it was written by another version, or by somebody else.
     pub fn of_flight(at: At, taken: Vec<TakenRange>, record: &str) -> Result<Self, String> {
         let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
-        let mask = Mask::parse(&record.mask).map_err(|error| error.to_string())?;
-        let number = mask.fill(&first_values(&taken)).map_err(|error| error.to_string())?;
+        let partial = PartialNumber::parse(&record.mask).map_err(|error| error.to_string())?;
+        let number = partial.fill(&first_values(&taken)).map_err(|error| error.to_string())?;
         let (record, path) = (Arc::new(record), IssuePath::Redis);
         Ok(Entry { record, taken, number, at, retry_count: 0, path })
     }

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::time::Duration;
 
-use numbering::{InputError, Mask, Range, TakenRange, first_values};
+use numbering::{InputError, PartialNumber, Range, TakenRange, first_values};
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
@@ -226,9 +226,9 @@ impl Plan {
             Ok(taken) => taken,
             Err(serial) => return Ok(Planned::Answered(TakeOutcome::Exhausted { serial })),
         };
-        let mask = Mask::parse(&order.record.mask)
+        let partial = PartialNumber::parse(&order.record.mask)
             .map_err(|e| LedgerError::Refused(format!("mask: {e}")))?;
-        let number = match mask.fill(&first_values(&taken)) {
+        let number = match partial.fill(&first_values(&taken)) {
             Ok(number) => number,
             Err(InputError::SerialTooWide { serial, .. }) => {
                 let serial = u16::try_from(serial).unwrap_or(u16::MAX);

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{Json, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -39,12 +38,8 @@ pub(crate) enum Baseline {
     Locked,
     /// One transaction per number: the counter's row, and a row of the journal.
     RowLock,
-    /// INCR in Redis, then a row of the journal, then the answer.
-    IncrInsert,
     /// INCR in Redis, the answer, and then the rows of many numbers at once.
     IncrBehind,
-    /// INCR in Redis and no record at all.
-    Incr,
 }
 
 impl Baseline {
@@ -57,24 +52,20 @@ impl Baseline {
     /// Connections to PostgreSQL: as many as it is fastest with.
     fn pool(self) -> u32 {
         match self {
-            Baseline::Echo | Baseline::IncrBehind | Baseline::Incr => 1,
+            Baseline::Echo | Baseline::IncrBehind => 1,
             // Only the holder of the lock is there; more are for other counters.
             Baseline::Locked => 16,
             // All but one wait for the row, and each that waits makes the queue dearer.
             Baseline::RowLock => 8,
-            // They commit together.
-            Baseline::IncrInsert => 48,
         }
     }
 
-    async fn take(self, stores: &Stores, wanted: &Wanted<'_>) -> Result<u64, TakeError> {
+    async fn take(self, stores: &Stores, wanted: &Wanted) -> Result<u64, TakeError> {
         match self {
             Baseline::Echo => Ok(1),
             Baseline::Locked => locked::take(stores, wanted).await,
             Baseline::RowLock => locked::take_by_row(stores, wanted).await,
-            Baseline::IncrInsert => incr::take_and_insert(stores, wanted).await,
-            Baseline::IncrBehind => incr::take_and_leave(stores, wanted).await,
-            Baseline::Incr => incr::take(stores, wanted).await,
+            Baseline::IncrBehind => incr::take(stores, wanted).await,
         }
     }
 }
@@ -93,9 +84,6 @@ pub(crate) struct BaselineArgs {
     /// Its PostgreSQL
     #[arg(long)]
     database_url: String,
-    /// What its keys begin with
-    #[arg(long)]
-    prefix: String,
 }
 
 /// What a request names, as far as a baseline needs it.
@@ -113,24 +101,24 @@ struct Context {
 }
 
 /// What a value is wanted for.
-#[derive(Debug)]
-struct Wanted<'a> {
+#[derive(Clone, Debug)]
+struct Wanted {
     /// The counter, as Redis and tables name it.
-    counter: &'a str,
+    counter: String,
     /// What its numbers begin with.
-    prefix: &'a str,
-    document_id: &'a str,
-    type_code: &'a str,
+    prefix: String,
+    document_id: String,
+    type_code: String,
 }
 
-impl Wanted<'_> {
+impl Wanted {
     /// Binds what the first four places of a statement stand for.
     fn bind<'q>(
         &'q self,
         query: QueryScalar<'q, Postgres, i64, PgArguments>,
     ) -> QueryScalar<'q, Postgres, i64, PgArguments> {
-        let query = query.bind(self.counter).bind(self.prefix);
-        query.bind(self.document_id).bind(self.type_code)
+        let query = query.bind(&self.counter).bind(&self.prefix);
+        query.bind(&self.document_id).bind(&self.type_code)
     }
 }
 
@@ -162,24 +150,14 @@ async fn echo(Path(document_id): Path<String>, _body: Bytes) -> Response {
 async fn generate_number(
     State((baseline, stores)): State<(Baseline, Stores)>,
     Path(document_id): Path<String>,
-    order: Result<Json<Order>, JsonRejection>,
+    Json(order): Json<Order>,
 ) -> Response {
-    let Json(order) = match order {
-        Ok(order) => order,
-        Err(rejection) => return rejection.into_response(),
-    };
     let Order { type_code, context: Context { line } } = order;
-    let series = type_code.trim_start_matches("LOAD");
-    let prefix = format!("L{series}-{line}-");
-    let counter = format!("{}:{type_code}:{line}", stores.prefix);
-    let wanted = Wanted {
-        counter: &counter,
-        prefix: &prefix,
-        document_id: &document_id,
-        type_code: &type_code,
-    };
+    let prefix = format!("L{}-{line}-", type_code.trim_start_matches("LOAD"));
+    let counter = format!("{type_code}:{line}");
+    let wanted = Wanted { counter, prefix, document_id, type_code };
     match baseline.take(&stores, &wanted).await {
-        Ok(value) => answer(&document_id, &number(&prefix, value), value),
+        Ok(value) => answer(&wanted.document_id, &number(&wanted.prefix, value), value),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response(),
     }
 }

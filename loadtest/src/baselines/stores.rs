@@ -1,7 +1,5 @@
 //! Redis and PostgreSQL of a baseline, and how its calls to them may fail.
 
-use std::sync::Arc;
-
 use fred::interfaces::ClientLike as _;
 use fred::prelude::{Client, Config};
 use fred::types::{Builder, ClusterHash, CustomCommand, FromValue};
@@ -9,7 +7,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
 use super::BaselineArgs;
-use super::incr::Writer;
+use super::incr::{self, Writer};
 
 /// The tables: what such a service keeps, and no more.
 const TABLES: &str = "
@@ -30,23 +28,10 @@ pub(super) struct Stores {
     pub(super) redis: Client,
     pub(super) pool: PgPool,
     pub(super) writer: Writer,
-    /// What keys begin with.
-    pub(super) prefix: Arc<str>,
 }
 
-/// Why there is no number.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TakeError {
-    /// Redis did not answer.
-    #[error("Redis: {0}")]
-    Redis(#[from] fred::error::Error),
-    /// PostgreSQL did not answer.
-    #[error("PostgreSQL: {0}")]
-    Postgres(#[from] sqlx::Error),
-    /// Others held the lock, or were faster, for too long.
-    #[error("no number in time")]
-    Contended,
-}
+/// Why there is no number: a store did not answer, or others were faster for too long.
+pub(super) type TakeError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Stores {
     /// Connects to both, and makes the tables.
@@ -57,8 +42,8 @@ impl Stores {
         let options = PgPoolOptions::new().max_connections(pool).min_connections(pool);
         let pool = options.connect(&args.database_url).await.expect("PostgreSQL answers");
         sqlx::raw_sql(TABLES).execute(&pool).await.expect("tables");
-        let writer = Writer::start(pool.clone());
-        Stores { redis, pool, writer, prefix: args.prefix.as_str().into() }
+        let writer = incr::start_writer(pool.clone());
+        Stores { redis, pool, writer }
     }
 
     /// One command on one key.

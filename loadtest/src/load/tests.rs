@@ -1,50 +1,39 @@
 //! Loads against a server that does what the test says.
 
-use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use axum::Router;
+use tokio::sync::RwLock;
+
 use super::*;
 use crate::tally::Tally;
 
-/// Answers number after number; stalls all connections once.
-struct Server {
-    address: SocketAddr,
-}
-
-impl Server {
-    fn start(stall_at: u64, stall: Duration) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let count = Arc::new(AtomicU64::new(0));
-        let stalled = Arc::new(std::sync::RwLock::new(()));
-        thread::spawn(move || {
-            for mut stream in listener.incoming().map_while(Result::ok) {
-                let (count, stalled) = (Arc::clone(&count), Arc::clone(&stalled));
-                thread::spawn(move || {
-                    let mut input = [0; 1024];
-                    while stream.read(&mut input).is_ok_and(|read| read > 0) {
-                        let value = count.fetch_add(1, Ordering::SeqCst) + 1;
-                        if value == stall_at {
-                            let _all = stalled.write().expect("nobody panics");
-                            thread::park_timeout(stall);
-                        }
-                        drop(stalled.read().expect("nobody panics"));
-                        let body = value.to_string();
-                        let bytes = body.len();
-                        let head =
-                            format!("HTTP/1.1 201 Created\r\ncontent-length: {bytes}\r\n\r\n");
-                        if stream.write_all((head + &body).as_bytes()).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-        });
-        Server { address }
-    }
+/// A server that answers number after number, and stalls all connections once.
+fn server(stall_at: u64, stall: Duration) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    listener.set_nonblocking(true).expect("a listener for a runtime");
+    let (count, stalled) = (Arc::new(AtomicU64::new(0)), Arc::new(RwLock::new(())));
+    let answer = async move || {
+        let value = count.fetch_add(1, Ordering::SeqCst) + 1;
+        if value == stall_at {
+            let _all = stalled.write().await;
+            sleep(stall).await;
+        }
+        drop(stalled.read().await);
+        value.to_string()
+    };
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().expect("threads for the runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            axum::serve(listener, Router::new().fallback(answer)).await
+        })
+    });
+    address
 }
 
 /// Asks for the server's next number.
@@ -69,10 +58,9 @@ impl Work for Next {
     }
 }
 
-fn load(server: &Server, pace: Pace, measured: Duration) -> (Measured, Vec<String>) {
+fn load(address: SocketAddr, pace: Pace, measured: Duration) -> (Measured, Vec<String>) {
     let work = shared(Next(Tally::new(1)));
-    let addresses = vec![server.address];
-    let load = Load { addresses, connections: 2, pace, warm_up: Duration::ZERO, measured };
+    let load = Load { address, connections: 2, pace, warm_up: Duration::ZERO, measured };
     let (measured, ()) = load.run(&work, async {});
     let findings = work.borrow().findings();
     (measured, findings)
@@ -82,9 +70,9 @@ fn load(server: &Server, pace: Pace, measured: Duration) -> (Measured, Vec<Strin
 fn a_stall_shows_in_the_percentiles_of_an_open_load() {
     // 200 per second for two seconds, half a second of which the server says nothing: a quarter of
     // all requests is meant to start in it, though only two can be sent.
-    let server = Server::start(100, Duration::from_millis(500));
+    let server = server(100, Duration::from_millis(500));
     let length = Duration::from_secs(2);
-    let (measured, findings) = load(&server, Pace::open(200.0, length), length);
+    let (measured, findings) = load(server, Pace::open(200.0, length), length);
     assert_eq!(findings, Vec::<String>::new());
     assert_eq!(measured.requests, 400, "every request is sent, however late");
     let p90_ms = measured.latencies.percentile_ms(90.0);
@@ -93,8 +81,8 @@ fn a_stall_shows_in_the_percentiles_of_an_open_load() {
 
 #[test]
 fn a_closed_load_asks_as_fast_as_it_is_answered() {
-    let server = Server::start(u64::MAX, Duration::ZERO);
-    let (measured, findings) = load(&server, Pace::Closed, Duration::from_millis(300));
+    let server = server(u64::MAX, Duration::ZERO);
+    let (measured, findings) = load(server, Pace::Closed, Duration::from_millis(300));
     assert_eq!(findings, Vec::<String>::new());
     assert!(measured.requests > 20, "{} requests", measured.requests);
     assert_eq!(measured.requests, measured.numbers);

@@ -315,7 +315,7 @@ mod tests {
     fn duplicates(mut all: Vec<Received>) -> u64 {
         let mut breaches = Breaches::default();
         find_duplicates(&mut all, &mut breaches);
-        breaches.iter().map(|(_, examples)| examples.count()).sum()
+        breaches.iter().map(|(_, examples)| examples.count).sum()
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::plan::NODES;
-use super::progress::{Progress, Refusal};
+use super::progress::Progress;
 
 /// Types of the drill, one series each; the first letter leads the number.
 pub(super) const SERIES: [&str; 4] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA"];
@@ -210,9 +210,12 @@ impl Caller {
         while !*self.stop.borrow() {
             match self.rng.u32(..100) {
                 0..10 => self.repeat().await,
-                10..15 => self.range().await,
+                10..15 => {
+                    let count = self.rng.u64(2..=20);
+                    self.ask(count).await;
+                }
                 15..20 => self.batch().await,
-                _ => self.single().await,
+                _ => self.ask(1).await,
             }
             due = (due + self.pace).max(Instant::now() - self.pace);
             tokio::time::sleep_until(due).await;
@@ -226,21 +229,11 @@ impl Caller {
         Order { document, series, line, count }
     }
 
-    async fn single(&mut self) {
-        let order = self.order(1);
-        self.ask(&order).await;
-    }
-
-    async fn range(&mut self) {
-        let count = self.rng.u64(2..=20);
+    /// Asks for so many numbers of a new document until they come.
+    async fn ask(&mut self, count: u64) {
         let order = self.order(count);
-        self.ask(&order).await;
-    }
-
-    /// Asks for a new document until there is a number.
-    async fn ask(&mut self, order: &Order) {
         match self.insist(order.path(), order.body(), self.home).await {
-            Some((node, answer)) => self.keep(node, order, &answer),
+            Some((node, answer)) => self.keep(node, &order, &answer),
             None => self.seen.unanswered += 1,
         }
     }
@@ -293,7 +286,7 @@ impl Caller {
             loop {
                 match self.post(node, &path, &body).await {
                     Ok(answer) => return (node, answer),
-                    Err(refusal) => self.progress.refused(refusal),
+                    Err(why) => self.progress.refused(why),
                 }
                 sleep(RETRY_PAUSE).await;
                 node = (node + 1) % NODES;
@@ -310,27 +303,30 @@ impl Caller {
         }
     }
 
-    async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, Refusal> {
+    /// Asks once; the answer where all of it went well, else why there is no number.
+    async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, String> {
         let url = {
             let addresses = self.addresses.read().expect("no holder of this lock panics");
             format!("{}{path}", addresses[node])
         };
-        let answer = self.client.post(url).json(body).send().await.map_err(|e| Refusal::of(&e))?;
+        let why = |error: reqwest::Error| {
+            (if error.is_timeout() { "no answer in time" } else { "no connection" }).to_owned()
+        };
+        let answer = self.client.post(url).json(body).send().await.map_err(why)?;
         let status = answer.status().as_u16();
-        let answer: Value = answer.json().await.map_err(|e| Refusal::of(&e))?;
+        let answer: Value = answer.json().await.map_err(why)?;
         let items = answer["items"].as_array().into_iter().flatten();
         let statuses = items.map(|item| item["status"].as_u64().unwrap_or_default());
         let is_well = |status: &u64| matches!(status, 200 | 201);
         match std::iter::once(u64::from(status)).chain(statuses).find(|status| !is_well(status)) {
             None => Ok(answer),
             Some(status) => {
-                let status = u16::try_from(status).unwrap_or_default();
                 if !(500..600).contains(&status) {
                     // Every request of the drill is right: nothing but a fault may refuse it.
                     let told = format!("{status} for {path}: {answer}");
                     self.progress.breach("refusal that no fault excuses", told);
                 }
-                Err(Refusal::Status(status))
+                Err(status.to_string())
             }
         }
     }

@@ -3,7 +3,6 @@
 //! Times are those since the start of the drill.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -11,41 +10,13 @@ use super::breaches::Breaches;
 use super::load::SERIES;
 use super::plan::NODES;
 
-/// Why a caller got no number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Refusal {
-    /// Nobody listened, or the connection broke.
-    Connection,
-    /// No answer in time.
-    Silence,
-    /// An answer with this status.
-    Status(u16),
-}
-
-impl Refusal {
-    /// What an error of the client means.
-    pub(super) fn of(error: &reqwest::Error) -> Self {
-        if error.is_timeout() { Refusal::Silence } else { Refusal::Connection }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Connection => f.write_str("no connection"),
-            Refusal::Silence => f.write_str("no answer in time"),
-            Refusal::Status(status) => write!(f, "{status}"),
-        }
-    }
-}
-
 /// What has been noted so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noted {
     /// Numbers answered, repetitions too.
     pub(super) numbers: u64,
     /// How often callers were refused, by reason.
-    pub(super) refusals: BTreeMap<Refusal, u64>,
+    pub(super) refusals: BTreeMap<String, u64>,
     /// Answers that break a promise by themselves.
     pub(super) breaches: Breaches,
     /// When a series was last answered by a node.
@@ -95,8 +66,8 @@ impl Progress {
         noted.last[series] = now;
     }
 
-    /// Notes that a caller was refused.
-    pub(super) fn refused(&self, why: Refusal) {
+    /// Notes why a caller was refused.
+    pub(super) fn refused(&self, why: String) {
         *self.noted().refusals.entry(why).or_default() += 1;
     }
 

@@ -11,6 +11,7 @@ use super::kinds::{KINDS, Kind};
 use super::ledger::Stores;
 use super::plan::NODES;
 use super::progress::Noted;
+use crate::figures::Latencies;
 
 /// Everything that the page tells.
 pub(super) struct Report {
@@ -39,13 +40,7 @@ pub(super) fn line(outcome: &Outcome, numbers: u64) -> String {
     )
 }
 
-/// The value below which a share of the sorted values lies, in milliseconds.
-fn quantile_ms(sorted: &[Duration], percent: usize) -> u128 {
-    let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
-    sorted.get(place).map_or(0, Duration::as_millis)
-}
-
-fn listed<K: fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
+fn listed(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "none".into();
     }
@@ -64,22 +59,22 @@ impl Report {
         let gaps = |reason: &str| {
             self.findings.gaps.get(&(kind, reason.to_owned())).copied().unwrap_or_default()
         };
-        let sorted = |time: fn(&Outcome) -> Duration| {
-            let mut times: Vec<Duration> = outcomes.iter().map(|outcome| time(outcome)).collect();
-            times.sort_unstable();
-            times
+        let quantile_ms = |time: fn(&Outcome) -> Duration, percent| {
+            let mut times = Latencies::default();
+            outcomes.iter().for_each(|outcome| times.note(time(outcome)));
+            times.percentile_ms(percent)
         };
-        let (lasted, stalls) = (sorted(|outcome| outcome.lasted), sorted(|outcome| outcome.stall));
+        let stall_ms = |percent| quantile_ms(|outcome| outcome.stall, percent);
         let refused: u64 = outcomes.iter().map(|outcome| outcome.refused).sum();
         writeln!(
             f,
-            "{:<31}{:>5}{:>8}{:>8}{:>8}{:>8}{:>10}{:>10}{:>12}",
+            "{:<31}{:>5}{:>8.0}{:>8.0}{:>8.0}{:>8.0}{:>10}{:>10}{:>12}",
             kind.map_or("two at once", Kind::name),
             outcomes.len(),
-            quantile_ms(&lasted, 50),
-            quantile_ms(&stalls, 50),
-            quantile_ms(&stalls, 99),
-            quantile_ms(&stalls, 100),
+            quantile_ms(|outcome| outcome.lasted, 50.0),
+            stall_ms(50.0),
+            stall_ms(99.0),
+            stall_ms(100.0),
             refused,
             gaps("discarded"),
             gaps("unaccounted"),
@@ -111,33 +106,33 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: usize = self.outcomes.iter().map(|outcome| outcome.step.faults.len()).sum();
+        let Report { seed, stores, connections, received, repeated, restarts, releases, .. } = self;
         let Findings { journal_rows, second_numbers, lost_in_double_failures, .. } = self.findings;
-        writeln!(f, "\nNemesis on {}, seed {}\n", self.stores, self.seed)?;
-        writeln!(f, "faults       {faults} in {} steps", self.outcomes.len())?;
-        let (nodes, connections) = (NODES, self.connections);
-        writeln!(f, "load         {nodes} nodes, {connections} callers, {COUNTERS} counters")?;
+        let (steps, numbers) = (self.outcomes.len(), self.noted.numbers);
+        let (closings, causes) = (listed(&self.findings.closings), listed(&self.findings.causes));
+        let refusals = listed(&self.noted.refusals);
         writeln!(
             f,
-            "numbers      {} answered, for {} documents, and {} repetitions",
-            self.noted.numbers, self.received, self.repeated
-        )?;
-        writeln!(f, "journal      {journal_rows} rows")?;
-        writeln!(f, "epochs       {}", listed(&self.findings.closings))?;
-        writeln!(f, "recoveries   {}", listed(&self.findings.causes))?;
-        writeln!(f, "refusals     {}", listed(&self.noted.refusals))?;
-        writeln!(f, "supervisor   {} nodes ended by themselves and were started", self.restarts)?;
-        writeln!(f, "operator     {} ledgers that went back were released", self.releases)?;
-        writeln!(f, "second       {second_numbers} documents, each after a close at the ceiling")?;
-        let lost = lost_in_double_failures;
-        writeln!(
-            f,
-            "lost         {lost} numbers, each when a node and the data of a store went\n"
+            "\nNemesis on {stores}, seed {seed}\n\n\
+             faults       {faults} in {steps} steps\n\
+             load         {NODES} nodes, {connections} callers, {COUNTERS} counters\n\
+             numbers      {numbers} answered, for {received} documents, and {repeated} \
+             repetitions\n\
+             journal      {journal_rows} rows\n\
+             epochs       {closings}\n\
+             recoveries   {causes}\n\
+             refusals     {refusals}\n\
+             supervisor   {restarts} nodes ended by themselves and were started\n\
+             operator     {releases} ledgers that went back were released\n\
+             second       {second_numbers} documents, each after a close at the ceiling\n\
+             lost         {lost_in_double_failures} numbers, each when a node and the data of a \
+             store went\n"
         )?;
         self.table(f)?;
         writeln!(f)?;
         for (what, examples) in self.breaches.iter() {
-            writeln!(f, "BREACH: {what}: {}", examples.count())?;
-            for example in examples.shown() {
+            writeln!(f, "BREACH: {what}: {}", examples.count)?;
+            for example in &examples.shown {
                 writeln!(f, "  {example}")?;
             }
         }

@@ -26,28 +26,18 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// Looks at the machine, and at how this program was called.
     pub(crate) fn begin() -> Self {
-        let command = command_line(std::env::args().skip(1));
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
         let commit = commit().unwrap_or_else(|| "an unknown commit".to_owned());
         let load = read("/proc/loadavg").and_then(|text| text.split(' ').next().map(str::to_owned));
         let load = load.unwrap_or_else(|| "not known".to_owned());
         let sync = sync_ms().map_or("not known".to_owned(), |ms| format!("{} ms", figure(ms)));
         let occasion = format!(
-            "Measured at {commit} by `{command}`; load of the machine before: {load}; a durable \
-             write of 8 KiB, median: {sync}."
+            "Measured at {commit} by `loadtest {}`; load of the machine before: {load}; a durable \
+             write of 8 KiB, median: {sync}.",
+            arguments.join(" ")
         );
         Circumstances { machine: describe(), occasion }
     }
-}
-
-/// The command as somebody would type it again, without URLs: they may hold a password.
-fn command_line(arguments: impl Iterator<Item = String>) -> String {
-    let shown = |argument: String| match argument.split_once("://") {
-        None => argument,
-        Some((before, _)) => {
-            before.split_once('=').map_or("…".to_owned(), |(name, _)| format!("{name}=…"))
-        }
-    };
-    std::iter::once("loadtest".to_owned()).chain(arguments.map(shown)).collect::<Vec<_>>().join(" ")
 }
 
 /// The commit, and whether anything but the docs differs from it: those are what is written.
@@ -112,22 +102,4 @@ fn sync_ms() -> Option<f64> {
     };
     let times: Option<Vec<f64>> = (0..SYNCS).map(time).collect();
     Some(median(times?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_told_without_the_passwords_in_it() {
-        let told = |line: &str| command_line(line.split(' ').map(str::to_owned));
-        assert_eq!(
-            told("compare --seconds 2 --only hot"),
-            "loadtest compare --seconds 2 --only hot"
-        );
-        let urls =
-            "compare --redis-url redis://:secret@r --database-url=postgres://u:secret@p --runs 1";
-        let shown = "loadtest compare --redis-url … --database-url=… --runs 1";
-        assert_eq!(told(urls), shown);
-    }
 }

@@ -24,21 +24,12 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// Of what: `/s`, `ms`, `MiB`.
     pub(crate) unit: &'static str,
-    /// Beside what it stands.
-    pub(crate) ratio: Option<Ratio>,
+    /// Its quotient to another figure of the same run, and to which.
+    pub(crate) ratio: Option<(f64, &'static str)>,
     /// What is wanted, of the ratio where there is one.
     pub(crate) reach: Option<Reach>,
     /// Whatever else a reader should know.
     pub(crate) note: String,
-}
-
-/// A figure divided by another of the same run.
-#[derive(Clone, Debug)]
-pub(crate) struct Ratio {
-    /// The quotient.
-    pub(crate) value: f64,
-    /// What it was divided by.
-    pub(crate) to: &'static str,
 }
 
 /// What is to be reached.
@@ -58,7 +49,7 @@ impl Row {
 
     /// Its quotient to another figure.
     pub(crate) fn per(self, value: f64, to: &'static str) -> Self {
-        Row { ratio: Some(Ratio { value, to }), ..self }
+        Row { ratio: Some((value, to)), ..self }
     }
 
     /// What is to be reached, by the ratio where there is one, else by the figure.
@@ -73,7 +64,7 @@ impl Row {
 
     /// Whether what is to be reached is; nothing where nothing is.
     pub(crate) fn is_met(&self) -> Option<bool> {
-        let judged = self.ratio.as_ref().map_or(self.value, |ratio| ratio.value);
+        let judged = self.ratio.map_or(self.value, |(quotient, _)| quotient);
         self.reach.map(|reach| match reach {
             Reach::AtLeast(least) => judged >= least,
             Reach::AtMost(most) => judged <= most,

@@ -1,6 +1,6 @@
 //! The figures as a Markdown table, in columns that line up.
 
-use super::{Ratio, Reach, Row};
+use super::{Reach, Row};
 
 const HEADS: [&str; 6] = ["what", "measured", "ratio", "reach", "", "note"];
 
@@ -24,22 +24,21 @@ pub(crate) fn table<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
 
 /// The texts of a row, in the order of the columns.
 pub(super) fn cells(row: &Row) -> [String; 6] {
-    let ratio = row.ratio.as_ref();
     let measured = format!("{} {}", figure(row.value), row.unit);
     let reach = row.reach.map(|reach| {
         let (sign, bound) = match reach {
             Reach::AtLeast(least) => ("≥", least),
             Reach::AtMost(most) => ("≤", most),
         };
-        let unit = if ratio.is_some() { "×" } else { row.unit };
+        let unit = if row.ratio.is_some() { "×" } else { row.unit };
         format!("{sign} {} {unit}", figure(bound))
     });
     let verdict = row.is_met().map(|is_met| if is_met { "met" } else { "not met" });
-    let show = |ratio: &Ratio| format!("{} × {}", figure(ratio.value), ratio.to);
+    let ratio = row.ratio.map(|(quotient, to)| format!("{} × {to}", figure(quotient)));
     [
         row.what.clone(),
         measured.trim_end().to_owned(),
-        ratio.map(show).unwrap_or_default(),
+        ratio.unwrap_or_default(),
         reach.unwrap_or_default(),
         verdict.unwrap_or_default().to_owned(),
         row.note.clone(),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::Bench;
 use super::contest::{Contestant, LEAST};
 use crate::baselines::Baseline;
-use crate::pace::{Pace, Phase};
+use crate::pace::Pace;
 use crate::report::{Reach, Row, Section};
-use crate::stage::Path;
+use crate::stage::{Path, Stage};
 
 /// Requests per second.
 const RATE: f64 = 100.0;
@@ -28,7 +28,7 @@ const ASKED: [(&str, f64, f64); 4] = [
 ];
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let mut contestants = [
         Contestant::hot(&stage, Path::Redis, ""),
         // What waking the generator and one server takes on this machine, and then Redis as well.
@@ -37,7 +37,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     ];
     // A percentile of a thousand needs some thousands.
     let bench = Bench { measured: bench.measured * 4, ..bench.clone() };
-    bench.contest_at(&bench.open(RATE), section, &mut contestants);
+    bench.contest(&bench.open(RATE), section, &mut contestants);
     let [ours, bare, least] = &contestants;
     let mut rows = ours.latencies("100 requests/s");
     for (row, most_ms) in rows.iter_mut().zip(REACH_MS) {
@@ -51,10 +51,9 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let mut contestants = [Contestant::hot(&stage, Path::Redis, "")];
     let whole: u32 = PROFILE.iter().map(|(_, parts)| parts).sum();
     let part = (bench.warm_up + bench.measured) / whole;
-    let phase = |(rate, parts): (f64, u32)| Phase { length: part * parts, rate };
-    let pace = Pace::Open(PROFILE.map(phase).to_vec());
+    let pace = Pace::Open(PROFILE.map(|(rate, parts)| (rate, part * parts)).to_vec());
     let once = Bench { runs: 1, warm_up: Duration::ZERO, measured: part * whole, ..bench };
-    once.contest_at(&pace, section, &mut contestants);
+    once.contest(&pace, section, &mut contestants);
     let mut rows = ASKED.map(|(name, percent, most_ms)| {
         let latency_ms = contestants[0].percentile_ms(percent);
         let row = Row::new(format!("50/s, then 100/s: {name}"), latency_ms, "ms");

@@ -1,39 +1,45 @@
 //! Several ways to do the same, measured in turn, so that whatever else the machine does meets all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Instant;
 
+use harness::process::Process;
 use tokio::time::sleep;
 
-use super::Bench;
+use super::{Bench, send};
 use crate::baselines::Baseline;
 use crate::figures::median;
-use crate::load::{Load, Measured, Shared, repeats, shared};
+use crate::load::{Measured, Shared, repeats, shared};
 use crate::pace::Pace;
 use crate::report::{Row, Section, figure};
-use crate::stage::{Measuring, Path, Served, Stage, Usage};
+use crate::stage::{Path, Served, Stage, Usage};
 use crate::work::{Ask, Numbers};
 
 /// How the tables call the least that remembers every number (`Baseline::IncrBehind`): what the
 /// goals are seen beside.
 pub(super) const LEAST: &str = "INCR, rows behind it";
 
+/// How often Redis is emptied to see how soon numbers come again.
+const RECOVERIES: usize = 5;
+
 /// One of them.
 pub(super) struct Contestant<'a> {
     stage: &'a Stage,
+    address: SocketAddr,
     server: Server,
     work: Shared,
     runs: Vec<Run>,
 }
 
 enum Server {
-    /// Processes of the service, on the same stores.
-    Service(Vec<Served>),
-    Baseline(Measuring),
+    Service(Box<Served>),
+    Baseline(Process),
 }
 
 /// One run under load, and what it cost.
 pub(super) struct Run {
-    measured: Measured,
+    pub(super) measured: Measured,
     /// Microseconds of the processor per number, by process.
     cost: BTreeMap<&'static str, f64>,
 }
@@ -42,11 +48,6 @@ impl Run {
     /// Numbers per second.
     pub(super) fn rate(&self) -> f64 {
         self.measured.rate()
-    }
-
-    /// The latency that so many percent do not exceed.
-    pub(super) fn percentile_ms(&self, percent: f64) -> f64 {
-        self.measured.latencies.percentile_ms(percent)
     }
 
     /// Microseconds of the processor per number, of all processes but the generator.
@@ -63,24 +64,16 @@ impl<'a> Contestant<'a> {
 
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: Served, work: Numbers) -> Self {
-        let (server, work) = (Server::Service(vec![served]), shared(work));
-        Contestant { stage, server, work, runs: Vec::new() }
+        let (address, server) = (served.address, Server::Service(Box::new(served)));
+        Contestant { stage, address, server, work: shared(work), runs: Vec::new() }
     }
 
     /// A baseline, asked for one hot counter.
     pub(super) fn baseline(stage: &'a Stage, baseline: Baseline) -> Self {
         let ask = if baseline == Baseline::Echo { Ask::Unchecked } else { Ask::One };
-        let (server, work) =
-            (Server::Baseline(stage.baseline(baseline)), shared(Numbers::hot(ask)));
-        Contestant { stage, server, work, runs: Vec::new() }
-    }
-
-    /// With a second process of the service that shares the load.
-    pub(super) fn twice(mut self) -> Self {
-        if let Server::Service(served) = &mut self.server {
-            served.push(served[0].another());
-        }
-        self
+        let (process, address) = stage.baseline(baseline);
+        let (server, work) = (Server::Baseline(process), shared(Numbers::hot(ask)));
+        Contestant { stage, address, server, work, runs: Vec::new() }
     }
 
     /// A figure of the runs, at the median.
@@ -95,7 +88,7 @@ impl<'a> Contestant<'a> {
 
     /// The latency that so many percent of a run do not exceed, at the median of the runs.
     pub(super) fn percentile_ms(&self, percent: f64) -> f64 {
-        self.median(|run| run.percentile_ms(percent))
+        self.median(|run| run.measured.latencies.percentile_ms(percent))
     }
 
     /// What else a reader should know of a rate: what a number costs, and what was asked again.
@@ -143,22 +136,33 @@ impl<'a> Contestant<'a> {
         [50.0, 99.0, 99.9].map(|percent| self.latency(what, percent))
     }
 
+    /// Milliseconds from the loss of everything in Redis to the next number, at the median.
+    pub(super) fn recovery_ms(&self, section: &mut Section) -> f64 {
+        let Server::Service(served) = &self.server else {
+            unreachable!("a baseline has no epochs")
+        };
+        let round = |_| {
+            // What a server does to free its memory is no matter of ours.
+            assert_eq!(self.stage.redis.cli(&["flushall", "async"]), "OK");
+            let flushed = Instant::now();
+            send(section, served, &self.work, 1, 1);
+            flushed.elapsed().as_secs_f64() * 1e3
+        };
+        let recovery_ms = median((0..RECOVERIES).map(round));
+        section.breaches.extend(served.complaints(self.stage, &*self.work.borrow()));
+        recovery_ms
+    }
+
     /// Carries a load out, and counts what the processes spend meanwhile.
     fn carry_out(&mut self, bench: &Bench, pace: Pace, section: &mut Section) {
         let mut processes = self.stage.processes();
         processes.push(("generator", std::process::id()));
-        let addresses = match &self.server {
-            Server::Service(served) => {
-                let ids = served.iter().map(Served::id);
-                processes.extend(["service", "second service"].into_iter().zip(ids));
-                served.iter().map(|served| served.address).collect()
-            }
-            Server::Baseline(measuring) => {
-                processes.push(("service", measuring.id()));
-                vec![measuring.address]
-            }
+        let id = match &self.server {
+            Server::Service(served) => served.id(),
+            Server::Baseline(process) => process.id(),
         };
-        let load = Load { addresses, ..bench.load(pace) };
+        processes.push(("service", id));
+        let load = bench.load(self.address, pace);
         let watch = async {
             sleep(load.warm_up).await;
             let before = Usage::now(&processes);
@@ -173,13 +177,8 @@ impl<'a> Contestant<'a> {
 }
 
 impl Bench {
-    /// Measures all of them in turn, as fast as their answers come.
-    pub(super) fn contest(&self, section: &mut Section, contestants: &mut [Contestant<'_>]) {
-        self.contest_at(&Pace::Closed, section, contestants);
-    }
-
     /// Measures all of them in turn, as often as figures are measured, and checks their numbers.
-    pub(super) fn contest_at(
+    pub(super) fn contest(
         &self,
         pace: &Pace,
         section: &mut Section,
@@ -193,7 +192,7 @@ impl Bench {
         for Contestant { stage, server, work, .. } in contestants {
             let work = work.borrow();
             section.breaches.extend(match server {
-                Server::Service(served) => served[0].complaints(stage, &*work),
+                Server::Service(served) => served.complaints(stage, &*work),
                 Server::Baseline(_) => work.findings(),
             });
         }

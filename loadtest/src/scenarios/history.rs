@@ -35,7 +35,7 @@ const COLUMNS: [(&str, &str); 7] = [
 ];
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let service = stage.service(Path::Redis, "", &[]);
     send(section, &service, &shared(Numbers::hot(Ask::One)), 1, 1);
     section.breaches.extend(service.await_journal(&stage, 1).err());
@@ -43,16 +43,15 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
-    stage.sql(
+    stage.postgres.sql(
         "load 'auto_explain'; alter role postgres set session_preload_libraries = 'auto_explain'; \
          alter role postgres set auto_explain.log_min_duration = 0",
     );
     // Redis holds what was before: it is as if it had been lost meanwhile.
-    stage.redis().flushall();
+    stage.redis.flushall();
     let service = Served::start(deployment, Some(schema.clone()));
     let work = shared(LookUps::new(bench.rows, newest(&stage, &schema)));
-    let addresses = vec![service.address];
-    let load = Load { addresses, connections: READERS, ..bench.load(Pace::Closed) };
+    let load = Load { connections: READERS, ..bench.load(service.address, Pace::Closed) };
     let (measured, ()) = load.run(&work, async {});
     section.judge(&measured);
     #[expect(clippy::cast_precision_loss, reason = "no journal here has 2^53 rows")]
@@ -71,20 +70,19 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 }
 
 /// What the journal grows by, with its indexes.
-fn growth(stage: &Stage, schema: &str, rows: f64) -> impl Iterator<Item = Row> {
-    let size = stage.sql(&format!("select pg_total_relation_size('{schema}.journal')"));
+fn growth(stage: &Stage, schema: &str, rows: f64) -> [Row; 3] {
+    let size = stage.postgres.sql(&format!("select pg_total_relation_size('{schema}.journal')"));
     let per_number = size.parse::<f64>().expect("a size") / rows;
-    let of_a_day = move |rate: f64| {
+    let [few, many] = RATES.map(|rate| {
         let gb = per_number * rate * DAY_S / 1e9;
         Row::new(format!("journal, a day of {} numbers/s", figure(rate)), gb, "GB")
-    };
-    let one = Row::new("journal, one number with its indexes", per_number, "bytes");
-    [one].into_iter().chain(RATES.map(of_a_day))
+    });
+    [Row::new("journal, one number with its indexes", per_number, "bytes"), few, many]
 }
 
 /// Writes rows like the first one, and the counter that has taken them.
 fn fill(stage: &Stage, schema: &str, rows: u64) {
-    let columns = stage.sql(&format!(
+    let columns = stage.postgres.sql(&format!(
         "select string_agg(column_name, ',' order by ordinal_position) \
          from information_schema.columns \
          where table_schema = '{schema}' and table_name = 'journal'"
@@ -95,27 +93,27 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
         expression.replace("$rows", &rows.to_string())
     };
     let values: Vec<String> = columns.split(',').map(expression).collect();
-    stage.sql(&format!(
+    stage.postgres.sql(&format!(
         "insert into {schema}.journal ({columns}) select {} \
          from {schema}.journal, generate_series(2::bigint, {rows}) n",
         values.join(", ")
     ));
-    stage.sql(&format!(
+    stage.postgres.sql(&format!(
         "update {schema}.counter set taken = {rows}, ceiling = {rows} + 10, journaled = {rows}"
     ));
-    stage.sql(&format!("vacuum analyze {schema}.journal"));
+    stage.postgres.sql(&format!("vacuum analyze {schema}.journal"));
 }
 
 /// When the newest number was issued: filling takes its time, so it is not now.
 fn newest(stage: &Stage, schema: &str) -> Timestamp {
-    let text = stage.sql(&format!("select max(issued_at_us) from {schema}.journal"));
+    let text = stage.postgres.sql(&format!("select max(issued_at_us) from {schema}.journal"));
     let newest = text.parse().ok().and_then(|us| Timestamp::from_microsecond(us).ok());
     newest.expect("a time in a journal that was filled")
 }
 
 /// The indexes by which the journal was read; a plan that reads it all is a breach.
 fn indexes(stage: &Stage, section: &mut Section) -> String {
-    let log = stage.postgres().log();
+    let log = stage.postgres.log();
     let reads_all = |line: &&str| line.contains("Seq Scan on journal");
     if let Some(line) = log.lines().find(reads_all) {
         section.breaches.push(format!("a look-up reads the whole journal: {}", line.trim()));

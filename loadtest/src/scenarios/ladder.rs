@@ -1,9 +1,11 @@
-//! From ten counters to a million: what one number costs, and the memory of a service that has
-//! touched them all.
+//! From ten counters to a million: what one number costs, the memory of a service that has touched
+//! them all, and how soon numbers come again once Redis has lost everything. Counters are resolved
+//! at their first touch, so that should not depend on how many there are.
 
 use super::contest::{Contestant, Run};
 use super::{Bench, send};
 use crate::load::shared;
+use crate::pace::Pace;
 use crate::report::{Reach, Row, Section, figure};
 use crate::stage::{Path, Served, Stage, filling, resident_mb};
 use crate::tally::Tally;
@@ -20,7 +22,7 @@ const LIST: usize = 1_000;
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let steps = STEPS.map(|step| bench.sized(step as usize));
-    let stages = steps.map(|_| bench.stage());
+    let stages = steps.map(|_| Stage::start());
     let services = stages.each_ref().map(|stage| stage.service(Path::Redis, "", &[]));
     let idle_mb = resident_mb(services[3].id()).unwrap_or_default();
     section.rows.push(Row::new("memory, idle", idle_mb, "MiB").reach(Reach::AtMost(40.0)));
@@ -43,7 +45,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             Contestant::service(stage, service, work)
         })
         .collect();
-    bench.contest(section, &mut contestants);
+    bench.contest(&Pace::Closed, section, &mut contestants);
     for (contestant, step) in contestants.iter().zip(STEPS) {
         section.rows.push(contestant.row(&format!("{} counters", figure(f64::from(step)))));
     }
@@ -54,6 +56,11 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
             .per(many.ratio(few, Run::cost_of_servers), "10 counters")
             .reach(Reach::AtMost(1.2)),
     );
+    let [few_ms, many_ms] = [few, many].map(|contestant| contestant.recovery_ms(section));
+    let what = |counters| format!("FLUSHALL to the next number, {counters} counters");
+    section.rows.push(Row::new(what("10"), few_ms, "ms"));
+    let row = Row::new(what("1,000,000"), many_ms, "ms");
+    section.rows.push(row.per(many_ms / few_ms, "10 counters"));
 }
 
 /// Writes counters into both stores, as if callers had touched them; the first line of each series
@@ -66,9 +73,7 @@ fn write_counters(stage: &Stage, served: &Served, count: usize, section: &mut Se
     for index in 0..series {
         let lines = count / series + usize::from(index < count % series);
         let key = format!("type=LOAD{index};LINE=0000000");
-        let (postgres, schema) = (stage.postgres(), served.schema());
-        let written = filling::write(postgres, schema, &key, 1..lines as u64);
-        filling::fill(postgres, schema, stage.redis(), schema, &written);
+        filling::write(stage, served.schema(), &key, lines as u64);
     }
     let mut touched = Tally::new(count);
     (0..series).for_each(|counter| touched.take(counter, 1, 1));

@@ -3,29 +3,22 @@
 use super::Bench;
 use super::contest::{Contestant, LEAST, Run};
 use crate::baselines::Baseline;
+use crate::pace::Pace;
 use crate::report::{Reach, Row, Section};
-use crate::stage::Path;
+use crate::stage::{Path, Stage};
 use crate::work::{Ask, Counters, Numbers};
 
 /// The baselines beside the service, and how the table calls them.
-const RIVALS: [(Baseline, &str); 5] = [
+const RIVALS: [(Baseline, &str); 3] = [
     (Baseline::Locked, "lock in Redis, optimistic update"),
     (Baseline::RowLock, "update … returning + insert"),
-    (Baseline::IncrInsert, "INCR, then insert"),
     (Baseline::IncrBehind, LEAST),
-    (Baseline::Incr, "pipelined INCR, no record"),
 ];
 
 /// Documents of a list, the counters that it is spread over, and numbers of a range.
 const LIST: usize = 100;
 const LIST_COUNTERS: usize = 10;
 const RANGE: u64 = 1_000;
-
-/// The many counters beside one.
-const MANY: usize = 1_000;
-
-/// A durable series that asks the journal for no document: what that costs, `once` tells.
-const DURABLE: &str = "policy = \"durable\"\nonce_per_document = false";
 
 /// Requests per second of the latencies of `once`.
 const ONCE_RATE: f64 = 100.0;
@@ -37,7 +30,7 @@ const ONCE: [([&str; 2], [&str; 2]); 2] = [
         ["policy fast", "policy fast, once_per_document"],
     ),
     (
-        [DURABLE, "policy = \"durable\""],
+        ["policy = \"durable\"\nonce_per_document = false", "policy = \"durable\""],
         ["policy durable, not once_per_document", "policy durable"],
     ),
 ];
@@ -45,13 +38,13 @@ const ONCE: [([&str; 2], [&str; 2]); 2] = [
 /// One number per request from one counter, beside a bare web server that answers the same to the
 /// same, and beside the least that remembers every number.
 pub(super) fn hot(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let mut contestants = [
         Contestant::baseline(&stage, Baseline::Echo),
         Contestant::baseline(&stage, Baseline::IncrBehind),
         Contestant::hot(&stage, Path::Redis, ""),
     ];
-    bench.contest(section, &mut contestants);
+    bench.contest(&Pace::Closed, section, &mut contestants);
     let [bare, least, ours] = &contestants;
     section.rows.push(bare.row("bare echo"));
     section.rows.push(least.row_per(LEAST, bare, "echo"));
@@ -62,29 +55,27 @@ pub(super) fn hot(bench: &Bench, section: &mut Section) {
 
 /// The same taken in other ways: what the service is instead of.
 pub(super) fn rivals(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let rivals = RIVALS.map(|(baseline, _)| Contestant::baseline(&stage, baseline));
     let mut contestants = Vec::from(rivals);
     contestants.push(Contestant::hot(&stage, Path::Redis, ""));
     contestants.push(Contestant::hot(&stage, Path::Postgres, ""));
-    bench.contest(section, &mut contestants);
-    let [locked, row_lock, incr_insert, behind, incr, ours, alone] = &contestants[..] else {
+    bench.contest(&Pace::Closed, section, &mut contestants);
+    let [locked, row_lock, behind, ours, alone] = &contestants[..] else {
         unreachable!("as many as were entered");
     };
     for (rival, (_, name)) in contestants.iter().zip(RIVALS) {
         section.rows.extend([rival.row(name), rival.latency(name, 99.0)]);
     }
     let hot = "one hot counter";
-    let p99 = |run: &Run| run.percentile_ms(99.0);
+    let p99 = |run: &Run| run.measured.latencies.percentile_ms(99.0);
     section.rows.extend([
         ours.row_per(hot, locked, "lock in Redis").reach(Reach::AtLeast(40.0)),
         ours.latency(hot, 99.0)
             .per(ours.ratio(locked, p99), "lock in Redis")
             .reach(Reach::AtMost(1.0 / 50.0)),
         ours.row_per(hot, row_lock, "update … returning").reach(Reach::AtLeast(30.0)),
-        ours.row_per(hot, incr_insert, "INCR, then insert"),
         ours.row_per(hot, behind, LEAST),
-        ours.row_per(hot, incr, "pipelined INCR"),
         alone
             .row_per("database path, one hot counter", row_lock, "update … returning")
             .reach(Reach::AtLeast(10.0)),
@@ -94,51 +85,20 @@ pub(super) fn rivals(bench: &Bench, section: &mut Section) {
     ]);
 }
 
-/// One counter beside 1,000: whether it matters which numbers are asked for.
-pub(super) fn counters(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
-    let many = Numbers::new(Ask::One, Counters::at_random(bench.sized(MANY)));
-    let mut contestants = [
-        Contestant::hot(&stage, Path::Redis, ""),
-        Contestant::service(&stage, stage.service(Path::Redis, "", &[]), many),
-    ];
-    bench.contest(section, &mut contestants);
-    let [hot, many] = &contestants;
-    section.rows.push(many.row("1,000 counters"));
-    let row = hot.row_per("one hot counter, in turn with them", many, "1,000 counters");
-    section.rows.push(row.reach(Reach::AtLeast(0.9)));
-}
-
-/// What callers and operators may ask for besides: keys, `durable`, a second process.
-pub(super) fn variants(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
-    let keyed = stage.service(Path::Redis, "", &[]);
-    let mut contestants = [
-        Contestant::service(&stage, keyed, Numbers::hot(Ask::Keyed)),
-        Contestant::hot(&stage, Path::Redis, DURABLE),
-        Contestant::hot(&stage, Path::Redis, "").twice(),
-    ];
-    bench.contest(section, &mut contestants);
-    let names = ["with Idempotency-Key", ONCE[1].1[0], "two processes of the service"];
-    for (contestant, name) in contestants.iter().zip(names) {
-        section.rows.extend([contestant.row(name), contestant.latency(name, 99.0)]);
-    }
-}
-
 /// What it costs that a document is numbered once, for ever: the journal is asked for each one that
 /// Redis does not know, one question per flight, beside the same series without it.
 pub(super) fn once(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     for (series, names) in ONCE {
         let enter = || series.map(|series| Contestant::hot(&stage, Path::Redis, series));
         let mut contestants = enter();
-        bench.contest(section, &mut contestants);
+        bench.contest(&Pace::Closed, section, &mut contestants);
         let [without, with] = &contestants;
         section.rows.push(without.row(names[0]));
         section.rows.push(with.row_per(names[1], without, "without"));
 
         let mut contestants = enter();
-        bench.contest_at(&bench.open(ONCE_RATE), section, &mut contestants);
+        bench.contest(&bench.open(ONCE_RATE), section, &mut contestants);
         for (contestant, name) in contestants.iter().zip(names) {
             let what = format!("{name}, 100 requests/s");
             section.rows.extend([50.0, 99.0].map(|percent| contestant.latency(&what, percent)));
@@ -148,13 +108,13 @@ pub(super) fn once(bench: &Bench, section: &mut Section) {
 
 /// Many numbers per request: lists of documents, and ranges of one counter.
 pub(super) fn batches(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let lists = Numbers::new(Ask::List(LIST), Counters::in_turn(LIST_COUNTERS));
     let mut contestants = [lists, Numbers::hot(Ask::Range(RANGE))].map(|work| {
         let served = stage.service(Path::Redis, "", &[]);
         Contestant::service(&stage, served, work)
     });
-    bench.contest(section, &mut contestants);
+    bench.contest(&Pace::Closed, section, &mut contestants);
     let [lists, ranges] = &contestants;
     section.rows.push(lists.row("lists of 100 documents"));
     section.rows.push(ranges.row("ranges of 1,000").reach(Reach::AtLeast(5_000_000.0)));
@@ -162,10 +122,10 @@ pub(super) fn batches(bench: &Bench, section: &mut Section) {
 
 /// The database path: no Redis, every number committed before it is answered.
 pub(super) fn database(bench: &Bench, section: &mut Section) {
-    let stage = bench.stage();
+    let stage = Stage::start();
     let mut contestants =
         [Path::Postgres, Path::Sqlite].map(|path| Contestant::hot(&stage, path, ""));
-    bench.contest(section, &mut contestants);
+    bench.contest(&Pace::Closed, section, &mut contestants);
     let [postgres, sqlite] = &contestants;
     let rows: [Row; 4] = [
         postgres.row("database path, PostgreSQL, one hot counter"),

@@ -136,8 +136,8 @@ fn record_bytes_max(records: f64, counters: u32) -> f64 {
 
 /// Memory that Redis uses. Asked on another thread, for the load runs on this one.
 async fn used_bytes(stage: &Stage) -> Result<f64, String> {
-    let url = stage.redis().url();
-    let asked = tokio::task::spawn_blocking(move || redis_bytes(&url)).await;
+    let port = stage.redis.port();
+    let asked = tokio::task::spawn_blocking(move || redis_bytes(port)).await;
     asked.map_err(|error| error.to_string())?
 }
 

@@ -21,13 +21,8 @@ use looks::Looks;
 /// Counters that numbers are taken from.
 const COUNTERS: u32 = 1_000;
 
-/// Windows that the service takes.
-const WINDOWS: RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_secs(400 * 86_400);
-
-/// Times that it may last.
-const LENGTHS: RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_secs(1_000 * 3_600);
+/// Times that it may last, and windows that the service takes.
+const TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(400 * 24);
 
 /// From this length on it fails when something grows; in less nothing can be told.
 const JUDGED_MIN: Duration = Duration::from_secs(60);
@@ -35,39 +30,31 @@ const JUDGED_MIN: Duration = Duration::from_secs(60);
 /// How long, and how hard.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SoakArgs {
-    /// How long, up to 1000h
-    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = length)]
+    /// How long, up to 400d
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     length: DurationText,
     /// Numbers per second
     #[arg(long, default_value_t = 2_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// How long idempotency records stay: `idempotency.window`
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = window)]
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = time)]
     window: DurationText,
     /// Write the figures into this page; its ending, `.md`, may be left out
     #[arg(long, value_name = "PAGE")]
     write: Option<PathBuf>,
 }
 
-fn length(text: &str) -> Result<DurationText, String> {
-    within(text, &LENGTHS)
-}
-
-fn window(text: &str) -> Result<DurationText, String> {
-    within(text, &WINDOWS)
-}
-
-fn within(text: &str, allowed: &RangeInclusive<Duration>) -> Result<DurationText, String> {
+fn time(text: &str) -> Result<DurationText, String> {
     let time: DurationText = text.parse()?;
-    let (least, most) = (DurationText(*allowed.start()), DurationText(*allowed.end()));
-    allowed.contains(&time.0).then_some(time).ok_or_else(|| format!("{least} to {most}"))
+    let (least, most) = (DurationText(*TIMES.start()), DurationText(*TIMES.end()));
+    TIMES.contains(&time.0).then_some(time).ok_or_else(|| format!("{least} to {most}"))
 }
 
 /// Runs and prints.
 pub(crate) fn run(args: &SoakArgs) -> ExitCode {
     let circumstances = Circumstances::begin();
-    let mut section = hold(args, &Stage::start(Duration::ZERO));
+    let mut section = hold(args, &Stage::start());
     section.is_judged = args.length.0 >= JUDGED_MIN;
     conclude(&circumstances, &[section], args.write.as_deref())
 }
@@ -80,7 +67,7 @@ fn hold(args: &SoakArgs, stage: &Stage) -> Section {
     let work = shared(Numbers::new(Ask::One, counters));
     let length = args.length.0;
     let load = Load {
-        addresses: vec![service.address],
+        address: service.address,
         connections: 64,
         pace: Pace::open(args.rate.into(), length),
         warm_up: Duration::ZERO,
@@ -90,7 +77,8 @@ fn hold(args: &SoakArgs, stage: &Stage) -> Section {
     let mut section = Section { name: "soak", ..Section::default() };
     section.judge(&measured);
     section.breaches.extend(service.complaints(stage, &*work.borrow()));
-    section.breaches.extend(service.end_verified().err());
+    let (is_clean, report) = service.end().verify();
+    section.breaches.extend((!is_clean).then(|| format!("verify is not clean: {report}")));
     section.rows.push(Row::new("asked", measured.rate_asked(), "/s"));
     let held = format!("for {} s; {}", length.as_secs(), measured.repeats());
     section.rows.push(Row::new("answered", measured.rate(), "/s").note(held));
@@ -110,19 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_a_second_to_a_thousand_hours() {
-        assert_eq!(length("90s").map(|length| length.0), Ok(Duration::from_secs(90)));
-        assert_eq!(length("1000h").map(|length| length.0), Ok(*LENGTHS.end()));
-        for wrong in ["", "5", "h", "0s", "1.5h", "1001h", "99999999999999999999h"] {
-            assert!(length(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn windows_are_those_that_the_service_takes() {
-        assert_eq!(window("24h").map(|window| window.0), Ok(Duration::from_secs(86_400)));
-        for wrong in ["999ms", "401d", "5", ""] {
-            assert!(window(wrong).is_err(), "{wrong}");
+    fn times_are_a_second_to_four_hundred_days() {
+        assert_eq!(time("90s").map(|time| time.0), Ok(Duration::from_secs(90)));
+        assert_eq!(time("400d").map(|time| time.0), Ok(*TIMES.end()));
+        for wrong in ["", "5", "h", "0s", "999ms", "1.5h", "401d", "99999999999999999999h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
         }
     }
 }

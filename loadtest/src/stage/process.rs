@@ -13,11 +13,12 @@ impl Usage {
     /// What processes and their children have used so far; of this process, without its children:
     /// those are the others.
     pub(crate) fn now(processes: &[(&'static str, u32)]) -> Self {
-        let parents = parents();
         let used = |id: u32| {
-            let is_child = |(_, parent): &(&u32, &u32)| **parent == id && id != std::process::id();
-            let children = parents.iter().filter(is_child).map(|(child, _)| of_one(*child));
-            of_one(id) + children.sum::<Duration>()
+            let file = format!("/proc/{id}/task/{id}/children");
+            let children = std::fs::read_to_string(file).unwrap_or_default();
+            let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+            let of_children = children.filter(|_| id != std::process::id()).map(of_one);
+            of_one(id) + of_children.sum::<Duration>()
         };
         Usage(processes.iter().map(|(name, id)| (*name, used(*id))).collect())
     }
@@ -43,12 +44,12 @@ pub(crate) fn resident_peak_mb(id: u32) -> Option<f64> {
     status_mb(id, "VmHWM:")
 }
 
-/// Memory that a Redis uses, in bytes.
+/// Memory that the Redis on a port uses, in bytes.
 ///
 /// # Errors
 /// When it does not say.
-pub(crate) fn redis_bytes(url: &str) -> Result<f64, String> {
-    let info = redis::cli_at(url, &["info", "memory"]);
+pub(crate) fn redis_bytes(port: u16) -> Result<f64, String> {
+    let info = redis::cli(port, &["info", "memory"]);
     let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
     line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| "no used_memory".to_owned())
 }
@@ -60,25 +61,12 @@ fn status_mb(id: u32, field: &str) -> Option<f64> {
     Some(kb / 1_024.0)
 }
 
-/// The fields of a process behind its name: state, parent and so on.
-fn stat(id: u32) -> Option<Vec<String>> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    Some(rest.split_whitespace().map(str::to_owned).collect())
-}
-
+/// What a process has used, with its children that have ended.
 fn of_one(id: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let (_, behind_name) = stat.rsplit_once(") ").unwrap_or_default();
     // utime, stime, and the same of children that have ended.
-    let ticks = |fields: Vec<String>| -> u64 {
-        fields.iter().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()
-    };
-    let ticks = stat(id).map_or(0, ticks);
+    let times = behind_name.split(' ').skip(11).take(4);
+    let ticks: u64 = times.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
-}
-
-/// The parent of every process.
-fn parents() -> BTreeMap<u32, u32> {
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter_map(|id: u32| Some((id, stat(id)?.get(1)?.parse().ok()?))).collect()
 }

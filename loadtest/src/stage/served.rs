@@ -1,7 +1,6 @@
 //! A service under load: its process, what it says of itself, and what its ledger holds.
 
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use harness::service::{Deployment, SQLITE_FILE, Service};
@@ -20,7 +19,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// A running service.
 pub(crate) struct Served {
     /// Its settings and its folder.
-    pub(crate) deployment: Rc<Deployment>,
+    pub(crate) deployment: Deployment,
     service: Service,
     /// The schema of its ledger in PostgreSQL, and the prefix of its keys in Redis; without it the
     /// ledger is an SQLite file in the deployment's folder.
@@ -31,7 +30,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts a process and waits until it is ready.
-    pub(crate) fn start(deployment: Rc<Deployment>, schema: Option<String>) -> Self {
+    pub(crate) fn start(deployment: Deployment, schema: Option<String>) -> Self {
         let service = deployment.serve();
         let address = service.url.trim_start_matches("http://").parse().expect("an address");
         Served { deployment, service, schema, address }
@@ -45,11 +44,6 @@ impl Served {
         self.schema.as_deref().expect("a ledger in PostgreSQL")
     }
 
-    /// A second process on the same stores.
-    pub(crate) fn another(&self) -> Self {
-        Self::start(Rc::clone(&self.deployment), self.schema.clone())
-    }
-
     /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.service.id()
@@ -59,18 +53,9 @@ impl Served {
     ///
     /// # Panics
     /// When it does not end well: then something was left undone.
-    pub(crate) fn end(self) -> Rc<Deployment> {
+    pub(crate) fn end(self) -> Deployment {
         assert!(self.service.terminate(), "the service does not end well");
         self.deployment
-    }
-
-    /// Ends it in good order, and has its ledger verified.
-    ///
-    /// # Errors
-    /// What `verify` finds.
-    pub(crate) fn end_verified(self) -> Result<(), String> {
-        let (is_clean, report) = self.end().verify();
-        if is_clean { Ok(()) } else { Err(format!("verify is not clean: {report}")) }
     }
 
     /// What is wrong with the numbers that were received of it, among themselves and beside the
@@ -100,7 +85,7 @@ impl Served {
     fn journaled(&self, stage: &Stage) -> Result<u64, String> {
         let sum = "select coalesce(sum((last_value - first_value) / step + 1), 0) from";
         let text = match &self.schema {
-            Some(schema) => stage.sql(&format!("{sum} {schema}.journal")),
+            Some(schema) => stage.postgres.sql(&format!("{sum} {schema}.journal")),
             None => {
                 let file = self.deployment.path(SQLITE_FILE);
                 sqlite::read(&file, &format!("{sum} journal"))[0].remove(0)

@@ -22,8 +22,6 @@ const REFUSED: &str = "\"status\":503";
 pub(crate) enum Ask {
     /// A number for a document of its own.
     One,
-    /// The same, with an `Idempotency-Key` of its own.
-    Keyed,
     /// The same, of a server that makes its numbers up: they are read and not checked.
     Unchecked,
     /// Numbers for so many documents; their counters follow one another.
@@ -103,12 +101,11 @@ impl Work for Numbers {
         let asked = self.asked;
         self.asked += 1;
         let one = format_args!("/api/v1/documents/doc-{asked:012}/generate-number");
-        let key = |name| format!("idempotency-key: {name}-{asked:012}\r\n");
         match self.ask {
             Ask::One | Ask::Unchecked => post(request, one, "", &format!("{{{place}}}")),
-            Ask::Keyed => post(request, one, &key("key"), &format!("{{{place}}}")),
             Ask::Range(size) => {
-                post(request, BATCHES, &key("range"), &format!(r#"{{"count":{size},{place}}}"#));
+                let key = format!("idempotency-key: range-{asked:012}\r\n");
+                post(request, BATCHES, &key, &format!(r#"{{"count":{size},{place}}}"#));
             }
             Ask::List(size) => {
                 let mut body =
@@ -126,7 +123,7 @@ impl Work for Numbers {
 
     fn answered(&mut self, counter: usize, answer: Answer<'_>) -> Result<Option<u64>, String> {
         match self.ask {
-            Ask::One | Ask::Keyed => {
+            Ask::One => {
                 let place = self.counters.place(counter);
                 self.note(text_of(&answer, "document_number")?, place)?;
                 Ok(Some(1))
@@ -172,12 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn each_request_names_its_document_key_and_counter() {
-        let mut work = Numbers::new(Ask::Keyed, Counters::in_turn(10));
+    fn each_request_names_its_document_and_counter() {
+        let mut work = Numbers::new(Ask::One, Counters::in_turn(10));
         (0..9).for_each(|_| drop(next(&mut work)));
         let (head, body) = next(&mut work);
         assert!(head.starts_with("POST /api/v1/documents/doc-000000000009/generate-number "));
-        assert!(head.contains("\r\nidempotency-key: key-000000000009\r\n"), "{head}");
         assert!(head.ends_with(&format!("\r\ncontent-length: {}", body.len())), "{head}");
         assert_eq!(body, r#"{"type":"LOAD1","context":{"LINE":"0000001"}}"#);
     }

@@ -3,8 +3,8 @@
 //! decided in `pairing`, how they are called in `refusal`.
 
 use super::super::check::Check;
-use super::super::figure::Figure;
 use super::super::pattern::DateField;
+use super::super::serial_format::SerialFormat;
 use super::super::series::Dimension;
 use super::super::snowflake::SNOWFLAKE_DIGITS;
 use super::super::template::Part;
@@ -59,12 +59,12 @@ pub(super) fn fragment(
 ) -> Fragment {
     match part {
         Part::Literal(text) => Fragment::tree([text.as_str()]),
-        Part::Serial { serial, figure } => {
-            let signs = if figure.style == Style::Digits { DIGITS } else { ('A', 'Z') };
+        Part::Serial { serial, format } => {
+            let signs = if format.style == Style::Digits { DIGITS } else { ('A', 'Z') };
             let most = series.serials[*serial].max;
             let least = least[*serial].clamp(1, most);
-            let (least, most) = (written(*figure, least), written(*figure, most));
-            Fragment::between(signs, &least, &most, figure.width)
+            let (least, most) = (written(*format, least), written(*format, most));
+            Fragment::between(signs, &least, &most, format.width)
         }
         Part::Date(field) => {
             let (least, most) = field.bounds();
@@ -88,10 +88,10 @@ pub(super) fn fragment(
 }
 
 /// A value of a serial as a number shows it.
-pub(super) fn written(figure: Figure, value: u64) -> String {
+pub(super) fn written(format: SerialFormat, value: u64) -> String {
     let mut text = String::new();
-    let fits = figure.push(&mut text, value);
-    assert!(fits, "a serial's values fit its figure");
+    let fits = format.push(&mut text, value);
+    assert!(fits, "a serial's values fit its format");
     text
 }
 

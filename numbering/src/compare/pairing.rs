@@ -138,10 +138,10 @@ impl<'s> Pairing<'s> {
         let [one, other] = self.series;
         match (part, its) {
             (Part::Snowflake, Part::Snowflake) => true,
-            (Part::Serial { serial, figure }, Part::Serial { serial: its, figure: its_figure }) => {
+            (Part::Serial { serial, format }, Part::Serial { serial: its, format: its_format }) => {
                 // Letters are read by their width: `AA` is 1 of two, and 27 of as many as it takes.
-                let is_read_alike = figure.style == its_figure.style
-                    && (figure.style == Style::Digits || figure.width == its_figure.width);
+                let is_read_alike = format.style == its_format.style
+                    && (format.style == Style::Digits || format.width == its_format.width);
                 let is_one = one.serials[*serial].name == other.serials[*its].name;
                 self.is_one_series && is_one && is_read_alike
             }

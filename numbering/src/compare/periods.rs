@@ -102,6 +102,9 @@ fn fields_of_day(reset: Reset, fiscal: FiscalYear) -> Vec<DateField> {
     }
 }
 
+/// What a day shows in some fields.
+type Shown = Vec<Option<i64>>;
+
 /// Two days that show the same and lie in different periods.
 fn apart(of_day: &[Vec<DateField>; 2], shown: &[DateField]) -> Option<[DateTime; 2]> {
     let fiscal = if of_day[0] == of_day[1] { &of_day[..1] } else { &of_day[..] };
@@ -110,7 +113,7 @@ fn apart(of_day: &[Vec<DateField>; 2], shown: &[DateField]) -> Option<[DateTime;
     {
         return None;
     }
-    let mut known: HashMap<Vec<Option<i64>>, (DateTime, Vec<Option<i64>>)> = HashMap::default();
+    let mut known: HashMap<Shown, (DateTime, Shown)> = HashMap::default();
     let mut shows = Vec::new();
     for (at, fields) in DAYS.iter().flat_map(|at| fiscal.iter().map(move |fields| (*at, fields))) {
         shows.clear();

@@ -185,8 +185,8 @@ impl Shared<'_> {
                     None => text += &self.part(0, index),
                 },
                 Part::Check(check) => check.push(&mut text),
-                Part::Serial { serial, figure } => {
-                    text += &written(*figure, series.serials[*serial].start);
+                Part::Serial { serial, format } => {
+                    text += &written(*format, series.serials[*serial].start);
                 }
                 _ => text += &self.part(0, index),
             }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use super::super::compile::flaw_of_variable_name;
 use super::super::error::excerpt;
-use super::super::figure::WIDTH_MAX;
-use super::super::mask::SERIALS_MAX;
+use super::super::partial_number::SERIALS_MAX;
 use super::super::pattern::{DateField, PatternPiece, check_together, parse_pattern};
 use super::super::revision::REVISION;
+use super::super::serial_format::WIDTH_MAX;
 use super::super::template_error::{FieldFlaw, Place};
 use super::super::text::{flaw_of_literal, normalise};
 use super::super::{SerialDefinition, Series, SeriesDefinition, VariableDefinition};

@@ -1,8 +1,8 @@
 //! From a series back to an expression. What comes out is defined again and compared, so that an
 //! expression never stands for other numbers or other counters than the series it was made of.
 
-use super::super::figure::Figure;
 use super::super::pattern::DateField;
+use super::super::serial_format::SerialFormat;
 use super::super::template::Part;
 use super::super::{SerialDefinition, Series, Style, VariableDefinition};
 use super::{Element, Expression, Inexpressible, Key};
@@ -57,7 +57,10 @@ fn element(series: &Series, part: &Part) -> Result<Element, Inexpressible> {
             }
             Ok(element)
         }
-        Part::Serial { serial, figure: Figure { style: Style::Digits, width, widens: false } } => {
+        Part::Serial {
+            serial,
+            format: SerialFormat { style: Style::Digits, width, widens: false },
+        } => {
             let start = series.serials[*serial].start;
             Ok(Element::new(Key::Serial, format!("{start}({width})")))
         }

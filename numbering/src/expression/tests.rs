@@ -46,7 +46,7 @@ fn the_example_of_the_source_counts_by_unit_and_day() {
     let series = Series::compile(made).expect("sound");
     let request = inputs("T", "", "2024-01-15", &[("单位", "财务部")]);
     let draft = series.draft(&request, Timestamp::UNIX_EPOCH).expect("draft");
-    assert_eq!(draft.mask.fill(&[1]).expect("fits"), "HT20240115财务部000001");
+    assert_eq!(draft.partial.fill(&[1]).expect("fits"), "HT20240115财务部000001");
     assert_eq!(draft.keys[0].to_string(), "单位=财务部;day=2024-01-15");
     assert_eq!(draft.rule_format(), "HT20240115财务部%s");
     let back = Expression::of(&series).expect("it came from one");

@@ -54,7 +54,7 @@ fn what_an_algorithm_reads_or_skips_may_stand_before_it() {
         let series = series.unwrap();
         let request = inputs("PO", "P-1", "2024-02-29", &[("AREA", "N.7")]);
         let draft = series.draft(&request, Timestamp::UNIX_EPOCH).unwrap();
-        let number = draft.mask.fill(&[1]).unwrap();
+        let number = draft.partial.fill(&[1]).unwrap();
         assert_eq!(series.parse(&number).unwrap().variables["AREA"], "N.7", "{number}");
     }
 }
@@ -65,7 +65,7 @@ fn every_number_of_a_range_has_its_own_check() {
     let draft = series.draft(&inputs("T", "", "2024-02-29", &[]), Timestamp::UNIX_EPOCH).unwrap();
     let range = Range { first: 572, last: 574, step: 1 };
     let numbers: Vec<String> =
-        range.values().map(|value| draft.mask.fill(&[value]).unwrap()).collect();
+        range.values().map(|value| draft.partial.fill(&[value]).unwrap()).collect();
     assert_eq!(numbers[0], "572-4");
     for (number, value) in numbers.iter().zip(range.values()) {
         assert_eq!(series.parse(number).unwrap().serials[0].value, value);
@@ -76,7 +76,7 @@ fn every_number_of_a_range_has_its_own_check() {
 fn a_wrong_check_is_refused_at_its_place() {
     let checked = series(|definition| definition.template = "N{SEQ:3}-{CHECK:mod37-36}".into());
     let number = checked.draft(&inputs("T", "", "2024-02-29", &[]), Timestamp::UNIX_EPOCH);
-    let number = number.unwrap().mask.fill(&[7]).unwrap();
+    let number = number.unwrap().partial.fill(&[7]).unwrap();
     assert!(checked.parse(&number).is_ok());
     let wrong = format!("{}{}", &number[..5], if number.ends_with('0') { '1' } else { '0' });
     match checked.parse(&wrong) {

@@ -63,7 +63,8 @@ fn no_template_makes_compiling_or_drafting_panic() {
         let request = inputs("T", "P", "", &[("A", "a"), ("单位", "财务")]);
         let Ok(draft) = series.draft(&request, Timestamp::UNIX_EPOCH) else { return };
         let most: Vec<u64> = series.serials().iter().map(|serial| serial.max).collect();
-        let number = draft.mask.fill(&most).expect("a draft takes every value up to the largest");
+        let number =
+            draft.partial.fill(&most).expect("a draft takes every value up to the largest");
         assert!(number.chars().count() <= TEXT_CHARS_MAX, "{number}");
         match series.parse(&number) {
             Ok(parsed) => assert_eq!(parsed.serials[0].value, most[0], "{number}"),
@@ -120,7 +121,11 @@ fn no_request_makes_drafting_panic() {
                 let request =
                     Inputs { type_code, project, date, phase, context, ..Inputs::default() };
                 let Ok(draft) = series.draft(&request, Timestamp::UNIX_EPOCH) else { continue };
-                assert_eq!(Mask::parse(&draft.mask.to_text()), Ok(draft.mask), "{text}");
+                assert_eq!(
+                    PartialNumber::parse(&draft.partial.to_text()),
+                    Ok(draft.partial),
+                    "{text}"
+                );
                 assert_eq!(draft.document_date.len(), 10, "{text}");
             }
         }
@@ -149,13 +154,13 @@ fn no_text_makes_reading_expressions_panic() {
 }
 
 #[test]
-fn only_one_text_is_read_as_a_mask_and_as_a_counter_key() {
+fn only_one_text_is_read_as_a_partial_number_and_as_a_counter_key() {
     let words = r##"
         {0:3} {1} {{ }} { } 0 7 8 : 15 16 = ; \ a ก"##;
     fuzz(words, |text| {
-        if let Ok(mask) = Mask::parse(text) {
-            assert_eq!(mask.to_text(), text);
-            assert!(mask.fill(&[1; 8]).is_ok(), "{text}");
+        if let Ok(partial) = PartialNumber::parse(text) {
+            assert_eq!(partial.to_text(), text);
+            assert!(partial.fill(&[1; 8]).is_ok(), "{text}");
         }
         if let Some(key) = CounterKey::parse(text) {
             assert_eq!(key.to_string(), text);

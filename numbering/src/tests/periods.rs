@@ -59,7 +59,7 @@ fn a_widening_serial_ends_at_its_maximum_and_at_the_longest_number() {
     assert_eq!(widening(1, None).serials()[0].max, NUMBER_MAX);
     assert_eq!(widening(1, Some(1000)).serials()[0].max, 1000);
     let draft = |series: &Series| series.draft(&inputs("T", "", "2024-02-29", &[]), now);
-    let number = draft(&widening(112, None)).unwrap().mask.fill(&[NUMBER_MAX]).unwrap();
+    let number = draft(&widening(112, None)).unwrap().partial.fill(&[NUMBER_MAX]).unwrap();
     assert_eq!(number.chars().count(), TEXT_CHARS_MAX);
     let refused = draft(&widening(113, None)).unwrap_err();
     assert_eq!(refused, InputError::TextTooLong { chars: 129 });

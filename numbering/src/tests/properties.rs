@@ -269,10 +269,11 @@ proptest! {
             drafted => drafted.unwrap(),
         };
         let values = case.fitting(&series);
-        let number = draft.mask.fill(&values).unwrap();
+        let number = draft.partial.fill(&values).unwrap();
         prop_assert!(number.chars().count() <= TEXT_CHARS_MAX);
         prop_assert!(unicode_normalization::is_nfc(&number));
-        let carried = Mask::parse(&draft.mask.to_text()).unwrap().fill(&values).unwrap();
+        let carried = PartialNumber::parse(&draft.partial.to_text()).unwrap();
+        let carried = carried.fill(&values).unwrap();
         prop_assert_eq!(&carried, &number);
 
         let parsed = series.parse(&number).unwrap();
@@ -299,9 +300,9 @@ proptest! {
         let request = inputs("T", "", "", &[("AREA", &code)]);
         let request = Inputs { date: None, ..request };
         let now = Timestamp::from_second(seconds).unwrap();
-        let mask = series.draft(&request, now).unwrap().mask;
-        let number = mask.fill(&[value]).unwrap();
-        let carried = Mask::parse(&mask.to_text()).unwrap().fill(&[value]).unwrap();
+        let partial = series.draft(&request, now).unwrap().partial;
+        let number = partial.fill(&[value]).unwrap();
+        let carried = PartialNumber::parse(&partial.to_text()).unwrap().fill(&[value]).unwrap();
         prop_assert_eq!(&carried, &number);
         let parsed = series.parse(&number).unwrap();
         prop_assert_eq!((parsed.serials[0].value, &parsed.variables["AREA"]), (value, &code));
@@ -335,7 +336,7 @@ proptest! {
             Err(InputError::TextTooLong { .. }) => return Ok(()),
             drafted => drafted.unwrap(),
         };
-        let number = draft.mask.fill(&case.fitting(&series)).unwrap();
+        let number = draft.partial.fill(&case.fitting(&series)).unwrap();
         let origins = series.origins(&series.parse(&number).unwrap());
         if case.tells(reset) || !origins.is_empty() {
             prop_assert_eq!(&origins, &draft.keys[..1], "{}", number);
@@ -372,7 +373,7 @@ proptest! {
         request.context.insert("A".into(), value);
         if let Ok(draft) = series.draft(&request, Timestamp::UNIX_EPOCH) {
             let most: Vec<u64> = series.serials().iter().map(|serial| serial.max).collect();
-            let number = draft.mask.fill(&most).unwrap();
+            let number = draft.partial.fill(&most).unwrap();
             prop_assert!(number.chars().count() <= TEXT_CHARS_MAX);
         }
     }

@@ -89,7 +89,7 @@ fn every_token_of_the_page_shows_what_the_page_says() {
             definition.serials = vec![serial(if token.contains("LOT") { "LOT" } else { "SEQ" })];
         });
         let draft = drafted(&series, (token == "{PHASE}").then_some("P2"));
-        assert_eq!(draft.mask.fill(&[42]).unwrap(), shown, "{token}");
+        assert_eq!(draft.partial.fill(&[42]).unwrap(), shown, "{token}");
     }
 }
 
@@ -104,10 +104,10 @@ fn every_value_of_the_page_is_written_as_the_page_says() {
             definition.serials[0].style = word(code(row[0])[0]);
             definition.serials[0].overflow = word(code(row[1])[0]);
         });
-        let mask = drafted(&series, None).mask;
+        let partial = drafted(&series, None).partial;
         for (value, cell) in values.iter().zip(&row[3..]) {
             let fits = *value <= series.serials()[0].max;
-            let shown = fits.then(|| mask.fill(&[*value]).unwrap());
+            let shown = fits.then(|| partial.fill(&[*value]).unwrap());
             assert_eq!(shown.as_deref(), code(cell).first().copied(), "{row:?} {value}");
             assert_eq!(*cell == "refused", !fits, "{row:?} {value}");
         }

@@ -73,7 +73,7 @@ fn draft(series: &Series, request: &Inputs) -> Result<Draft, InputError> {
 }
 
 fn first(draft: &Draft) -> (String, String) {
-    (draft.mask.fill(&[1]).unwrap(), draft.keys[0].to_string())
+    (draft.partial.fill(&[1]).unwrap(), draft.keys[0].to_string())
 }
 
 fn recipient(code: Option<&str>, id: Option<&str>, kind: &str, order: i64) -> Recipient {
@@ -211,7 +211,7 @@ fn a_number_leads_to_its_counter_by_the_codes_that_it_shows() {
     let mut request = sound();
     request.context.remove("DISCIPLINE");
     let drafted = draft(&series, &request).unwrap();
-    let number = drafted.mask.fill(&[12]).unwrap();
+    let number = drafted.partial.fill(&[12]).unwrap();
     assert_eq!(number, "LCBP3-C2/T/คคง.-สคฉ.3-0012");
     assert_eq!(series.origins(&series.parse(&number).unwrap()), drafted.keys);
 }
@@ -294,7 +294,7 @@ fn recipients_work_without_tables_and_are_refused_where_the_number_shows_none() 
     });
     let to = |one: Recipient| Inputs { recipients: vec![one], ..inputs("T", "", "", &[]) };
     let drafted = draft(&plain, &to(recipient(Some("A"), None, "TO", 0))).unwrap();
-    assert_eq!(drafted.mask.fill(&[1]).unwrap(), "A-0001");
+    assert_eq!(drafted.partial.fill(&[1]).unwrap(), "A-0001");
     let refused = draft(&plain, &to(recipient(None, Some("1"), "TO", 0))).unwrap_err();
     assert_eq!(refused.slug(), "invalid-field");
     let none = series(|_| ());
@@ -313,7 +313,7 @@ fn a_phase_stays_when_ids_become_codes() {
     });
     let request = Inputs { phase: Some("P2".into()), ..sound() };
     let draft = series.draft(&request, Timestamp::UNIX_EPOCH).unwrap();
-    assert_eq!(draft.mask.fill(&[7]).unwrap(), "P2-0007");
+    assert_eq!(draft.partial.fill(&[7]).unwrap(), "P2-0007");
     assert_eq!(draft.keys[0].to_string(), format!("{KEY};phase=P2"));
 }
 

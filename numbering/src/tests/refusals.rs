@@ -250,7 +250,7 @@ fn a_number_that_could_grow_too_long_is_refused_before_a_value_is_taken() {
         let context = context.each_ref().map(|(name, value)| (*name, value.as_str()));
         series.draft(&inputs("T", "", "", &context), now)
     };
-    let number = draft(64, 48).unwrap().mask.fill(&[NUMBER_MAX]).unwrap();
+    let number = draft(64, 48).unwrap().partial.fill(&[NUMBER_MAX]).unwrap();
     assert_eq!(number.chars().count(), TEXT_CHARS_MAX);
     let error = draft(64, 49).unwrap_err();
     assert_eq!(error, InputError::TextTooLong { chars: 129 });

@@ -20,10 +20,10 @@ fn id(serial: u16) -> Snowflake {
 fn issue(series: &Series, values: &[u64]) -> String {
     let request = inputs("T", "", "2025-12-02", &[]);
     let mut draft = series.draft(&request, now()).expect("draft");
-    draft.snowflake.expect("shown").put(&mut draft.mask, id(42));
-    let mask = Mask::parse(&draft.mask.to_text()).expect("a mask");
-    assert_eq!(mask, draft.mask, "an id is text like any other");
-    mask.fill(values).expect("fits")
+    draft.snowflake.expect("shown").put(&mut draft.partial, id(42));
+    let partial = PartialNumber::parse(&draft.partial.to_text()).expect("its own text");
+    assert_eq!(partial, draft.partial, "an id is text like any other");
+    partial.fill(values).expect("fits")
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn an_id_may_stand_beside_serials_dates_and_a_check() {
 fn a_preview_shows_an_id_of_now_that_nobody_draws() {
     let series = series(|d| (d.template, d.serials) = ("{SNOWFLAKE}".into(), Vec::new()));
     let draft = series.draft(&inputs("T", "", "2025-12-02", &[]), now()).expect("draft");
-    let parsed = series.parse(&draft.mask.fill(&[1]).expect("fits")).expect("reads back");
+    let parsed = series.parse(&draft.partial.fill(&[1]).expect("fits")).expect("reads back");
     let shown = parsed.snowflake.expect("shown");
     assert_eq!((shown.time().to_string(), shown.node_number()), (NOW.to_owned(), 0));
 }

@@ -181,7 +181,7 @@ impl Counters {
         }
         let last: Vec<u64> = values.iter().map(|(_, last)| *last).collect();
         self.taken.extend(values);
-        let number = draft.mask.fill(&last).unwrap();
+        let number = draft.partial.fill(&last).unwrap();
         let parsed = series.parse(&number).unwrap_or_else(|error| panic!("{number}: {error}"));
         let read: Vec<u64> = parsed.serials.iter().map(|serial| serial.value).collect();
         assert_eq!(read, last, "{number} is read back");

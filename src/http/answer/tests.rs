@@ -94,7 +94,8 @@ fn a_range_is_told_by_both_its_ends() {
 
 #[test]
 fn the_texts_of_a_range_move_all_serials_together() {
-    let texts = Texts::of(&issued(3)).expect("a mask").collect::<Result<Vec<_>, _>>();
+    let texts =
+        Texts::of(&issued(3)).expect("a partially rendered number").collect::<Result<Vec<_>, _>>();
     assert_eq!(texts.expect("texts"), ["BOX-007/10", "BOX-008/15", "BOX-009/20"]);
 }
 

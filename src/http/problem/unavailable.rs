@@ -1,4 +1,4 @@
-//! What a caller is told that has to come again: which slug, and what is missing.
+//! The answer to a caller that has to come again: which slug, and what is missing.
 
 use super::Slug;
 use crate::allocator::Unavailable;

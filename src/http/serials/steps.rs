@@ -60,7 +60,7 @@ pub(in crate::http) struct BeginOrder {
 pub(in crate::http) struct SucceedOrder {
     /// The system serial.
     serial: String,
-    /// The attempt, as `begin` told it.
+    /// The attempt, as `begin` answered it.
     attempt: u32,
     /// What a repetition is answered with: JSON of at most 16 KiB, kept byte for byte.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub(in crate::http) struct SucceedOrder {
 pub(in crate::http) struct FailOrder {
     /// The system serial.
     serial: String,
-    /// The attempt, as `begin` told it.
+    /// The attempt, as `begin` answered it.
     attempt: u32,
     /// Why, at most 500 characters.
     reason: String,
@@ -123,7 +123,7 @@ pub(in crate::http) struct StepAnswer {
     request_body = BeginOrder,
     responses(
         (status = 201, body = StepAnswer, description = "Run the step"),
-        (status = 200, body = StepAnswer, description = "As told before, or the stored result"),
+        (status = 200, body = StepAnswer, description = "As answered before, or the stored result"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]

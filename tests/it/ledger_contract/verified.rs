@@ -29,11 +29,11 @@ fn acknowledgement(entry: &Entry) -> Acknowledgement {
     Acknowledgement { allocation_id, user_id: "me".into(), reason: "compared by hand".into() }
 }
 
-/// The entry with another mask, and the number that it renders.
+/// The entry with another text in the column `mask`, and the number that it renders.
 fn masked(entry: Entry, mask: &str) -> Entry {
     let mut entry = with(entry, |record| record.mask = mask.into());
     let first = entry.taken[0].range.first;
-    entry.number = numbering::Mask::parse(mask).unwrap().fill(&[first]).unwrap();
+    entry.number = numbering::PartialNumber::parse(mask).unwrap().fill(&[first]).unwrap();
     entry
 }
 

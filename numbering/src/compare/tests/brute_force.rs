@@ -56,10 +56,10 @@ fn numbers(plan: &Plan, among: &[&Series], least: u64, worlds: &Worlds) -> Numbe
             for (values, id) in
                 values.iter().flat_map(|values| ids.iter().map(move |id| (values, *id)))
             {
-                let mut mask = draft.mask.clone();
+                let mut partial = draft.partial.clone();
                 if let Some(place) = draft.snowflake {
                     place.put(
-                        &mut mask,
+                        &mut partial,
                         Snowflake::read(&id.chars().collect::<Vec<_>>()).expect("an id"),
                     );
                 }
@@ -71,7 +71,7 @@ fn numbers(plan: &Plan, among: &[&Series], least: u64, worlds: &Worlds) -> Numbe
                 if !id.is_empty() {
                     taken.push((String::new(), CounterKey { parts: Vec::new() }, id.to_owned()));
                 }
-                let shown = (draft.scope.clone(), mask.fill(values).expect("fits"));
+                let shown = (draft.scope.clone(), partial.fill(values).expect("fits"));
                 let known = numbers.entry(shown).or_default();
                 if !known.contains(&taken) {
                     known.push(taken);
@@ -156,7 +156,7 @@ fn two_alike() -> impl Strategy<Value = (Plan, Plan)> {
                 two.counters.clone_from(&one.counters);
             }
             if alike[6] {
-                (two.figure, two.check) = (one.figure, one.check);
+                (two.format, two.check) = (one.format, one.check);
             }
             if alike[7] {
                 (two.progression, two.fiscal_year_start) = (one.progression, one.fiscal_year_start);

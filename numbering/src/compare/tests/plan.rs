@@ -62,7 +62,7 @@ pub(super) struct Plan {
     pub(super) fiscal_year_start: u8,
     /// Start and step.
     pub(super) progression: (u64, u64),
-    pub(super) figure: (Style, Overflow),
+    pub(super) format: (Style, Overflow),
     pub(super) check: (&'static str, Index),
 }
 
@@ -118,7 +118,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         |((mut parts, serials, at), variables, rest)| {
             let (serves, scope, mut counters, numbers) = rest;
             let (types, projects, [originators, default], tables, membership) = serves;
-            let (fiscal_year_start, progression, figure, check) = numbers;
+            let (fiscal_year_start, progression, format, check) = numbers;
             for (serial, at) in std::iter::zip(&serials, at) {
                 parts.insert(at.index(parts.len() + 1), serial);
             }
@@ -136,7 +136,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
                 counters,
                 fiscal_year_start,
                 progression,
-                figure,
+                format,
                 check,
             }
         },
@@ -198,7 +198,7 @@ impl Plan {
         }
         let names: &[&str] = if self.counters.len() == 2 { &["X", "Y"] } else { &["SEQ"] };
         let serials = names.iter().zip(&self.counters).map(|(name, (counter, reset))| {
-            let ((start, step), (style, overflow)) = (self.progression, self.figure);
+            let ((start, step), (style, overflow)) = (self.progression, self.format);
             let (counter, reset, max) = (strings(counter), *reset, Some(VALUE_MAX));
             SerialDefinition { start, step, style, overflow, max, counter, reset, ..serial(name) }
         });

@@ -92,7 +92,7 @@ fn neighbours_of_variable_width_are_bounded_by_signs_or_widths() {
 }
 
 #[test]
-fn serials_are_bounded_by_their_figures() {
+fn serials_are_bounded_by_their_formats() {
     for (line, verdict) in [
         ("{N}{SEQ:3}", Proved),
         ("{N}{SEQ:3} widens=", Refused(TWO_WAYS)),

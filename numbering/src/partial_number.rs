@@ -2,15 +2,15 @@
 //! number: one allocation, no parsing, no formatting machinery.
 
 use super::check::Check;
-use super::figure::{FIGURE_CHARS_MAX, Figure, WIDTH_MAX, push_padded};
+use super::serial_format::{SERIAL_CHARS_MAX, SerialFormat, WIDTH_MAX, push_padded};
 use super::template_error::Place;
 use super::{InputError, Style, TEXT_CHARS_MAX, TemplateError};
 
 /// Most serials of one series.
 pub(super) const SERIALS_MAX: usize = 8;
 
-/// Longest text form of a mask, in bytes: every character escaped, or of four bytes.
-const MASK_BYTES_MAX: usize = 8 * TEXT_CHARS_MAX;
+/// Longest text form, in bytes: every character escaped, or of four bytes.
+const PARTIAL_BYTES_MAX: usize = 8 * TEXT_CHARS_MAX;
 
 /// What is left of a template once variables, dates and dimensions are filled in: literal text and
 /// places for serial values. It travels with an allocation (outbox, journal), so that whoever holds
@@ -21,7 +21,7 @@ const MASK_BYTES_MAX: usize = 8 * TEXT_CHARS_MAX;
 /// `A` before the width for letters (`{index:A2}`, `{index:A}`); `{luhn}` and so on for check
 /// characters; `{{` and `}}` are braces. For example `SPO-20240122-{0:3}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mask {
+pub struct PartialNumber {
     /// All literal text, without serials and check characters.
     literal: String,
     /// The places of these, from left to right.
@@ -41,7 +41,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     /// The value of the serial of an index.
-    Serial(usize, Figure),
+    Serial(usize, SerialFormat),
     /// The check characters of everything to its left.
     Check(Check),
 }
@@ -49,10 +49,10 @@ enum Shows {
 /// Most places: every serial and a check.
 const SLOTS_MAX: usize = SERIALS_MAX + 1;
 
-impl Mask {
-    /// An empty mask for so many serials, with room for a number of ordinary length.
+impl PartialNumber {
+    /// An empty one for so many serials, with room for a number of ordinary length.
     pub(super) fn with_room(serials: usize) -> Self {
-        Mask { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
+        PartialNumber { literal: String::with_capacity(64), slots: Vec::with_capacity(serials) }
     }
 
     /// Appends literal text.
@@ -76,8 +76,8 @@ impl Mask {
     }
 
     /// Appends the place of a serial.
-    pub(super) fn push_serial(&mut self, serial: usize, figure: Figure) {
-        self.push_slot(Shows::Serial(serial, figure));
+    pub(super) fn push_serial(&mut self, serial: usize, format: SerialFormat) {
+        self.push_slot(Shows::Serial(serial, format));
     }
 
     /// Appends the place of check characters.
@@ -92,7 +92,7 @@ impl Mask {
     /// Length of the longest number, in characters; `largest` gives the largest value of a serial.
     pub(super) fn chars_max(&self, largest: impl Fn(usize) -> u64) -> usize {
         let chars = |slot: &Slot| match slot.shows {
-            Shows::Serial(serial, figure) => figure.chars(largest(serial)),
+            Shows::Serial(serial, format) => format.chars(largest(serial)),
             Shows::Check(check) => check.width(),
         };
         self.literal.chars().count() + self.slots.iter().map(chars).sum::<usize>()
@@ -104,7 +104,7 @@ impl Mask {
     /// `InputError::SerialTooWide` when a value does not fit its width: never a silent widening
     /// (R2.5). `InputError::SerialMissing` when there are fewer values than serials.
     pub fn fill(&self, values: &[u64]) -> Result<String, InputError> {
-        let room = self.slots.len() * FIGURE_CHARS_MAX;
+        let room = self.slots.len() * SERIAL_CHARS_MAX;
         let mut number = String::with_capacity(self.literal.len() + room);
         let mut from = 0;
         for &Slot { offset, shows } in &self.slots {
@@ -112,10 +112,10 @@ impl Mask {
             from = offset;
             match shows {
                 Shows::Check(check) => check.push(&mut number),
-                Shows::Serial(serial, figure) => {
+                Shows::Serial(serial, format) => {
                     let value = *values.get(serial).ok_or(InputError::SerialMissing { serial })?;
-                    if !figure.push(&mut number, value) {
-                        let width = figure.width_max();
+                    if !format.push(&mut number, value) {
+                        let width = format.width_max();
                         return Err(InputError::SerialTooWide { serial, value, width });
                     }
                 }
@@ -136,9 +136,9 @@ impl Mask {
             text.push('{');
             match slot.shows {
                 Shows::Check(check) => text.push_str(check.name()),
-                Shows::Serial(serial, figure) => {
+                Shows::Serial(serial, format) => {
                     push_padded(&mut text, serial as u64, 1);
-                    push_figure(&mut text, figure);
+                    push_format(&mut text, format);
                 }
             }
             text.push('}');
@@ -163,20 +163,21 @@ impl Mask {
     /// Reads the text form back.
     ///
     /// # Errors
-    /// Where the text is not a mask.
+    /// Where the text is not a partially rendered number.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        let fail =
-            |offset, reason| Err(TemplateError::Mask { at: Place::of(text, offset), reason });
-        if text.len() > MASK_BYTES_MAX {
+        let fail = |offset, reason| {
+            Err(TemplateError::PartialNumber { at: Place::of(text, offset), reason })
+        };
+        if text.len() > PARTIAL_BYTES_MAX {
             return fail(0, "a shorter text; no number is as long");
         }
-        let mut mask = Mask::default();
+        let mut partial = PartialNumber::default();
         let mut offset = 0;
         while let Some(brace) = text[offset..].find(['{', '}']).map(|at| offset + at) {
-            mask.literal.push_str(&text[offset..brace]);
+            partial.literal.push_str(&text[offset..brace]);
             let rest = &text[brace..];
             if rest.starts_with("{{") || rest.starts_with("}}") {
-                mask.literal.push_str(&rest[..1]);
+                partial.literal.push_str(&rest[..1]);
                 offset = brace + 2;
                 continue;
             }
@@ -188,14 +189,14 @@ impl Mask {
                                 width 1 to 15";
                 return fail(brace, expected);
             };
-            mask.push_slot(shows);
-            if mask.slots.len() > SLOTS_MAX {
+            partial.push_slot(shows);
+            if partial.slots.len() > SLOTS_MAX {
                 return fail(brace, "at most 8 serials and a check");
             }
             offset = brace + end + 1;
         }
-        mask.literal.push_str(&text[offset..]);
-        Ok(mask)
+        partial.literal.push_str(&text[offset..]);
+        Ok(partial)
     }
 }
 
@@ -204,20 +205,20 @@ fn shows(text: &str) -> Option<Shows> {
     if let Some(check) = Check::named(text) {
         return Some(Shows::Check(check));
     }
-    let (serial, figure) = match text.split_once(':') {
-        Some((serial, figure)) => (serial, figure_of(figure)?),
-        None => (text, Figure::PLAIN),
+    let (serial, format) = match text.split_once(':') {
+        Some((serial, format)) => (serial, format_of(format)?),
+        None => (text, SerialFormat::PLAIN),
     };
     let serial = small(serial).filter(|serial| *serial < SERIALS_MAX)?;
-    Some(Shows::Serial(serial, figure))
+    Some(Shows::Serial(serial, format))
 }
 
-/// Appends the figure of a place with its colon; a plain one has none.
-fn push_figure(text: &mut String, figure: Figure) {
-    if figure == Figure::PLAIN {
+/// Appends the format of a place with its colon; a plain one has none.
+fn push_format(text: &mut String, format: SerialFormat) {
+    if format == SerialFormat::PLAIN {
         return;
     }
-    let Figure { style, width, widens } = figure;
+    let SerialFormat { style, width, widens } = format;
     text.push(':');
     if style == Style::Letters {
         text.push('A');
@@ -229,10 +230,10 @@ fn push_figure(text: &mut String, figure: Figure) {
     }
 }
 
-/// Reads a figure back.
-fn figure_of(text: &str) -> Option<Figure> {
+/// Reads a format back.
+fn format_of(text: &str) -> Option<SerialFormat> {
     let (style, width) = match text.strip_prefix('A') {
-        Some("") => return Some(Figure { style: Style::Letters, ..Figure::PLAIN }),
+        Some("") => return Some(SerialFormat { style: Style::Letters, ..SerialFormat::PLAIN }),
         Some(width) => (Style::Letters, width),
         None => (Style::Digits, text),
     };
@@ -241,7 +242,7 @@ fn figure_of(text: &str) -> Option<Figure> {
         None => (small(width)?, false),
     };
     let sound = (1..=WIDTH_MAX).contains(&width) && !(widens && width == 1);
-    sound.then_some(Figure { style, width, widens })
+    sound.then_some(SerialFormat { style, width, widens })
 }
 
 /// A number of one or two digits without a leading zero.
@@ -268,24 +269,24 @@ mod tests {
 
     #[test]
     fn values_are_padded_to_their_width() {
-        let mask = Mask::parse("SPO-20240122-{0:3}").unwrap();
+        let partial = PartialNumber::parse("SPO-20240122-{0:3}").unwrap();
         for (value, number) in [(1, "001"), (15, "015"), (999, "999"), (0, "000")] {
-            assert_eq!(mask.fill(&[value]).unwrap(), format!("SPO-20240122-{number}"));
+            assert_eq!(partial.fill(&[value]).unwrap(), format!("SPO-20240122-{number}"));
         }
-        assert_eq!(Mask::parse("{1:2}/{0}").unwrap().fill(&[120, 7]).unwrap(), "07/120");
-        assert_eq!(Mask::parse("{0}").unwrap().fill(&[0]).unwrap(), "0");
-        assert_eq!(Mask::parse("{{{0:1}}}").unwrap().fill(&[7]).unwrap(), "{7}");
+        assert_eq!(PartialNumber::parse("{1:2}/{0}").unwrap().fill(&[120, 7]).unwrap(), "07/120");
+        assert_eq!(PartialNumber::parse("{0}").unwrap().fill(&[0]).unwrap(), "0");
+        assert_eq!(PartialNumber::parse("{{{0:1}}}").unwrap().fill(&[7]).unwrap(), "{7}");
     }
 
     #[test]
     fn a_serial_past_its_width_is_refused() {
-        let refused = |text, value| Mask::parse(text).unwrap().fill(&[value]).unwrap_err();
+        let refused = |text, value| PartialNumber::parse(text).unwrap().fill(&[value]).unwrap_err();
         let expected = InputError::SerialTooWide { serial: 0, value: 1000, width: 3 };
         assert_eq!(refused("A{0:3}", 1000), expected);
         assert_eq!(refused("A{0:3}", 1000).slug(), "sequence-exhausted");
         assert_eq!(refused("{0}", NUMBER_MAX + 1).slug(), "sequence-exhausted");
         assert_eq!(refused("{0:3}", u64::MAX).slug(), "sequence-exhausted");
-        let full = Mask::parse("{0}").unwrap().fill(&[NUMBER_MAX]).unwrap();
+        let full = PartialNumber::parse("{0}").unwrap().fill(&[NUMBER_MAX]).unwrap();
         assert_eq!(full, "9007199254740991");
     }
 
@@ -298,21 +299,21 @@ mod tests {
             ("799-{0:7}-{luhn}", 2_739_871, "799-2739871-3"),
             ("{0:3}{mod97-10}/{0:1}", 7, "00777/7"),
         ] {
-            let mask = Mask::parse(text).unwrap();
-            assert_eq!(mask.to_text(), text);
-            assert_eq!(mask.fill(&[value]).unwrap(), number);
+            let partial = PartialNumber::parse(text).unwrap();
+            assert_eq!(partial.to_text(), text);
+            assert_eq!(partial.fill(&[value]).unwrap(), number);
         }
     }
 
     #[test]
     fn a_value_too_few_is_an_error_and_no_panic() {
-        let mask = Mask::parse("{0:3}-{1:3}").unwrap();
-        assert_eq!(mask.fill(&[1]), Err(InputError::SerialMissing { serial: 1 }));
+        let partial = PartialNumber::parse("{0:3}-{1:3}").unwrap();
+        assert_eq!(partial.fill(&[1]), Err(InputError::SerialMissing { serial: 1 }));
     }
 
     #[test]
-    fn text_that_is_no_mask_is_refused_at_its_place() {
-        let long = "x".repeat(MASK_BYTES_MAX + 1);
+    fn text_that_is_no_partial_number_is_refused_at_its_place() {
+        let long = "x".repeat(PARTIAL_BYTES_MAX + 1);
         for (text, position) in [
             ("a{", 2),
             ("ก}b", 2),
@@ -334,8 +335,10 @@ mod tests {
             ("{0}{0}{0}{0}{0}{0}{0}{0}{luhn}{0}", 31),
             (long.as_str(), 1),
         ] {
-            match Mask::parse(text) {
-                Err(TemplateError::Mask { at, .. }) => assert_eq!(at.position, position, "{text}"),
+            match PartialNumber::parse(text) {
+                Err(TemplateError::PartialNumber { at, .. }) => {
+                    assert_eq!(at.position, position, "{text}");
+                }
                 other => panic!("{text}: {other:?}"),
             }
         }
@@ -347,37 +350,37 @@ mod tests {
     /// Few characters, so that braces meet often.
     fn shape() -> impl Strategy<Value = Shape> {
         let text = || "[a{}ก]{0,3}";
-        let figure =
+        let format =
             (any::<bool>(), 1..=WIDTH_MAX, any::<bool>()).prop_map(|(letters, width, widens)| {
                 let style = if letters { Style::Letters } else { Style::Digits };
-                Figure { style, width, widens }
+                SerialFormat { style, width, widens }
             });
-        let serial = (0..SERIALS_MAX, figure).prop_map(|(serial, f)| Shows::Serial(serial, f));
+        let serial = (0..SERIALS_MAX, format).prop_map(|(serial, f)| Shows::Serial(serial, f));
         let checks = [Check::Luhn, Check::Mod97, Check::Mod37, Check::Damm];
         let check = prop::sample::select(checks.to_vec()).prop_map(Shows::Check);
         let place = (text(), prop_oneof![4 => serial, 1 => check]);
         (prop::collection::vec(place, 0..=SERIALS_MAX), text())
     }
 
-    fn mask((places, tail): &Shape) -> Mask {
-        let mut mask = Mask::default();
+    fn partial((places, tail): &Shape) -> PartialNumber {
+        let mut partial = PartialNumber::default();
         for (text, shows) in places {
-            mask.push_text(text);
-            mask.push_slot(*shows);
+            partial.push_text(text);
+            partial.push_slot(*shows);
         }
-        mask.push_text(tail);
-        mask
+        partial.push_text(tail);
+        partial
     }
 
     proptest! {
         #[test]
-        fn a_mask_survives_its_text(shape in shape()) {
-            let mask = mask(&shape);
-            prop_assert_eq!(Mask::parse(&mask.to_text()), Ok(mask));
+        fn a_partial_number_survives_its_text(shape in shape()) {
+            let partial = partial(&shape);
+            prop_assert_eq!(PartialNumber::parse(&partial.to_text()), Ok(partial));
         }
 
         #[test]
-        fn a_filled_mask_shows_the_values_or_names_the_one_that_does_not_fit(
+        fn a_filled_partial_number_shows_the_values_or_names_the_one_that_does_not_fit(
             shape in shape(),
             values in prop::collection::vec(prop_oneof![1..1000_u64, 1..=NUMBER_MAX], SERIALS_MAX),
         ) {
@@ -388,22 +391,22 @@ mod tests {
                 number.push_str(text);
                 match *shows {
                     Shows::Check(check) => check.push(number),
-                    Shows::Serial(serial, figure) => {
+                    Shows::Serial(serial, format) => {
                         let value = values[serial];
-                        if !figure.push(number, value) {
-                            let width = figure.width_max();
+                        if !format.push(number, value) {
+                            let width = format.width_max();
                             expected = Err(InputError::SerialTooWide { serial, value, width });
                         }
                     }
                 }
             }
-            prop_assert_eq!(mask(&shape).fill(&values), expected.map(|number| number + tail));
+            prop_assert_eq!(partial(&shape).fill(&values), expected.map(|number| number + tail));
         }
 
         #[test]
-        fn no_text_makes_reading_a_mask_panic(text in "[{}0-9:A+aก]{0,20}") {
-            if let Ok(mask) = Mask::parse(&text) {
-                prop_assert_eq!(mask.to_text(), text);
+        fn no_text_makes_reading_a_partial_number_panic(text in "[{}0-9:A+aก]{0,20}") {
+            if let Ok(partial) = PartialNumber::parse(&text) {
+                prop_assert_eq!(partial.to_text(), text);
             }
         }
     }

@@ -7,11 +7,11 @@ use super::{NUMBER_MAX, Overflow, Style};
 pub(super) const WIDTH_MAX: usize = 15;
 
 /// Digits of the widest value, `NUMBER_MAX`; its letters are fewer.
-pub(super) const FIGURE_CHARS_MAX: usize = 16;
+pub(super) const SERIAL_CHARS_MAX: usize = 16;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Figure {
+pub(super) struct SerialFormat {
     /// In which signs.
     pub(super) style: Style,
     /// Least characters: smaller values have leading zeros, or leading `A`s.
@@ -20,14 +20,15 @@ pub(super) struct Figure {
     pub(super) widens: bool,
 }
 
-impl Figure {
+impl SerialFormat {
     /// Digits, as many as the value has.
-    pub(super) const PLAIN: Figure = Figure { style: Style::Digits, width: 1, widens: true };
+    pub(super) const PLAIN: SerialFormat =
+        SerialFormat { style: Style::Digits, width: 1, widens: true };
 
-    /// The figure of a token; one without a width takes as many characters as a value needs.
+    /// The format of a token; one without a width takes as many characters as a value needs.
     pub(super) fn of(style: Style, width: Option<usize>, overflow: Overflow) -> Self {
         let widens = width.is_none() || overflow == Overflow::Widen;
-        Figure { style, width: width.unwrap_or(1), widens }
+        SerialFormat { style, width: width.unwrap_or(1), widens }
     }
 
     /// The largest value that it can show.
@@ -45,7 +46,7 @@ impl Figure {
 
     /// Most characters.
     pub(super) fn width_max(self) -> usize {
-        if self.widens { FIGURE_CHARS_MAX } else { self.width }
+        if self.widens { SERIAL_CHARS_MAX } else { self.width }
     }
 
     /// Characters of a value that it can show.
@@ -66,7 +67,7 @@ impl Figure {
             Style::Letters if value == 0 => return false,
             Style::Letters => {
                 let (chars, mut rest) = letters(value, self.width);
-                let mut buffer = [b'A'; FIGURE_CHARS_MAX];
+                let mut buffer = [b'A'; SERIAL_CHARS_MAX];
                 for letter in buffer[..chars].iter_mut().rev() {
                     *letter += u8::try_from(rest % 26).expect("a letter fits a byte");
                     rest /= 26;
@@ -81,7 +82,7 @@ impl Figure {
     /// text only, and digits of other scripts would be another one.
     pub(super) fn read(self, shown: &[char]) -> Option<u64> {
         let wider = shown.len() > self.width;
-        if shown.len() < self.width || shown.len() > FIGURE_CHARS_MAX || wider && !self.widens {
+        if shown.len() < self.width || shown.len() > SERIAL_CHARS_MAX || wider && !self.widens {
             return None;
         }
         let value = match self.style {
@@ -169,22 +170,22 @@ mod tests {
 
     use super::*;
 
-    fn figure(style: Style, width: usize, widens: bool) -> Figure {
-        Figure { style, width, widens }
+    fn format(style: Style, width: usize, widens: bool) -> SerialFormat {
+        SerialFormat { style, width, widens }
     }
 
-    fn shown(figure: Figure, value: u64) -> Option<String> {
+    fn shown(format: SerialFormat, value: u64) -> Option<String> {
         let mut text = String::new();
-        figure.push(&mut text, value).then_some(text)
+        format.push(&mut text, value).then_some(text)
     }
 
-    fn read(figure: Figure, text: &str) -> Option<u64> {
-        figure.read(&text.chars().collect::<Vec<_>>())
+    fn read(format: SerialFormat, text: &str) -> Option<u64> {
+        format.read(&text.chars().collect::<Vec<_>>())
     }
 
     #[test]
     fn letters_count_like_columns_of_a_sheet() {
-        let plain = figure(Style::Letters, 1, true);
+        let plain = format(Style::Letters, 1, true);
         for (value, text) in [(1, "A"), (26, "Z"), (27, "AA"), (702, "ZZ"), (703, "AAA")] {
             assert_eq!(shown(plain, value).as_deref(), Some(text));
             assert_eq!(read(plain, text), Some(value));
@@ -195,34 +196,34 @@ mod tests {
 
     #[test]
     fn letters_of_a_width_begin_at_a_and_end_at_z() {
-        let two = figure(Style::Letters, 2, false);
+        let two = format(Style::Letters, 2, false);
         assert_eq!(two.value_max(), 676);
         for (value, text) in [(1, "AA"), (26, "AZ"), (27, "BA"), (676, "ZZ")] {
             assert_eq!(shown(two, value).as_deref(), Some(text));
             assert_eq!(read(two, text), Some(value));
         }
         assert_eq!(shown(two, 677), None);
-        let widening = figure(Style::Letters, 2, true);
+        let widening = format(Style::Letters, 2, true);
         assert_eq!(shown(widening, 677).as_deref(), Some("AAA"));
         assert_eq!(read(widening, "AAA"), Some(677));
-        assert_eq!(figure(Style::Letters, 15, false).value_max(), NUMBER_MAX);
+        assert_eq!(format(Style::Letters, 15, false).value_max(), NUMBER_MAX);
     }
 
     #[test]
     fn a_widening_figure_shows_the_digit_more_and_nothing_else() {
-        let three = figure(Style::Digits, 3, true);
+        let three = format(Style::Digits, 3, true);
         for (value, text) in [(7, "007"), (999, "999"), (1000, "1000")] {
             assert_eq!(shown(three, value).as_deref(), Some(text));
             assert_eq!(read(three, text), Some(value));
         }
-        assert_eq!(shown(figure(Style::Digits, 3, false), 1000), None);
+        assert_eq!(shown(format(Style::Digits, 3, false), 1000), None);
     }
 
     #[test]
     fn a_text_that_no_value_has_is_not_read() {
-        let (fixed, widening) = (figure(Style::Digits, 3, false), figure(Style::Digits, 3, true));
-        let (letters, plain) = (figure(Style::Letters, 3, true), figure(Style::Digits, 1, true));
-        for (figure, text) in [
+        let (fixed, widening) = (format(Style::Digits, 3, false), format(Style::Digits, 3, true));
+        let (letters, plain) = (format(Style::Letters, 3, true), format(Style::Digits, 1, true));
+        for (format, text) in [
             (fixed, "000"),
             (fixed, "0001"),
             (fixed, "12"),
@@ -236,7 +237,7 @@ mod tests {
             (letters, "A0A"),
             (letters, "ZZZZZZZZZZZZZZZZ"),
         ] {
-            assert_eq!(read(figure, text), None, "{figure:?} {text}");
+            assert_eq!(read(format, text), None, "{format:?} {text}");
         }
     }
 
@@ -247,22 +248,22 @@ mod tests {
             value in prop_oneof![1..20_000_u64, 1..=NUMBER_MAX],
         ) {
             let style = if letters { Style::Letters } else { Style::Digits };
-            let figure = figure(style, width, widens);
-            let text = shown(figure, value);
-            prop_assert_eq!(text.is_some(), value <= figure.value_max());
+            let format = format(style, width, widens);
+            let text = shown(format, value);
+            prop_assert_eq!(text.is_some(), value <= format.value_max());
             if let Some(text) = text {
-                prop_assert_eq!(text.len(), figure.chars(value));
-                prop_assert!(text.len() <= FIGURE_CHARS_MAX);
-                prop_assert_eq!(read(figure, &text), Some(value));
+                prop_assert_eq!(text.len(), format.chars(value));
+                prop_assert!(text.len() <= SERIAL_CHARS_MAX);
+                prop_assert_eq!(read(format, &text), Some(value));
             }
         }
 
         #[test]
         fn no_two_texts_are_one_value(text in "[0A-C]{1,4}|[0-9]{1,4}", width in 1..4_usize) {
             for style in [Style::Letters, Style::Digits] {
-                let figure = figure(style, width, true);
-                if let Some(value) = read(figure, &text) {
-                    prop_assert_eq!(shown(figure, value), Some(text.clone()));
+                let format = format(style, width, true);
+                if let Some(value) = read(format, &text) {
+                    prop_assert_eq!(shown(format, value), Some(text.clone()));
                 }
             }
         }
