@@ -164,10 +164,9 @@ impl Batch {
 
     /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
     fn lock_wait(&self, context: &Context) -> Duration {
-        let first = self.requests.first().map(|pending| &pending.order.counters);
-        let is_one = self.requests.iter().all(|pending| {
-            pending.order.counters.len() == 1 && Some(&pending.order.counters) == first
-        });
+        let mut counters = self.requests.iter().flat_map(|pending| pending.order.counters());
+        let first = counters.next();
+        let is_one = counters.all(|counter| Some(counter) == first);
         let lock_timeout = context.lock_timeout;
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
@@ -202,7 +201,7 @@ impl Batch {
         self.put_back();
         let requests = std::mem::take(&mut self.requests);
         let needs =
-            |pending: &PendingRequest| pending.order.counters.iter().any(|name| name == counter);
+            |pending: &PendingRequest| pending.order.counters().any(|name| name == counter);
         let (needing, rest) = requests.into_iter().partition(needs);
         self.requests = rest;
         needing
@@ -280,7 +279,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
     let answer = match outcome {
         TakeOutcome::Taken(entry) => {
             let metrics = &context.metrics;
-            pending.order.served.meter(metrics).issued_database.increment(pending.order.count);
+            pending.order.served.meter(metrics).issued_database.increment(pending.order.count());
             metrics.request_retries.record(f64::from(pending.retry_count()));
             pending.order.issued(entry, false)
         }
@@ -312,7 +311,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
 fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
     TakeOrder {
         record: Arc::clone(&pending.order.record),
-        count: pending.order.count,
+        count: pending.order.count(),
         family: pending.order.family.clone(),
         specs: pending.order.specs.clone(),
         question: pending.order.question(since_us),

@@ -132,12 +132,12 @@ impl PartitionWorker {
             // Until the counter is seeded, a late transaction of the database's epoch may take from
             // it, under the same keys: the journal is asked again (F1, F4).
             pending.asked_in = None;
-            let counter = pending.order.counters[take].clone();
+            let (counter, spec) = pending.order.spec(take);
+            let (counter, spec) = (counter.clone(), spec.clone());
             if lease.counters.get(&counter).is_some_and(CachedCounter::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
-            let spec = pending.order.specs[take].clone();
-            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count;
+            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count();
             pending.cancellation.put_back();
             lease.parked.entry(counter).or_default().push(pending);
         }
@@ -250,7 +250,7 @@ impl PartitionWorker {
                         let answer = pending.order.issued(entry, false);
                         let metrics = &self.context.metrics;
                         let meter = pending.order.served.meter(metrics);
-                        meter.issued_redis.increment(pending.order.count);
+                        meter.issued_redis.increment(pending.order.count());
                         metrics.request_retries.record(f64::from(retry_count));
                         sorted.told.push((pending, answer));
                     }
@@ -276,9 +276,10 @@ impl PartitionWorker {
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 let (counter, spec) = pending.order.spec(take);
+                let (counter, spec) = (counter.clone(), spec.clone());
                 lease.counters.of(&counter).met_ceiling(value, ceiling);
                 lease.headroom.note(Headroom { left: 0, granted: 1 });
-                let need = pending.order.count;
+                let need = pending.order.count();
                 sorted.full.push(Full { pending: Some(pending), counter, spec, need });
             }
             IssueOutcome::Exhausted { take } => {
@@ -286,7 +287,7 @@ impl PartitionWorker {
                 sorted.refused.push((pending, error));
             }
             IssueOutcome::Regressed { take } => {
-                let counter = &pending.order.counters[take];
+                let (counter, _) = pending.order.spec(take);
                 sorted.alarm = Some(format!("counter {counter} was written to"));
                 sorted.back.push(pending);
             }
@@ -306,14 +307,14 @@ impl PartitionWorker {
         taken: &[TakenRange],
     ) {
         for (take, taken) in taken.iter().enumerate() {
-            let (counter, spec) = (&pending.order.counters[take], &pending.order.specs[take]);
+            let (counter, spec) = pending.order.spec(take);
             let (value, count) = (signed(taken.range.last), taken.range.count());
             let cached = lease.counters.took(counter, taken.counter_id, value, count);
             if let Some(headroom) = cached.headroom_below(spec) {
                 lease.headroom.note(headroom);
             }
             if cached.wants_raise(spec) {
-                let (counter, spec) = pending.order.spec(take);
+                let (counter, spec) = (counter.clone(), spec.clone());
                 sorted.full.push(Full { pending: None, counter, spec, need: 0 });
             }
         }

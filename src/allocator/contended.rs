@@ -29,7 +29,7 @@ impl Contended {
     /// Puts a request into the queue of a counter that it needs; gives it back if there is none.
     pub(super) fn join(&self, pending: PendingRequest) -> Option<PendingRequest> {
         let mut queues = self.queues();
-        let counter = pending.order.counters.iter().find(|counter| queues.contains_key(*counter));
+        let counter = pending.order.counters().find(|counter| queues.contains_key(*counter));
         match counter.and_then(|counter| queues.get_mut(counter)) {
             Some(queue) => {
                 queue.push_back(pending);

@@ -161,7 +161,7 @@ impl PartitionWorker {
         while requests.len() < self.context.settings.flight_max {
             let Some(mut pending) = self.waiting.pop_front() else { break };
             let parked =
-                pending.order.counters.iter().find(|counter| lease.parked.contains_key(*counter));
+                pending.order.counters().find(|counter| lease.parked.contains_key(*counter));
             if let Some(counter) = parked.cloned() {
                 lease.parked.entry(counter).or_default().push(pending);
             } else if pending.admit(&self.context.metrics) {
