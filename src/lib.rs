@@ -6,10 +6,13 @@
 //!   the form of its loops and waits, and what it counts.
 //! - [`numbering`], a crate of its own, is the numbering language: pure, no I/O.
 //! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
-//! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
-//!   puts things right after a fault, [`revision`] gives issued numbers another label, [`gauges`]
-//!   looks at them all.
-//! - [`import`] reads what other systems have issued, on its way into the ledger.
+//! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
+//!   label.
+//! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
+//! - [`reconciler`] puts things right after a fault.
+//! - [`allocator`] takes numbers.
+//! - [`gauges`] looks at them all, [`import`] reads what other systems have issued, on its way into
+//!   the ledger.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
@@ -26,6 +29,7 @@ pub mod journal;
 pub mod ledger;
 pub mod metrics;
 pub mod node;
+pub mod process;
 pub mod reconciler;
 pub mod revision;
 pub mod service;

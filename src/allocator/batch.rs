@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::context::Context;
 use super::pending_request::PendingRequest;
 use super::retries::Retries;
 use super::{AllocError, NumberTaken, replay};
 use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// How long a worker itself waits for a counter that somebody else holds; longer waits happen
 /// beside it.
@@ -200,8 +200,7 @@ impl Batch {
     pub(super) fn split_off(&mut self, counter: &str) -> Vec<PendingRequest> {
         self.put_back();
         let requests = std::mem::take(&mut self.requests);
-        let needs =
-            |pending: &PendingRequest| pending.order.counters().any(|name| name == counter);
+        let needs = |pending: &PendingRequest| pending.order.counters().any(|name| name == counter);
         let (needing, rest) = requests.into_iter().partition(needs);
         self.requests = rest;
         needing

@@ -44,6 +44,14 @@ struct Full {
     need: u64,
 }
 
+impl Full {
+    fn met_by(pending: PendingRequest, take: usize) -> Self {
+        let (counter, spec) = pending.order.spec(take);
+        let (counter, spec, need) = (counter.clone(), spec.clone(), pending.order.count());
+        Full { pending: Some(pending), counter, spec, need }
+    }
+}
+
 impl PartitionWorker {
     /// The moment of handing out: records into the journal queue, then answers (F11).
     pub(super) fn complete_requests(
@@ -275,12 +283,9 @@ impl PartitionWorker {
             IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
-                let (counter, spec) = pending.order.spec(take);
-                let (counter, spec) = (counter.clone(), spec.clone());
-                lease.counters.of(&counter).met_ceiling(value, ceiling);
+                lease.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
                 lease.headroom.note(Headroom { left: 0, granted: 1 });
-                let need = pending.order.count();
-                sorted.full.push(Full { pending: Some(pending), counter, spec, need });
+                sorted.full.push(Full::met_by(pending, take));
             }
             IssueOutcome::Exhausted { take } => {
                 let error = replay::exhausted(&pending.order, take);

@@ -3,17 +3,17 @@
 //! Each contended counter has a queue and a task of its own beside the worker, so that its wait for
 //! the lock keeps no other counter waiting (R6.1). The task serves the queue until it is empty and
 //! goes; what it cannot serve in its epoch it gives back to the worker. Queues are bounded by
-//! `allocator.queue_max`, the transactions that wait by [`super::Places`].
+//! `allocator.queue_max`, the transactions that wait by [`crate::process::Places`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::batch::{Batch, Failed, Runner};
-use super::context::Context;
 use super::pending_request::PendingRequest;
 use super::worker::PartitionWorker;
 use crate::ledger::{At, LedgerError};
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// The queues of a worker, by the name of their counter. A queue that is here has a task.
 #[derive(Clone, Default)]

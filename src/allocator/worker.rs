@@ -21,17 +21,16 @@ use tokio::time::Instant;
 use super::acknowledgements::PendingAcknowledgements;
 use super::background_jobs::{BackgroundJobs, Done};
 use super::contended::Contended;
-use super::context::Context;
 use super::epoch_lease::EpochLease;
 use super::headroom::LeastHeadroom;
 use super::joining::HELD;
-use super::membership::News;
 use super::pending_request::PendingRequest;
 use super::status::SharedStatus;
 use super::{AllocError, NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
 use crate::node::NodeId;
+use crate::process::{Context, News};
 use crate::task::Stop;
 
 /// Why a worker left an epoch: it must not go back to it without a recovery.

@@ -10,10 +10,10 @@ use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
-use numerator::allocator::{AllocatorSettings, Membership, Testimony};
 use numerator::clock::SystemClock;
 use numerator::ledger::LedgerError;
 use numerator::node::system_random;
+use numerator::process::{Membership, ProcessSettings, Testimony};
 
 use crate::deployment::{Deployment, program_with};
 use crate::faults::assert_all_journaled;
@@ -209,7 +209,7 @@ async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     let deployment = Deployment::sqlite(None);
     let ledger = open(&deployment).await;
     let testimony = Testimony::within(&deployment.path("data"), system_random());
-    let (own, bounds) = (Arc::clone(&ledger), AllocatorSettings::default());
+    let (own, bounds) = (Arc::clone(&ledger), ProcessSettings::default());
     let joining = Membership::join(own, Arc::new(SystemClock), testimony, &bounds);
     let membership = joining.await.unwrap();
     let barred = membership.node();
