@@ -2,10 +2,10 @@
 //!
 //! The rooms, from the bottom up (dependencies point only upwards in this list):
 //!
-//! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`]: the time, the identity of a process,
-//!   the form of its loops and waits, and what it counts.
 //! - [`numbering`], a crate of its own, is the numbering language: pure, no I/O.
-//! - [`counter`] is Redis, [`ledger`] is SQL; they do not know each other.
+//! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`], of the crate `numerator-base`: the
+//!   time, the identity of a process, the form of its loops and waits, and what it counts.
+//! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
 //! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
 //!   label.
 //! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
@@ -16,24 +16,21 @@
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
+pub use numerator_base::{backoff, clock, metrics, node, task};
+pub use numerator_counter as counter;
+pub use numerator_ledger as ledger;
+
 pub mod allocator;
-pub mod backoff;
 pub mod cli;
-pub mod clock;
 pub mod config;
-pub mod counter;
 pub mod gauges;
 pub mod http;
 pub mod import;
 pub mod journal;
-pub mod ledger;
-pub mod metrics;
-pub mod node;
 pub mod process;
 pub mod reconciler;
 pub mod revision;
 pub mod service;
-pub mod task;
 
 /// Short-lived texts of requests and records that live for a minute lie side by side: the system's
 /// allocator spends a third of the service's time on putting such free places together again. For

@@ -10,7 +10,10 @@ const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
 /// The engines of the ledger: the same statements are compiled for each, and each gives them the
 /// types that they name.
-const ENGINES: [&str; 2] = ["src/ledger/postgres/", "src/ledger/sqlite/"];
+const ENGINES: [&str; 2] = ["ledger/src/postgres/", "ledger/src/sqlite/"];
+
+/// Crates that are one room.
+const ONE_ROOM: [&str; 2] = ["counter/src", "ledger/src"];
 
 /// Types that share their name with another one of their room.
 pub(crate) fn types_of_one_name(sources: &[Source]) -> Vec<String> {
@@ -43,6 +46,9 @@ fn room(path: &str) -> Option<&str> {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
     if !path.ends_with(".rs") || is_test {
         return None;
+    }
+    if let Some(whole) = ONE_ROOM.iter().find(|whole| path.starts_with(*whole)) {
+        return Some(whole);
     }
     let inner = match path.strip_prefix("src/") {
         Some(_) => "src/".len(),
@@ -79,14 +85,14 @@ fn two_types_of_one_name_are_found_in_a_room_and_nowhere_else() {
     };
     let (one, two) = ("pub(super) struct Mark {}\n", "//! x\n\npub type Mark = u8;\n");
     assert_eq!(
-        found(&[("src/ledger/a.rs", one), ("src/ledger/rows/b.rs", two)]),
-        ["src/ledger calls two types Mark: src/ledger/a.rs:1, src/ledger/rows/b.rs:3"]
+        found(&[("ledger/src/a.rs", one), ("ledger/src/rows/b.rs", two)]),
+        ["ledger/src calls two types Mark: ledger/src/a.rs:1, ledger/src/rows/b.rs:3"]
     );
     assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", "enum Mark {}")]).len(), 1);
     assert_eq!(found(&[("model/src/a.rs", one), ("model/src/b.rs", "trait Mark {}")]).len(), 1);
-    let engines = ("src/ledger/postgres/a.rs", "src/ledger/sqlite/a.rs");
+    let engines = ("ledger/src/postgres/a.rs", "ledger/src/sqlite/a.rs");
     assert_eq!(found(&[(engines.0, one), (engines.1, two)]), [""; 0], "one for each engine");
-    assert_eq!(found(&[(engines.0, one), (engines.1, two), ("src/ledger/a.rs", two)]).len(), 1);
+    assert_eq!(found(&[(engines.0, one), (engines.1, two), ("ledger/src/a.rs", two)]).len(), 1);
     assert_eq!(found(&[("src/a.rs", one), ("src/b.rs", two)]), [""; 0], "two rooms");
     let others = "mod tests {\n    struct Mark;\n}\n// struct Mark;\nstruct Marks;\nfn mark() {}";
     assert_eq!(found(&[("src/a.rs", one), ("src/a/b.rs", others)]), [""; 0]);

@@ -2,9 +2,9 @@
 
 use crate::source::{Source, code, is_word, line_of, words};
 
-/// Rooms by floor; a room may name those on lower floors. Those of one floor do not know each other.
-const FLOORS: [&[&str]; 10] = [
-    &["counter", "ledger"],
+/// Rooms of the service by floor; a room may name those on lower floors. Those of one floor do not
+/// know each other.
+const FLOORS: [&[&str]; 9] = [
     &["journal", "revision"],
     &["process"],
     &["reconciler"],
@@ -16,12 +16,9 @@ const FLOORS: [&[&str]; 10] = [
     &["cli"],
 ];
 
-/// Tools that every room may name.
-const TOOLS: [&str; 5] = ["backoff", "clock", "node", "task", "metrics"];
-
-/// Client libraries and the rooms that alone see them: the ledger is one database, and imports read
-/// others.
-const LIBRARIES: [(&str, &[&str]); 2] = [("fred", &["counter"]), ("sqlx", &["ledger", "import"])];
+/// Client libraries and the rooms of the service that alone see them: the ledger, a crate of its
+/// own, is one database, and imports read others. Redis' library is no dependency of the service.
+const LIBRARIES: [(&str, &[&str]); 1] = [("sqlx", &["import"])];
 
 /// Names that say nothing of what a module owns.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "common", "types", "models"];
@@ -42,9 +39,6 @@ fn may_name(from: &str, to: &str) -> bool {
     if from == to {
         return true;
     }
-    if TOOLS.contains(&to) {
-        return true;
-    }
     match (floor(from), floor(to)) {
         (Some(from), Some(to)) => to < from,
         _ => false,
@@ -54,7 +48,7 @@ fn may_name(from: &str, to: &str) -> bool {
 /// Names of rooms that the file must not name.
 pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
     let Some(from) = room(&source.path) else { return Vec::new() };
-    if floor(from).is_none() && !TOOLS.contains(&from) {
+    if floor(from).is_none() {
         return vec![format!("{}: room `{from}` is not on the map", source.path)];
     }
     let code = code(&source.text);
@@ -67,8 +61,7 @@ pub(crate) fn wrong_arrows(source: &Source) -> Vec<String> {
             }
         }
     }
-    let is_room = |name: &str| floor(name).is_some() || TOOLS.contains(&name);
-    named.retain(|(_, name)| is_room(name) && !may_name(from, name));
+    named.retain(|(_, name)| floor(name).is_some() && !may_name(from, name));
     let finding = |(at, to): (usize, &str)| {
         format!("{}:{}: {from} names {to}", source.path, line_of(&code, at))
     };
@@ -137,19 +130,18 @@ pub(crate) fn empty_names(source: &Source) -> Vec<String> {
 #[test]
 fn a_wrong_arrow_is_found() {
     let count = |path: &str, text: &str| wrong_arrows(&Source::sample(path, text)).len();
-    assert_eq!(count("src/counter/a.rs", "use crate::ledger::Row;"), 1);
-    assert_eq!(count("src/ledger/mod.rs", "fn f() { crate::counter::g(); }"), 1);
-    assert_eq!(count("src/ledger/mod.rs", "use crate::{node::NodeId, counter::{A, B}};"), 1);
     assert_eq!(count("src/journal.rs", "use crate::http::Problem;"), 1);
+    assert_eq!(count("src/gauges/mod.rs", "fn f() { crate::service::g(); }"), 1);
+    assert_eq!(count("src/import/mod.rs", "use crate::{node::NodeId, config::{A, B}};"), 1);
     assert_eq!(count("src/http/mod.rs", "use crate::cli;"), 1);
-    assert_eq!(count("src/counter/a.rs", "use super::super::ledger::Row;"), 1);
-    assert_eq!(count("src/counter/mod.rs", "use super::ledger::Row;"), 1);
-    assert_eq!(count("src/clock.rs", "use crate::ledger::Row;"), 1);
+    assert_eq!(count("src/import/a.rs", "use super::super::config::Row;"), 1);
+    assert_eq!(count("src/import/mod.rs", "use super::config::Row;"), 1);
+    assert_eq!(count("src/journal.rs", "use super::config::Row;"), 1);
     assert_eq!(count("src/attic.rs", ""), 1);
     assert_eq!(count("src/journal.rs", "use crate::allocator::Allocator;"), 1);
     assert_eq!(count("src/journal.rs", "use crate::revision::Revision;"), 1);
     assert_eq!(count("src/allocator/a.rs", "use crate::{counter, journal, ledger::{self, R}};"), 0);
-    assert_eq!(count("src/counter/a.rs", "use super::ledger::Row; // crate::ledger"), 0);
+    assert_eq!(count("src/import/a.rs", "use super::config::Row; // crate::config"), 0);
     assert_eq!(count("src/cli/serve.rs", "use crate::http;"), 0);
     assert_eq!(count("tests/it/a.rs", "use crate::ledger;"), 0);
 }
@@ -157,18 +149,17 @@ fn a_wrong_arrow_is_found() {
 #[test]
 fn a_strange_library_is_found() {
     let count = |path: &str, text: &str| strange_libraries(&Source::sample(path, text)).len();
-    assert_eq!(count("src/allocator/mod.rs", "use fred::clients::Client;"), 1);
-    assert_eq!(count("src/counter/redis.rs", "use sqlx::Row;"), 1);
+    assert_eq!(count("src/allocator/mod.rs", "use sqlx::Row;"), 1);
     assert_eq!(count("src/main.rs", "fn f() { sqlx::query(1); }"), 1);
-    assert_eq!(count("src/counter/redis.rs", "use fred::clients::Client;"), 0);
-    assert_eq!(count("src/config.rs", "// fred\nlet alfred = \"sqlx\";"), 0);
+    assert_eq!(count("src/import/database.rs", "use sqlx::Row;"), 0);
+    assert_eq!(count("src/config.rs", "// sqlx\nlet ql = \"sqlx\";"), 0);
 }
 
 #[test]
 fn a_name_that_says_nothing_is_found() {
     let count = |path: &str, text: &str| empty_names(&Source::sample(path, text)).len();
-    assert_eq!(count("src/ledger/utils.rs", ""), 1);
+    assert_eq!(count("src/import/utils.rs", ""), 1);
     assert_eq!(count("src/helpers/mod.rs", ""), 1);
     assert_eq!(count("src/a.rs", "pub(crate) mod types {}"), 1);
-    assert_eq!(count("src/a.rs", "use fred::types::Value; // mod types"), 0);
+    assert_eq!(count("src/a.rs", "use sqlx::types::Value; // mod types"), 0);
 }

@@ -1,0 +1,9 @@
+//! What every part of `numerator` stands on: the [`clock`], the identity of a process ([`node`]),
+//! the form of its loops and waits ([`task`], [`backoff`]), and what it counts ([`metrics`]). It
+//! knows no other part, and nothing of numbers.
+
+pub mod backoff;
+pub mod clock;
+pub mod metrics;
+pub mod node;
+pub mod task;

@@ -1,0 +1,273 @@
+//! What can go wrong in the ledger, and what it means for a number.
+
+use thiserror::Error;
+
+use super::SeriesRefusal;
+
+/// Why a ledger call failed.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// The connection, the pool or a time-out: nothing is known to have been written unless
+    /// `maybe_written`. Worth a retry.
+    #[error("ledger unreachable: {cause}")]
+    Unreachable {
+        /// What the driver said.
+        cause: String,
+        /// Whether the transaction may have committed all the same.
+        maybe_written: bool,
+    },
+    /// A lock was not granted in time: rolled back. Worth a retry (R6.2).
+    #[error("ledger busy: {cause}")]
+    LockTimeout {
+        /// What the driver said.
+        cause: String,
+        /// Name of the counter whose row somebody else holds, where that is known.
+        counter: Option<String>,
+    },
+    /// A deadlock or a serialisation failure: rolled back. Worth a retry (R6.3).
+    #[error("ledger conflict: {0}")]
+    Conflict(String),
+    /// The ledger refuses a value for good. Not worth a retry.
+    #[error("ledger refused: {0}")]
+    Refused(String),
+    /// A change of series is refused for good. Nothing written.
+    #[error(transparent)]
+    Series(#[from] SeriesRefusal),
+    /// The epoch of the call is no longer the partition's. Nothing written.
+    #[error("partition {partition} has left epoch {epoch}")]
+    Fenced {
+        /// The partition.
+        partition: u32,
+        /// The caller's epoch.
+        epoch: u64,
+    },
+    /// The node has left or was adopted.
+    #[error("node {0} is not registered (any more)")]
+    NodeGone(numerator_base::node::NodeId),
+    /// The ledger has forgotten what it confirmed before, or is another incarnation than the one
+    /// that was agreed on: it went back (F9, F25). Nothing written; not worth a retry under this
+    /// identity.
+    #[error("the ledger went back: {0}")]
+    WentBack(String),
+    /// The ledger was set up with other settings.
+    #[error("{setting} is {here} here but {there} in the ledger; use the ledger's value")]
+    SettingsDiffer {
+        /// Name of the setting.
+        setting: &'static str,
+        /// The value in the settings.
+        here: String,
+        /// The value in the ledger.
+        there: String,
+    },
+    /// The schema is newer than this binary, or older and not to be changed, or a migration failed.
+    #[error("migration: {0}")]
+    Migration(String),
+}
+
+impl LedgerError {
+    /// The same failure of a statement that commits by itself, or of a COMMIT: when the answer is
+    /// lost, the write may stand all the same.
+    pub(super) fn at_commit(error: sqlx::Error) -> Self {
+        match LedgerError::from(error) {
+            LedgerError::Unreachable { cause, .. } => {
+                LedgerError::Unreachable { cause, maybe_written: true }
+            }
+            other => other,
+        }
+    }
+
+    /// The same failure, met while locking the row of a counter.
+    pub(super) fn at_counter(self, name: String) -> Self {
+        match self {
+            LedgerError::LockTimeout { cause, .. } => {
+                LedgerError::LockTimeout { cause, counter: Some(name) }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn retry_useful(&self) -> bool {
+        matches!(
+            self,
+            LedgerError::Unreachable { .. }
+                | LedgerError::LockTimeout { .. }
+                | LedgerError::Conflict(_)
+        )
+    }
+
+    /// The failure in a word, for whoever counts it.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            LedgerError::LockTimeout { .. } => "lock",
+            LedgerError::Conflict(_) => "conflict",
+            LedgerError::Unreachable { .. } => "connection",
+            LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
+                "fenced"
+            }
+            _ => "refused",
+        }
+    }
+
+    /// Whether the connections of the call know statements that the schema has outgrown: on these
+    /// they fail for ever.
+    pub(super) fn is_of_outgrown_statement(&self) -> bool {
+        matches!(self, LedgerError::Unreachable { cause, .. } if cause.starts_with(COLUMNS_CHANGED))
+    }
+
+    /// Whether the call may have written all the same.
+    #[must_use]
+    pub fn maybe_written(&self) -> bool {
+        matches!(self, LedgerError::Unreachable { maybe_written: true, .. })
+    }
+}
+
+impl From<sqlx::Error> for LedgerError {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(refusal) => {
+                let code = refusal.code().unwrap_or_default();
+                of_code(&code, refusal.constraint(), refusal.message())
+            }
+            // Values of ours that do not fit their column, or a column that holds other things.
+            sqlx::Error::RowNotFound
+            | sqlx::Error::TypeNotFound { .. }
+            | sqlx::Error::ColumnIndexOutOfBounds { .. }
+            | sqlx::Error::ColumnNotFound(_)
+            | sqlx::Error::ColumnDecode { .. }
+            | sqlx::Error::Encode(_)
+            | sqlx::Error::Decode(_) => LedgerError::Refused(error.to_string()),
+            _ => LedgerError::Unreachable { cause: error.to_string(), maybe_written: false },
+        }
+    }
+}
+
+impl LedgerError {
+    /// What an error means that came while a transaction began. No row was looked at yet, so none
+    /// is to blame: where the tables are missing, another ledger lies in the place of this one.
+    pub(super) fn at_begin(error: sqlx::Error) -> Self {
+        match Self::from(error) {
+            LedgerError::Refused(cause) => LedgerError::Unreachable { cause, maybe_written: false },
+            other => other,
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for LedgerError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError;
+        match error {
+            // Nothing is known to be wrong with the schema: a lock wait, a lost connection.
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
+                match LedgerError::from(cause) {
+                    LedgerError::Refused(why) => LedgerError::Migration(why),
+                    worth_a_retry => worth_a_retry,
+                }
+            }
+            MigrateError::VersionMissing(version) => LedgerError::Migration(format!(
+                "the schema has migration {version}, which this binary does not know: it is newer \
+                 than the binary; start a newer version"
+            )),
+            other => LedgerError::Migration(other.to_string()),
+        }
+    }
+}
+
+/// PostgreSQL: the ledger lives another life than the one agreed on (migration 20).
+const NO_SUCH_INCARNATION: &str = "NU001";
+
+/// PostgreSQL: a statement that was prepared gives columns of other types by now, because somebody
+/// changed the schema. Never the fault of a row: one must not be put aside for it.
+const COLUMNS_CHANGED: &str = "0A000";
+
+/// SQLite: what the transaction has read is no longer the newest.
+const BUSY_SNAPSHOT: u32 = 517;
+
+/// What an engine's error code means: SQLSTATE (five characters) or SQLite's extended result code.
+fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
+    let unreachable =
+        || LedgerError::Unreachable { cause: format!("{code}: {message}"), maybe_written: false };
+    let lock_timeout = || LedgerError::LockTimeout { cause: message.to_owned(), counter: None };
+    let conflict = || LedgerError::Conflict(message.to_owned());
+    let refused = || {
+        LedgerError::Refused(match constraint {
+            Some(name) => format!("{name}: {message}"),
+            None => message.to_owned(),
+        })
+    };
+    if code.len() == 5 {
+        return match code {
+            "40001" | "40P01" => conflict(),
+            NO_SUCH_INCARNATION => LedgerError::WentBack(message.to_owned()),
+            // A statement that takes too long has waited for locks, one after the other.
+            "55P03" | "57014" => lock_timeout(),
+            // Connection lost, server out of resources or stopping, session ended by its time-out,
+            // or its disk failing: not the fault of the data.
+            _ if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
+                unreachable()
+            }
+            "25P03" | "25P04" | "25006" | COLUMNS_CHANGED => unreachable(),
+            _ => refused(),
+        };
+    }
+    let code = code.parse::<u32>().unwrap_or(0);
+    // The low byte is SQLite's primary result code.
+    match code & 0xff {
+        _ if code == BUSY_SNAPSHOT => conflict(),
+        5 | 6 => lock_timeout(),
+        // Out of memory, read-only, interrupted, I/O, damaged, full, cannot open, not a database.
+        7..=11 | 13 | 14 | 26 => unreachable(),
+        _ => refused(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_says_whether_to_try_again() {
+        let retry = |code| of_code(code, None, "m").retry_useful();
+        for busy in ["55P03", "57014", "5", "261", "6"] {
+            assert!(matches!(of_code(busy, None, "m"), LedgerError::LockTimeout { .. }), "{busy}");
+        }
+        for conflict in ["40001", "40P01", "517"] {
+            assert!(matches!(of_code(conflict, None, "m"), LedgerError::Conflict(_)), "{conflict}");
+        }
+        for lost in ["08006", "53300", "57P01", "25P03", "0A000", "10", "13", "14"] {
+            assert!(matches!(of_code(lost, None, "m"), LedgerError::Unreachable { .. }), "{lost}");
+        }
+        for data in ["22021", "23505", "42P01", "54000", "2067", "19"] {
+            assert!(!retry(data), "{data}");
+        }
+    }
+
+    #[test]
+    fn what_fails_as_a_transaction_begins_is_the_fault_of_no_row() {
+        let missing = || sqlx::Error::ColumnNotFound("nonce".into());
+        assert!(matches!(LedgerError::from(missing()), LedgerError::Refused(_)));
+        let at_begin = LedgerError::at_begin(missing());
+        assert!(matches!(at_begin, LedgerError::Unreachable { maybe_written: false, .. }));
+    }
+
+    #[test]
+    fn a_lock_that_was_not_granted_names_its_counter() {
+        let at = |code| of_code(code, None, "m").at_counter("1:SEQ:k".into());
+        let named = |error| matches!(error, LedgerError::LockTimeout { counter: Some(_), .. });
+        assert!(named(at("55P03")));
+        assert!(matches!(at("40001"), LedgerError::Conflict(_)));
+    }
+
+    #[test]
+    fn a_broken_constraint_is_named() {
+        let error = of_code("23514", Some("counter_in_order"), "violates");
+        assert_eq!(error.to_string(), "ledger refused: counter_in_order: violates");
+    }
+
+    #[test]
+    fn a_lost_answer_to_a_commit_leaves_the_write_open() {
+        let error = LedgerError::at_commit(sqlx::Error::WorkerCrashed);
+        assert!(matches!(error, LedgerError::Unreachable { maybe_written: true, .. }));
+    }
+}

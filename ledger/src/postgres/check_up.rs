@@ -1,0 +1,37 @@
+//! How a PostgreSQL server keeps commits, as far as a session of the program may see it.
+
+use sqlx::Row as _;
+
+use super::Store;
+use crate::{LedgerCheckup, LedgerError, LedgerHazard};
+
+/// See [`crate::SafetyLedger::check_up`].
+pub(super) async fn check_up(store: &Store) -> Result<LedgerCheckup, LedgerError> {
+    // A base backup under way is no standby yet. Without the right to see them all, the rows of
+    // others' sessions are there and say nothing.
+    let row = sqlx::query(
+        "select current_setting('fsync') as fsync, \
+         current_setting('synchronous_commit') as synchronous_commit, \
+         count(*) filter (where sync_state = 'async' and state <> 'backup') as standbys, \
+         count(*) filter (where state is null) as hidden from pg_stat_replication",
+    )
+    .fetch_one(&store.reader)
+    .await?;
+    let mut checkup = LedgerCheckup::default();
+    let setting: String = row.try_get("synchronous_commit")?;
+    if row.try_get::<String, _>("fsync")? == "off" {
+        checkup.hazards.push(LedgerHazard::NoFsync);
+    }
+    if matches!(&*setting, "off" | "local") {
+        checkup.hazards.push(LedgerHazard::LazyCommit { setting });
+    }
+    let (standbys, hidden): (i64, i64) = (row.try_get("standbys")?, row.try_get("hidden")?);
+    if standbys > 0 {
+        checkup.hazards.push(LedgerHazard::AsynchronousStandby { standbys });
+    }
+    if hidden > 0 {
+        let why = "this user may not see whether commits wait for them; grant pg_monitor to it";
+        checkup.unchecked.push(format!("{hidden} standbys: {why}"));
+    }
+    Ok(checkup)
+}

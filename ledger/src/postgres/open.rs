@@ -1,0 +1,175 @@
+//! Opens a PostgreSQL ledger: session limits, durability checks, the state of its schema.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use numerator_base::clock::SharedClock;
+use sqlx::Connection as _;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+
+use super::statements::agree;
+use super::{Engine, migrate};
+use crate::connections::Share;
+use crate::{LedgerError, LedgerSettings, SharedLedger};
+
+/// How long the first connection may take; a server that is up answers in a fraction of it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a statement may run beyond its wait for a lock.
+const STATEMENT_TIME: Duration = Duration::from_secs(2);
+
+/// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
+/// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
+/// Compiling statements as short as these costs more than it saves. Notices say nothing to act on:
+/// a migration that finds its table in place writes one at each start.
+const SESSION: [(&str, &str); 10] = [
+    ("application_name", "numerator"),
+    ("client_min_messages", "warning"),
+    ("default_transaction_isolation", "read committed"),
+    ("idle_in_transaction_session_timeout", "2s"),
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "2"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "10s"),
+    ("timezone", "UTC"),
+    ("jit", "off"),
+];
+
+/// Opens the database that `url` names; sets it up where it is empty, and brings its schema up to
+/// date where the settings say so.
+///
+/// # Errors
+/// A server that cannot be reached or lets nobody in, by its address; one that may lose commits; a
+/// schema that is newer than this binary, or older where that is not to be changed.
+pub(crate) async fn open(
+    url: &str,
+    settings: LedgerSettings,
+    clock: SharedClock,
+) -> Result<SharedLedger, LedgerError> {
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|e| LedgerError::Refused(format!("database.url: {e}")))?
+        .options(SESSION)
+        .options(timeouts(settings.lock_timeout));
+    // The pool would try a refused connection until its time is up, and say only that it is up.
+    let mut first = connect(&options).await?;
+    require_durable_commits(&mut first).await?;
+    migrate::run(&mut first, settings).await?;
+    first.close().await?;
+    let engine = Engine::new(options, settings, clock);
+    agree(&engine.store(Share::Common)).await?;
+    Ok(Arc::new(engine))
+}
+
+/// How long statements may wait and run: one that waits for its lock to the end has time to work.
+/// The wait stands twice, so that a transaction can return to it.
+fn timeouts(lock_timeout: Duration) -> [(&'static str, String); 3] {
+    let ms = |wait: Duration| format!("{}ms", wait.as_millis());
+    [
+        ("lock_timeout", ms(lock_timeout)),
+        ("numerator.lock_timeout", ms(lock_timeout)),
+        ("statement_timeout", ms(lock_timeout + STATEMENT_TIME)),
+    ]
+}
+
+/// Connects once, without the pool, so that a failure is the server's own and names its address.
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError> {
+    let address = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    let unreachable = |cause| LedgerError::Unreachable { cause, maybe_written: false };
+    let connecting = PgConnection::connect_with(options);
+    let Ok(connected) = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await else {
+        let limit_s = CONNECT_TIMEOUT.as_secs();
+        return Err(unreachable(format!("{address}: no answer within {limit_s} s")));
+    };
+    connected.map_err(|error| match LedgerError::from(error) {
+        LedgerError::Unreachable { cause, .. } => unreachable(format!("{address}: {cause}")),
+        LedgerError::Refused(why) => LedgerError::Refused(format!("{address}: {why}")),
+        other => other,
+    })
+}
+
+/// The ledger must not lose a commit (F9).
+async fn require_durable_commits(connection: &mut PgConnection) -> Result<(), LedgerError> {
+    for (setting, statement) in
+        [("fsync", "show fsync"), ("synchronous_commit", "show synchronous_commit")]
+    {
+        let value: String = sqlx::query_scalar(statement).fetch_one(&mut *connection).await?;
+        if value == "off" {
+            return Err(LedgerError::Refused(format!(
+                "PostgreSQL runs with {setting} = off and may lose a commit, after which numbers \
+                 would be issued twice; set {setting} = on"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use numerator_base::clock::ManualClock;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A listener, and a URL that leads to it.
+    async fn listener() -> (TcpListener, String, String) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("port");
+        let address = listener.local_addr().expect("address").to_string();
+        let url = format!("postgres://clerk:secret@{address}/numbers?sslmode=disable");
+        (listener, address, url)
+    }
+
+    async fn failure(url: &str) -> LedgerError {
+        open(url, LedgerSettings::default(), Arc::new(ManualClock::at(0)))
+            .await
+            .err()
+            .expect("no ledger")
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_named_with_what_the_system_says() {
+        let (listener, address, url) = listener().await;
+        drop(listener);
+        let error = failure(&url).await;
+        assert!(matches!(error, LedgerError::Unreachable { maybe_written: false, .. }), "{error}");
+        let says = error.to_string();
+        assert!(says.contains(&address) && says.contains("Connection refused"), "{says}");
+        assert!(!says.contains("secret"), "{says}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_accepts_and_never_answers_is_given_up() {
+        let (_silent, address, url) = listener().await;
+        let says = failure(&url).await.to_string();
+        assert!(says.contains(&format!("{address}: no answer within 5 s")), "{says}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_the_password_is_quoted_and_asked_for_no_notices() {
+        let (listener, address, url) = listener().await;
+        let server = tokio::spawn(async move {
+            let (mut client, _) = listener.accept().await.expect("client");
+            let length = client.read_u32().await.expect("length of the first message");
+            let mut startup = vec![0; usize::try_from(length).expect("short") - 4];
+            client.read_exact(&mut startup).await.expect("first message");
+            let fields = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed\0\0";
+            client.write_u8(b'E').await.expect("kind");
+            let length = u32::try_from(fields.len()).expect("short") + 4;
+            client.write_u32(length).await.expect("length");
+            client.write_all(fields).await.expect("refusal");
+            String::from_utf8_lossy(&startup).into_owned()
+        });
+        let error = failure(&url).await;
+        assert!(matches!(error, LedgerError::Refused(_)), "{error}");
+        let says = error.to_string();
+        assert!(says.contains(&format!("{address}: password authentication failed")), "{says}");
+        let startup = server.await.expect("server");
+        assert!(startup.contains("client_min_messages=warning"), "{startup}");
+    }
+}

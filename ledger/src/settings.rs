@@ -1,0 +1,75 @@
+//! What a deployment decides of its ledger: connections and waits. The URL is not among it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Who brings the schema of a ledger up to date. One that is empty is always set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Migrate {
+    /// Whoever opens it.
+    #[default]
+    Auto,
+    /// `numerator migrate` alone: whoever else finds an older schema is refused.
+    Explicit,
+}
+
+/// Bounds of a ledger's connections and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// `database.connections_max`: connections that calls share. PostgreSQL gets two more: one for
+    /// heartbeat and watch, one for the journal (F31).
+    pub connections_max: u32,
+    /// `database.lock_timeout`: longest wait for one lock (R6.2).
+    pub lock_timeout: Duration,
+    /// `database.call_limit`: a call without an answer for so long is given up, and with it the
+    /// connections of its time. PostgreSQL only: there is no network before a file.
+    pub call_limit: Duration,
+    /// `database.migrate`: what happens to a schema that is older than this program.
+    pub migrate: Migrate,
+    /// `database.migrate_lock_timeout`: how long a migration waits for a lock in one try. Whoever
+    /// comes after it waits as long behind it. PostgreSQL only.
+    pub migrate_lock_timeout: Duration,
+    /// `database.migrate_attempts`: tries of all migrations, a second apart. PostgreSQL only.
+    pub migrate_attempts: u32,
+}
+
+impl LedgerSettings {
+    /// How many connections may be held at once by seeds and raises, which wait for locks: three
+    /// eighths of them.
+    #[must_use]
+    pub fn seeds_max(&self) -> usize {
+        self.eighths(3)
+    }
+
+    /// How many by questions to the journal, which wait for who takes under their keys: a quarter.
+    #[must_use]
+    pub fn questions_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// How many by transactions that wait for contended counters of the database path: a quarter.
+    #[must_use]
+    pub fn lock_waiters_max(&self) -> usize {
+        self.eighths(2)
+    }
+
+    /// So many eighths, at least one connection.
+    fn eighths(&self, count: usize) -> usize {
+        (self.connections_max as usize * count / 8).max(1)
+    }
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings {
+            connections_max: 8,
+            lock_timeout: Duration::from_secs(10),
+            call_limit: Duration::from_secs(15),
+            migrate: Migrate::default(),
+            migrate_lock_timeout: Duration::from_millis(500),
+            migrate_attempts: 60,
+        }
+    }
+}

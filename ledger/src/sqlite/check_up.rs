@@ -1,0 +1,17 @@
+//! How SQLite keeps commits: as the program has set it, unless its file is where it cannot be.
+
+use super::Store;
+use crate::{LedgerCheckup, LedgerError, LedgerHazard};
+
+/// `pragma synchronous` of a connection that waits for the disk at each commit.
+const FULL: i64 = 2;
+
+/// See [`crate::SafetyLedger::check_up`].
+pub(super) async fn check_up(store: &Store) -> Result<LedgerCheckup, LedgerError> {
+    let level: i64 = sqlx::query_scalar("pragma synchronous").fetch_one(&store.writer).await?;
+    let mut checkup = LedgerCheckup::default();
+    if level < FULL {
+        checkup.hazards.push(LedgerHazard::LazyCommit { setting: level.to_string() });
+    }
+    Ok(checkup)
+}

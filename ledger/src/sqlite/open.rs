@@ -1,0 +1,162 @@
+//! Opens a SQLite ledger: folder, file, durability, migrations.
+
+use std::fs::{File, create_dir_all};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use numerator_base::clock::SharedClock;
+use numerator_base::metrics::LedgerMeter;
+use sqlx::Connection as _;
+use sqlx::migrate::{Migrate as _, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+
+use super::place::Place;
+use super::statements::agree;
+use super::{Engine, MarkFile, Store};
+use crate::schema::Schema;
+use crate::witness::Witness;
+use crate::{LedgerError, LedgerSettings, Migrate, SharedLedger};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// How much longer a caller waits for the one writing connection than that one for other processes,
+/// so that the waits of callers behind it do not end first.
+const ACQUIRE_TIME: Duration = Duration::from_secs(10);
+
+/// Room for the pages that rows of the journal and its indexes go to: a few for each row, all over
+/// the file.
+const WRITER_CACHE_KIB: u32 = 32 * 1024;
+
+/// Opens the file at `path`, creating it and its folder; sets it up where it is empty, and brings
+/// its schema up to date where the settings say so.
+pub(crate) async fn open(
+    path: &Path,
+    settings: LedgerSettings,
+    clock: SharedClock,
+) -> Result<SharedLedger, LedgerError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(settings.lock_timeout);
+    let acquire_timeout = settings.lock_timeout + ACQUIRE_TIME;
+    // Switching a fresh file to WAL does not wait for other processes, and migrations know no lock
+    // on this engine: both happen under a lock of their own. It ends with the file handle.
+    let lock = lock_beside(path.to_path_buf()).await?;
+    let mark = MarkFile::beside(path);
+    must_not_be_gone(path, &mark)?;
+    let place = Arc::new(Place::of(path));
+    let [of_writer, of_readers] = [Arc::clone(&place), place];
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .acquire_timeout(acquire_timeout)
+        // There is no peer that could be gone.
+        .test_before_acquire(false)
+        // A full disk rolls a transaction back by itself. The client then counts it as open for
+        // ever, and would refuse to begin another one: such a connection goes.
+        .before_acquire(move |conn, meta| {
+            let is_sound = !conn.is_in_transaction() && of_writer.is_of(meta.age);
+            Box::pin(async move { Ok(is_sound) })
+        })
+        .connect_with(
+            options
+                .clone()
+                .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
+                // What a statement over many rows would take back is kept, else in a file.
+                .pragma("temp_store", "memory"),
+        )
+        .await?;
+    must_show_what_was_agreed(&writer, path, &mark).await?;
+    bring_up_to_date(&writer, settings.migrate).await?;
+    // From now on a file that is not there is a ledger that is gone.
+    writer.set_connect_options((*writer.connect_options()).clone().create_if_missing(false));
+    let reader = SqlitePoolOptions::new()
+        .max_connections(settings.connections_max.max(1))
+        .test_before_acquire(false)
+        .acquire_timeout(acquire_timeout)
+        .before_acquire(move |_, meta| {
+            let is_sound = of_readers.is_of(meta.age);
+            Box::pin(async move { Ok(is_sound) })
+        })
+        .connect_lazy_with(options.create_if_missing(false).read_only(true));
+    let (witness, meter) = (Arc::new(Witness::default()), Arc::new(LedgerMeter::new()));
+    let store = Store { writer, reader, clock, witness, meter, mark: Arc::new(mark) };
+    agree(&store).await?;
+    drop(lock);
+    Ok(Arc::new(Engine(Arc::new(store))))
+}
+
+/// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
+/// nothing in it is what a client leaves that has opened one that was gone.
+fn must_not_be_gone(path: &Path, mark: &MarkFile) -> Result<(), LedgerError> {
+    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    if is_there || !mark.path().exists() { Ok(()) } else { Err(gone(path, mark)) }
+}
+
+/// The same of a file that is no ledger, or one of before ledgers had an incarnation: a client that
+/// opens an empty file makes pages of it.
+async fn must_show_what_was_agreed(
+    writer: &SqlitePool,
+    path: &Path,
+    mark: &MarkFile,
+) -> Result<(), LedgerError> {
+    if !mark.path().exists() {
+        return Ok(());
+    }
+    let table = "select count(*) from sqlite_master where name = 'incarnation'";
+    let tables: i64 = sqlx::query_scalar(table).fetch_one(writer).await?;
+    let rows: i64 = match tables {
+        0 => 0,
+        _ => sqlx::query_scalar("select count(*) from incarnation").fetch_one(writer).await?,
+    };
+    if rows > 0 { Ok(()) } else { Err(gone(path, mark)) }
+}
+
+fn gone(path: &Path, mark: &MarkFile) -> LedgerError {
+    let (ledger, mark) = (path.display(), mark.path().display());
+    LedgerError::Refused(format!(
+        "database.url: {ledger} is gone, and {mark} says that it has issued numbers, which a new \
+         one would issue again; put the ledger back, or delete {mark} to begin anew"
+    ))
+}
+
+/// Runs the migrations that are missing, where that is allowed. The lock file is held: nobody else
+/// does.
+async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), LedgerError> {
+    let mut connection = writer.acquire().await?;
+    let count = "select count(*) from sqlite_master where name = '_sqlx_migrations'";
+    let tables: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
+    let applied = match tables {
+        0 => Vec::new(),
+        _ => connection.list_applied_migrations("_sqlx_migrations").await?,
+    };
+    if Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)? {
+        MIGRATIONS.run_direct(None, &mut *connection, false).await?;
+    }
+    Ok(())
+}
+
+/// Creates the folder and waits for the lock file beside the ledger.
+async fn lock_beside(path: PathBuf) -> Result<File, LedgerError> {
+    let lock = move || -> std::io::Result<File> {
+        if let Some(folder) = path.parent() {
+            create_dir_all(folder)?;
+        }
+        let mut name = path.into_os_string();
+        name.push(".lock");
+        let file = File::options().create(true).truncate(false).write(true).open(name)?;
+        file.lock()?;
+        Ok(file)
+    };
+    let cannot = |cause: String| LedgerError::Unreachable { cause, maybe_written: false };
+    match tokio::task::spawn_blocking(lock).await {
+        Ok(locked) => locked.map_err(|e| cannot(format!("database.url: {e}"))),
+        Err(stopped) => Err(cannot(stopped.to_string())),
+    }
+}

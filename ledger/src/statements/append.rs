@@ -1,0 +1,308 @@
+//! The journal's ways in: issued entries, and those that the ledger refuses.
+//! Not fenced by an epoch: what was handed out is always journaled.
+//!
+//! Before Redis counts, the ledger has the counter, and a ceiling for it. So an entry of a counter
+//! that is not there, or above the ceiling of its own epoch, is never a bad one: the ledger has
+//! forgotten what it confirmed (F25).
+
+use numerator_base::node::NodeId;
+use uuid::Uuid;
+
+use super::counters::lock_all;
+use super::entries::{self, Care, Judged, Verdict};
+use super::{Conn, Store, bulk, commit, commit_alone, gaps, nodes, partitions, restored};
+use crate::batch::{Before, Mark};
+use crate::columns::{raw, signed, unsigned, unsigned_small};
+use crate::line::{Extent, Line};
+use crate::{Appended, Entry, LedgerError};
+
+/// Under this id stands what was refused of a counter that the ledger does not have: an id is never
+/// another's that may have it by now, or will. The raw text keeps the one of then.
+const NO_COUNTER: i64 = 0;
+
+/// Who brings entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bringer {
+    /// The node that handed them out, to a ledger that must have their counters and ceilings.
+    Issuer,
+    /// Who reports again, or speaks for a dead node: that may be of before the ledger went back.
+    Teller,
+}
+
+/// See [`crate::Ledger::append`].
+pub(super) async fn append(
+    store: &Store,
+    node: NodeId,
+    entries: &[Entry],
+) -> Result<Appended, LedgerError> {
+    if entries.is_empty() {
+        return Ok(Appended::default());
+    }
+    let entries: Vec<&Entry> = entries.iter().collect();
+    match attempt(store, node, &entries, Care::Plain).await {
+        // Somebody wrote a row above what its counter has taken: then all are looked for.
+        Err(LedgerError::Conflict(_)) => attempt(store, node, &entries, Care::Judged).await,
+        appended => appended,
+    }
+}
+
+/// One transaction.
+async fn attempt(
+    store: &Store,
+    node: NodeId,
+    entries: &[&Entry],
+    care: Care,
+) -> Result<Appended, LedgerError> {
+    // Whoever waits behind these rows does not wait longer for a counter that they do not need.
+    let mut tx = store.begin_brief(Some(node)).await?;
+    nodes::must_be_remembered(store, &mut tx, node).await?;
+    let now_us = store.clock.now_us();
+    let appended = journal(&mut tx, node, entries, now_us, (Bringer::Issuer, care)).await;
+    if matches!(appended, Err(LedgerError::WentBack(_))) {
+        // No mark of the node may be missing: its next heartbeat must say so all the same.
+        store.witness.forget(node);
+    }
+    let appended = appended?;
+    // Last, so that the node's heartbeat does not wait for the rows.
+    let counted = nodes::count_batch(&mut tx, node).await?;
+    commit(tx).await?;
+    if let Some(counted) = counted.filter(|_| store.witness.of(node).is_some()) {
+        store.witness.confirm(node, counted);
+    }
+    Ok(appended)
+}
+
+/// Writes entries within a transaction.
+pub(super) async fn journal(
+    conn: &mut Conn,
+    node: NodeId,
+    entries: &[&Entry],
+    now_us: i64,
+    (bringer, care): (Bringer, Care),
+) -> Result<Appended, LedgerError> {
+    if entries.is_empty() {
+        return Ok(Appended::default());
+    }
+    let mut lines = entries::lines(entries)?;
+    let marks: Vec<Mark> = of_counters(&lines).map(mark).collect();
+    let before = advance(conn, &marks, bringer).await?;
+    if bringer == Bringer::Issuer {
+        must_be_below_ceilings(conn, &lines, &before).await?;
+    }
+    let counters = lines.chunk_by_mut(|one, next| one.extent.counter_id == next.extent.counter_id);
+    for (lines, before) in counters.zip(&before) {
+        // They are sorted: the first is the lowest.
+        let is_above = care == Care::Plain && lines[0].extent.first > before.taken;
+        lines.iter_mut().for_each(|line| line.is_above = is_above);
+    }
+    let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
+    let mut appended = Appended::default();
+    for (entry, verdict) in entries.iter().zip(&judged.verdicts) {
+        match verdict {
+            Verdict::Written => {}
+            Verdict::Known => appended.known += 1,
+            Verdict::Collided { .. } => appended.collisions.push(entry.record.allocation_id),
+        }
+    }
+    for line in &judged.lines {
+        match &judged.verdicts[line.entry] {
+            Verdict::Written => appended.written += 1,
+            Verdict::Known => {}
+            Verdict::Collided { other } => {
+                let entry = entries[line.entry];
+                record_collision(conn, line, entry, other.as_deref(), now_us).await?;
+            }
+        }
+    }
+    correct(conn, &judged, &marks, &before).await?;
+    Ok(appended)
+}
+
+/// Sorted lines by counter.
+fn of_counters<'l, 'a>(lines: &'l [Line<'a>]) -> impl Iterator<Item = &'l [Line<'a>]> {
+    lines.chunk_by(|one, next| one.extent.counter_id == next.extent.counter_id)
+}
+
+/// What the lines of a counter say to its marks. A line that is there already, or is another's,
+/// says how far the counter has come like any other: a duplicate was handed out too, and going on
+/// below it would give a third.
+fn mark(lines: &[Line<'_>]) -> Mark {
+    let Line { extent: Extent { counter_id, first, .. }, step, epoch, .. } = lines[0];
+    let is_like_first = |line: &&Line<'_>| line.step == step && line.epoch == epoch;
+    let count = lines.iter().filter(is_like_first).map(|line| line.count).sum();
+    let last = lines.iter().map(|line| line.extent.last).max().unwrap_or(first);
+    Mark { counter_id, last, first, epoch, step, count }
+}
+
+/// Moves counters on as if all lines were new, which is the rule, and keeps them locked; how each
+/// stood before.
+///
+/// # Errors
+/// Where a counter is not there: `WentBack`, or `Refused` of who has looked for it by its name.
+async fn advance(
+    conn: &mut Conn,
+    marks: &[Mark],
+    bringer: Bringer,
+) -> Result<Vec<Before>, LedgerError> {
+    let mut before = bulk::advance(conn, marks).await?;
+    before.sort_unstable_by_key(|before| before.counter_id);
+    let is_there = |mark: &&Mark| {
+        before.binary_search_by_key(&mark.counter_id, |before| before.counter_id).is_ok()
+    };
+    match marks.iter().find(|mark| !is_there(mark)) {
+        None => Ok(before),
+        Some(Mark { counter_id, .. }) => {
+            let why = format!("counter_id {counter_id}: the ledger has no such counter");
+            Err(match bringer {
+                Bringer::Issuer => LedgerError::WentBack(why),
+                Bringer::Teller => LedgerError::Refused(why),
+            })
+        }
+    }
+}
+
+/// Refuses values above the ceiling that their counter had, in its own epoch while that is not
+/// closed: only then nobody but a raise may change it, and Redis hears of that last.
+async fn must_be_below_ceilings(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    before: &[Before],
+) -> Result<(), LedgerError> {
+    for (lines, before) in of_counters(lines).zip(before) {
+        let Before { counter_id, partition_id, epoch, ceiling, .. } = *before;
+        let is_own = |line: &&Line<'_>| line.epoch == epoch && line.partition_id == partition_id;
+        let last = lines.iter().filter(is_own).map(|line| line.extent.last).max();
+        let Some(last) = last.filter(|last| *last > ceiling) else { continue };
+        let home = unsigned_small(partition_id, "counter.partition_id")?;
+        let own = unsigned(epoch, "counter.epoch")?;
+        if partitions::closing(conn, home, own).await?.is_none() {
+            let why = format!("its ceiling is {ceiling}, and {last} was issued");
+            return Err(LedgerError::WentBack(format!("counter_id {counter_id}: {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what counters were counted on by for lines that were not written.
+async fn correct(
+    conn: &mut Conn,
+    judged: &Judged<'_>,
+    marks: &[Mark],
+    before: &[Before],
+) -> Result<(), LedgerError> {
+    for ((lines, all), before) in of_counters(&judged.lines).zip(marks).zip(before) {
+        let written = lines.iter().filter(|line| judged.verdicts[line.entry] == Verdict::Written);
+        let counted = written.map(|line| mark(std::slice::from_ref(line)).counted(before));
+        let excess = all.counted(before) - counted.sum::<i64>();
+        if excess != 0 {
+            sqlx::query("update counter set journaled = journaled - $2 where counter_id = $1")
+                .bind(before.counter_id)
+                .bind(excess)
+                .execute(&mut *conn)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+async fn record_collision(
+    conn: &mut Conn,
+    line: &Line<'_>,
+    entry: &Entry,
+    other: Option<&[u8]>,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    sqlx::query(
+        "insert into collision (counter_id, first_value, last_value, step, allocation_id, \
+         other_allocation_id, number, raw, noted_at_us) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing",
+    )
+    .bind(line.extent.counter_id)
+    .bind(line.extent.first)
+    .bind(line.extent.last)
+    .bind(line.step)
+    .bind(line.allocation_id)
+    .bind(other)
+    .bind(&entry.number)
+    .bind(raw(entry))
+    .bind(now_us)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// See [`crate::Audits::note_twice`].
+pub(super) async fn note_twice(
+    store: &Store,
+    number: &Entry,
+    other: Uuid,
+) -> Result<(), LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let lines = Line::of(0, number)?;
+    let other = other.as_bytes().as_slice();
+    record_collision(&mut tx, &lines[0], number, Some(other), now_us).await?;
+    commit_alone(store, tx).await
+}
+
+/// See [`crate::Ledger::reject`].
+pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
+    let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
+    let mut tx = store.begin_unfenced().await?;
+    // Its ids may be of before the ledger went back: they are others' by now (F9).
+    let present = restored::present_counters(&mut tx, entry).await?;
+    let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    lock_all(&mut tx, &ids).await?;
+    for (taken, counter_id) in entry.taken.iter().zip(present) {
+        let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
+        if !insert_rejected(&mut tx, entry, extent, step, reason, store.clock.now_us()).await? {
+            continue;
+        }
+        let Extent { counter_id, first, last } = extent;
+        if counter_id == NO_COUNTER {
+            continue;
+        }
+        gaps::shrink(&mut tx, extent).await?;
+        let count = (last - first) / step + 1;
+        bulk::advance(&mut tx, &[Mark { counter_id, last, first, epoch, step, count }]).await?;
+    }
+    commit(tx).await
+}
+
+/// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
+fn plausible(taken: &numbering::TakenRange, counter_id: i64) -> (Extent, i64) {
+    let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let (one, other) = (clamp(taken.range.first), clamp(taken.range.last));
+    let (first, last) = (one.min(other), one.max(other));
+    (Extent { counter_id, first, last }, clamp(taken.range.step).max(1))
+}
+
+/// Writes one raw row; false when it was there already.
+async fn insert_rejected(
+    conn: &mut Conn,
+    entry: &Entry,
+    extent: Extent,
+    step: i64,
+    reason: &str,
+    now_us: i64,
+) -> Result<bool, LedgerError> {
+    let allocation_id: Uuid = entry.record.allocation_id;
+    let done = sqlx::query(
+        "insert into journal_rejected (counter_id, first_value, last_value, step, allocation_id, \
+         raw, reason, rejected_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+         on conflict do nothing",
+    )
+    .bind(extent.counter_id)
+    .bind(extent.first)
+    .bind(extent.last)
+    .bind(step)
+    .bind(allocation_id.as_bytes().as_slice())
+    .bind(raw(entry))
+    .bind(reason.replace('\0', "\\0"))
+    .bind(now_us)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}

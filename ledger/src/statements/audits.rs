@@ -1,0 +1,338 @@
+//! What those who check the ledger ask, page by page. Takes nothing.
+
+use async_trait::async_trait;
+use numbering::{Range, TakenRange};
+use sqlx::{QueryBuilder, Row as _};
+use uuid::Uuid;
+
+use super::gaps::{bounded, search, span_of, window};
+use super::{
+    Conn, Db, Engine, Row, Store, allow_long_search, append, bulk, commit_alone, metered, records,
+    unsettled,
+};
+use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
+use crate::patience::Patience;
+use crate::{
+    Acknowledgement, Audited, Audits, Entry, Event, LedgerError, Nobodys, Span, Totals, Unsettled,
+    ValueOf, Written, WrittenText,
+};
+
+/// Most rows of a page.
+const PAGE_MAX: u32 = 10_000;
+
+/// As far as a table is counted for a look.
+const COUNTED_MAX: i64 = 10_000;
+
+#[async_trait]
+impl Audits for Engine {
+    async fn settle_slice(&self, rows_max: u32) -> Result<bool, LedgerError> {
+        // Bounded by its rows; but a slow disk must not cost others their connections.
+        search!(self, store => unsettled::settle_slice(&store, rows_max))
+    }
+
+    async fn unsettled(&self, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
+        call!(self, store => unsettled::list(&store, limit))
+    }
+
+    async fn audit(
+        &self,
+        counter_id: i64,
+        after: i64,
+        upto: i64,
+        rows_max: u32,
+    ) -> Result<Audited, LedgerError> {
+        search!(self, store => audit(&store, counter_id, (after, upto), rows_max))
+    }
+
+    async fn written(
+        &self,
+        after: ValueOf,
+        upto_counter: i64,
+        ranges_only: bool,
+        limit: u32,
+    ) -> Result<Vec<Written>, LedgerError> {
+        search!(self, store => written(&store, after, upto_counter, ranges_only, limit))
+    }
+
+    async fn holders(
+        &self,
+        numbers: &[(String, String)],
+    ) -> Result<Vec<(String, String, Uuid)>, LedgerError> {
+        search!(self, store => holders(&store, numbers))
+    }
+
+    async fn newest_numbers(
+        &self,
+        counters_max: u32,
+    ) -> Result<Vec<(String, String)>, LedgerError> {
+        search!(self, store => newest_numbers(&store, counters_max))
+    }
+
+    async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
+        call!(self, store => append::note_twice(&store, number, other))
+    }
+
+    async fn nobodys(&self, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
+        search!(self, store => nobodys(&store, limit))
+    }
+
+    async fn acknowledge_finding(&self, explained: &Acknowledgement) -> Result<u64, LedgerError> {
+        call!(self, store => acknowledge_finding(&store, explained))
+    }
+
+    async fn sizes(&self) -> Result<Totals, LedgerError> {
+        call!(self, store => sizes(&store))
+    }
+}
+
+async fn audit(
+    store: &Store,
+    counter_id: i64,
+    (after, upto): (i64, i64),
+    rows_max: u32,
+) -> Result<Audited, LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    allow_long_search(&mut tx).await?;
+    let rows_max = rows_max.clamp(1, PAGE_MAX);
+    let (_, upto) = window(&mut tx, counter_id, after, upto, rows_max).await?;
+    let holes = search(&mut tx, counter_id, after, upto, None, rows_max).await?;
+    let overlaps = overlaps(&mut tx, counter_id, (after, upto), rows_max).await?;
+    tx.commit().await?;
+    let span = |(first, last): (i64, i64)| {
+        Ok::<_, LedgerError>(Span {
+            first: unsigned(first, "hole")?,
+            last: unsigned(last, "hole")?,
+        })
+    };
+    Ok(Audited { upto, holes: holes.into_iter().map(span).collect::<Result<_, _>>()?, overlaps })
+}
+
+/// Values in (`after`, `upto`] at which a row begins that overlaps one before it.
+async fn overlaps(
+    conn: &mut Conn,
+    counter_id: i64,
+    (after, upto): (i64, i64),
+    limit: u32,
+) -> Result<Vec<Span>, LedgerError> {
+    // Of the rows before, those that reach into the page count; of journal and gap register only
+    // the last one can.
+    let rows = sqlx::query(
+        "with span as ( \
+           select first_value, last_value from journal where counter_id = $1 \
+             and first_value <= $3 and first_value >= coalesce((select max(first_value) \
+             from journal where counter_id = $1 and first_value <= $2), $2) \
+           union all select first_value, last_value from gap where counter_id = $1 \
+             and first_value <= $3 and first_value >= coalesce((select max(first_value) \
+             from gap where counter_id = $1 and first_value <= $2), $2) \
+           union all select first_value, last_value from journal_rejected \
+             where counter_id = $1 and first_value <= $3 and last_value > $2), \
+         neighbour as ( \
+           select first_value, last_value, max(last_value) over (order by first_value, \
+             last_value rows between unbounded preceding and 1 preceding) as before from span) \
+         select first_value, case when last_value < before then last_value else before end \
+           as last_value from neighbour where before >= first_value and first_value > $2 \
+         order by 1 limit $4",
+    )
+    .bind(counter_id)
+    .bind(after)
+    .bind(upto)
+    .bind(i64::from(limit))
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(span_of).collect()
+}
+
+async fn written(
+    store: &Store,
+    after: ValueOf,
+    upto_counter: i64,
+    ranges_only: bool,
+    limit: u32,
+) -> Result<Vec<Written>, LedgerError> {
+    let mut tx = store.reader.begin().await?;
+    allow_long_search(&mut tx).await?;
+    let mut query = QueryBuilder::<Db>::new(
+        "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
+         rest from journal where (counter_id, first_value) > (",
+    );
+    query.push_bind(after.counter_id).push(", ").push_bind(after.value);
+    query.push(") and counter_id <= ").push_bind(upto_counter);
+    if ranges_only {
+        query.push(" and last_value > first_value and number is not null");
+    }
+    query.push(" order by counter_id, first_value limit ");
+    query.push_bind(i64::from(limit.min(PAGE_MAX)));
+    let rows = query.build().fetch_all(&mut *tx).await?;
+    tx.commit().await?;
+    rows.iter().map(written_of).collect()
+}
+
+fn written_of(row: &Row) -> Result<Written, LedgerError> {
+    let of = ValueOf { counter_id: row.try_get("counter_id")?, value: row.try_get("first_value")? };
+    let number: Option<String> = row.try_get("number")?;
+    let text = match number {
+        None => None,
+        Some(number) => Some(WrittenText {
+            number,
+            scope: row.try_get("scope")?,
+            mask: row.try_get("mask")?,
+            taken: taken_of(row, of)?,
+        }),
+    };
+    let allocation_id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
+    Ok(Written { of, allocation_id, text })
+}
+
+/// The values of a number's serials, where they are such: this reads rows that others changed.
+fn taken_of(row: &Row, of: ValueOf) -> Result<Option<Vec<TakenRange>>, LedgerError> {
+    let rest: Option<String> = row.try_get("rest")?;
+    let column = |value: i64| u64::try_from(value).ok();
+    let (last, step): (i64, i64) = (row.try_get("last_value")?, row.try_get("step")?);
+    let (Some(first), Some(last), Some(step)) = (column(of.value), column(last), column(step))
+    else {
+        return Ok(None);
+    };
+    let mut taken =
+        vec![TakenRange { counter_id: of.counter_id, range: Range { first, last, step } }];
+    if let Some(rest) = rest {
+        let Ok(rest) = from_json::<Vec<FurtherSerial>>(&rest, "journal.rest") else {
+            return Ok(None);
+        };
+        taken.extend(rest.into_iter().map(|further| further.taken));
+    }
+    let is_sound = |taken: &TakenRange| {
+        let Range { first, last, step } = taken.range;
+        step >= 1 && first <= last && (last - first).is_multiple_of(step)
+    };
+    Ok(taken.iter().all(is_sound).then_some(taken))
+}
+
+async fn holders(
+    store: &Store,
+    numbers: &[(String, String)],
+) -> Result<Vec<(String, String, Uuid)>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("with asked (number, scope) as (");
+    query.push_values(numbers, |mut row, (number, scope)| {
+        row.push_bind(number).push_bind(scope);
+    });
+    query.push(
+        ") select j.number, j.scope, j.allocation_id from asked a \
+         join journal j on j.number = a.number and j.scope = a.scope",
+    );
+    let rows = query.build().persistent(false).fetch_all(&store.reader).await?;
+    let holder = |row: &Row| {
+        let id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
+        Ok((row.try_get("number")?, row.try_get("scope")?, id))
+    };
+    rows.iter().map(holder).collect()
+}
+
+async fn newest_numbers(
+    store: &Store,
+    counters_max: u32,
+) -> Result<Vec<(String, String)>, LedgerError> {
+    let all = sqlx::query("select series_id, code from series order by code")
+        .fetch_all(&store.reader)
+        .await?;
+    let mut numbers = Vec::new();
+    for series in &all {
+        // By the name of the counter: its index gives them in order.
+        let newest: Vec<Option<String>> = sqlx::query_scalar(
+            "select (select j.number from journal j where j.counter_id = c.counter_id \
+             and j.number is not null order by j.first_value desc limit 1) from counter c \
+             where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
+        )
+        .bind(series.try_get::<i64, _>("series_id")?)
+        .bind(bounded(counters_max))
+        .fetch_all(&store.reader)
+        .await?;
+        let code: String = series.try_get("code")?;
+        numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
+    }
+    Ok(numbers)
+}
+
+async fn nobodys(store: &Store, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
+    let rows = sqlx::query(
+        "select allocation_id, first_value, last_value, reason from journal_rejected r \
+         where acknowledged_at_us is null and not exists \
+         (select 1 from counter c where c.counter_id = r.counter_id) \
+         order by journal_rejected_id desc limit $1",
+    )
+    .bind(bounded(limit))
+    .fetch_all(&store.reader)
+    .await?;
+    let nobodys = |row: &Row| {
+        let allocation_id = read_uuid(row.try_get("allocation_id")?, "allocation_id")?;
+        Ok(Nobodys { allocation_id, span: span_of(row)?, reason: row.try_get("reason")? })
+    };
+    rows.iter().map(nobodys).collect()
+}
+
+async fn acknowledge_finding(
+    store: &Store,
+    explained: &Acknowledgement,
+) -> Result<u64, LedgerError> {
+    let Acknowledgement { allocation_id, user_id, reason } = explained;
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    let mut count = 0;
+    for statement in [
+        "update collision set acknowledged_at_us = $2, acknowledged_by = $3, \
+         acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
+        "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3, \
+         acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
+    ] {
+        let done = sqlx::query(statement)
+            .bind(allocation_id.as_bytes().as_slice())
+            .bind(now_us)
+            .bind(user_id)
+            .bind(reason)
+            .execute(&mut *tx)
+            .await?;
+        count += done.rows_affected();
+    }
+    if count > 0 {
+        let event = Event {
+            at_us: now_us,
+            kind: "acknowledged".into(),
+            partition: None,
+            epoch: None,
+            node_id: None,
+            detail: serde_json::json!({
+                "allocation_id": allocation_id, "by": user_id, "reason": reason,
+            }),
+        };
+        records::insert_event(&mut tx, &event).await?;
+    }
+    commit_alone(store, tx).await?;
+    Ok(count)
+}
+
+async fn sizes(store: &Store) -> Result<Totals, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    let (journal, is_journal_estimated) = size(&mut conn, "journal").await?;
+    let (gaps, is_gap_estimated) = size(&mut conn, "gap").await?;
+    let (revisions, is_revision_estimated) = size(&mut conn, "revision").await?;
+    let (collisions, acknowledged, rejected) = records::explained(&mut conn).await?;
+    Ok(Totals {
+        journal: unsigned((journal - revisions).max(0), "journal")?,
+        revisions: unsigned(revisions, "revision")?,
+        gaps: unsigned(gaps, "gaps")?,
+        collisions,
+        acknowledged,
+        rejected,
+        estimated: is_journal_estimated || is_gap_estimated || is_revision_estimated,
+    })
+}
+
+/// How many rows a table has, and whether that is only about.
+async fn size(conn: &mut Conn, table: &'static str) -> Result<(i64, bool), LedgerError> {
+    let mut query = QueryBuilder::<Db>::new("select count(*) from (select 1 from ");
+    query.push(table).push(" limit ").push_bind(COUNTED_MAX + 1).push(") as some_rows");
+    let counted: i64 = query.build_query_scalar().fetch_one(&mut *conn).await?;
+    if counted <= COUNTED_MAX {
+        return Ok((counted, false));
+    }
+    Ok((bulk::rows_about(conn, table).await?.max(counted), true))
+}

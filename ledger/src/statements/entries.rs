@@ -1,0 +1,246 @@
+//! Entries become journal rows: finds what is there already, what collides, writes the rest.
+//! Never by catching an exception: one bad row must not undo its neighbours (F13).
+
+use std::collections::{HashMap, HashSet};
+
+use numerator_base::node::NodeId;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::{Conn, Db, bulk, gaps};
+use crate::batch::Table;
+use crate::line::{Extent, Line};
+use crate::{Entry, LedgerError};
+
+/// How entries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// As if nothing stood in their way where nothing can, which is the rule.
+    Plain,
+    /// Each is looked for before, and has a verdict of its own.
+    Judged,
+}
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Written now.
+    Written,
+    /// It was there already, or was rejected and counted before.
+    Known,
+    /// Its number or one of its values belongs to another allocation; nothing of it was written.
+    Collided {
+        /// That allocation's sixteen bytes.
+        other: Option<Vec<u8>>,
+    },
+}
+
+/// A batch with a verdict on each of its entries.
+pub(super) struct Judged<'a> {
+    /// All lines of all entries, by counter and value.
+    pub(super) lines: Vec<Line<'a>>,
+    /// One verdict per entry.
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// The lines of a batch, by counter and value.
+///
+/// # Errors
+/// `Refused` where an entry holds what no column takes.
+pub(super) fn lines<'a>(entries: &[&'a Entry]) -> Result<Vec<Line<'a>>, LedgerError> {
+    let mut lines = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        lines.extend(Line::of(index, entry)?);
+    }
+    lines.sort_by_key(|line| (line.extent, line.entry));
+    Ok(lines)
+}
+
+/// The counters of sorted lines, each once.
+fn counters_of<'l, 'a: 'l>(lines: impl Iterator<Item = &'l Line<'a>>) -> Vec<i64> {
+    let mut ids: Vec<i64> = lines.map(|line| line.extent.counter_id).collect();
+    ids.dedup();
+    ids
+}
+
+/// Writes the lines of `count` entries whose counters the transaction has locked.
+pub(super) async fn write<'a>(
+    conn: &mut Conn,
+    node: NodeId,
+    now_us: i64,
+    lines: Vec<Line<'a>>,
+    count: usize,
+) -> Result<Judged<'a>, LedgerError> {
+    let mut verdicts = vec![Verdict::Written; count];
+    judge_within(&lines, &mut verdicts);
+    judge_rejected(conn, &lines, &mut verdicts).await?;
+    judge_neighbours(conn, &lines, &mut verdicts).await?;
+    // The first serial's row carries the number: the further ones follow only where it could be
+    // written.
+    let heads: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_some()).collect();
+    let inserted = bulk::insert_lines(conn, &heads, node, now_us).await?;
+    for line in heads {
+        if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
+            let other = holder(conn, line).await?;
+            verdicts[line.entry] = match other.as_deref() {
+                // Its own row, wherever that counts it.
+                Some(own) if own == line.allocation_id => Verdict::Known,
+                _ => Verdict::Collided { other },
+            };
+        }
+    }
+    let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();
+    if !tails.is_empty() {
+        let inserted = bulk::insert_lines(conn, &tails, node, now_us).await?;
+        if inserted.len() != tails.len() {
+            let why = "a further serial's value appeared between the probe and the insert";
+            return Err(LedgerError::Conflict(why.into()));
+        }
+    }
+    fill_gaps(conn, &lines, &verdicts).await?;
+    Ok(Judged { lines, verdicts })
+}
+
+/// Lines of entries that are still to be written, or were.
+fn standing<'l, 'a, 'v>(
+    lines: &'l [Line<'a>],
+    verdicts: &'v [Verdict],
+) -> impl Iterator<Item = &'l Line<'a>> + use<'l, 'a, 'v> {
+    lines.iter().filter(|line| verdicts[line.entry] == Verdict::Written)
+}
+
+/// Finds entries that repeat or overlap each other within the batch.
+fn judge_within(lines: &[Line<'_>], verdicts: &mut [Verdict]) {
+    let mut before: Option<&Line<'_>> = None;
+    for line in lines {
+        if verdicts[line.entry] != Verdict::Written {
+            continue;
+        }
+        match before.filter(|before| before.extent.counter_id == line.extent.counter_id) {
+            Some(before) if before.extent.last >= line.extent.first => {
+                verdicts[line.entry] =
+                    verdict_against(line, before.extent.first, Some(before.allocation_id.to_vec()));
+            }
+            _ => before = Some(line),
+        }
+    }
+}
+
+/// A line overlaps a row that begins at `first`: its own, or another allocation's.
+fn verdict_against(line: &Line<'_>, first: i64, allocation_id: Option<Vec<u8>>) -> Verdict {
+    if first == line.extent.first && allocation_id.as_deref() == Some(line.allocation_id) {
+        Verdict::Known
+    } else {
+        Verdict::Collided { other: allocation_id }
+    }
+}
+
+/// An entry that was rejected before is accounted for, and would be counted twice.
+async fn judge_rejected(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    verdicts: &mut [Verdict],
+) -> Result<(), LedgerError> {
+    let counters = counters_of(lines.iter().filter(|line| !line.is_above));
+    if counters.is_empty() {
+        return Ok(());
+    }
+    let mut query = QueryBuilder::<Db>::new(
+        "select counter_id, first_value, allocation_id from journal_rejected where counter_id",
+    );
+    bulk::push_among(&mut query, counters);
+    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
+    let mut rejected: HashSet<(i64, i64, Vec<u8>)> = HashSet::with_capacity(rows.len());
+    for row in rows {
+        rejected.insert((
+            row.try_get("counter_id")?,
+            row.try_get("first_value")?,
+            row.try_get("allocation_id")?,
+        ));
+    }
+    if !rejected.is_empty() {
+        for line in lines {
+            let Extent { counter_id, first, .. } = line.extent;
+            if rejected.contains(&(counter_id, first, line.allocation_id.to_vec())) {
+                verdicts[line.entry] = Verdict::Known;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Finds entries whose values stand in the journal. One probe per counter is enough as long as the
+/// whole batch lies above what is there, which is the rule; then one per line.
+async fn judge_neighbours(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    verdicts: &mut [Verdict],
+) -> Result<(), LedgerError> {
+    let touched = touched_counters(conn, Table::Journal, lines, verdicts).await?;
+    if touched.is_empty() {
+        return Ok(());
+    }
+    let probed: Vec<&Line<'_>> = standing(lines, verdicts)
+        .filter(|line| touched.contains(&line.extent.counter_id))
+        .collect();
+    let extents: Vec<Extent> = probed.iter().map(|line| line.extent).collect();
+    let neighbours = bulk::neighbours(conn, Table::Journal, &extents).await?;
+    for (line, neighbour) in probed.into_iter().zip(neighbours) {
+        if let Some(neighbour) = neighbour.filter(|n| n.last >= line.extent.first) {
+            verdicts[line.entry] = verdict_against(line, neighbour.first, neighbour.allocation_id);
+        }
+    }
+    Ok(())
+}
+
+/// Counters of whose rows some reach into the values of the batch.
+async fn touched_counters(
+    conn: &mut Conn,
+    table: Table,
+    lines: &[Line<'_>],
+    verdicts: &[Verdict],
+) -> Result<HashSet<i64>, LedgerError> {
+    let mut whole: HashMap<i64, Extent> = HashMap::new();
+    for line in standing(lines, verdicts).filter(|line| !line.is_above) {
+        let extent = whole.entry(line.extent.counter_id).or_insert(line.extent);
+        extent.first = extent.first.min(line.extent.first);
+        extent.last = extent.last.max(line.extent.last);
+    }
+    if whole.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let extents: Vec<Extent> = whole.into_values().collect();
+    let neighbours = bulk::neighbours(conn, table, &extents).await?;
+    let touched = extents.iter().zip(neighbours).filter(|(extent, neighbour)| {
+        neighbour.as_ref().is_some_and(|neighbour| neighbour.last >= extent.first)
+    });
+    Ok(touched.map(|(extent, _)| extent.counter_id).collect())
+}
+
+/// Who has the number that a line wanted.
+async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
+    let Some(head) = &line.head else {
+        return Ok(None);
+    };
+    let other =
+        sqlx::query_scalar("select allocation_id from journal where number = $1 and scope = $2")
+            .bind(head.number)
+            .bind(head.scope)
+            .fetch_optional(conn)
+            .await?;
+    Ok(other)
+}
+
+/// Takes what was written out of the gap register: a late row explains its values.
+async fn fill_gaps(
+    conn: &mut Conn,
+    lines: &[Line<'_>],
+    verdicts: &[Verdict],
+) -> Result<(), LedgerError> {
+    let touched = touched_counters(conn, Table::Gap, lines, verdicts).await?;
+    for line in standing(lines, verdicts) {
+        if touched.contains(&line.extent.counter_id) {
+            gaps::shrink(conn, line.extent).await?;
+        }
+    }
+    Ok(())
+}

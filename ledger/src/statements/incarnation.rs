@@ -1,0 +1,63 @@
+//! What the users of a ledger agree on: its incarnation (F25). Drawn when a ledger is first opened,
+//! and anew with each hold.
+
+use super::holding::{self, Asking};
+use super::{Store, Transaction, commit, life};
+use crate::LedgerError;
+use crate::incarnation::{Incarnation, Shown};
+
+/// Why a ledger is held that is opened in another life than the one agreed on.
+const PUT_BACK: &str = "the ledger went back while nobody looked: it lives another life than the \
+                        one that was agreed on";
+
+/// Takes over what was agreed on. A ledger that lives another life by now was put back, or failed
+/// over, while no process of this handle looked: it is held at once, before the first number.
+pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
+    let mut tx = store.begin_reading_unfenced().await?;
+    let shown = life::read(store, &mut tx).await?;
+    tx.commit().await?;
+    if let Some(Shown { incarnation, is_present: true }) = shown {
+        store.witness.agree(incarnation);
+        return Ok(());
+    }
+    let mut tx = store.begin_unfenced().await?;
+    life::lock(&mut tx).await?;
+    // Another process may have been first.
+    match life::read(store, &mut tx).await? {
+        Some(Shown { incarnation, is_present: true }) => store.witness.agree(incarnation),
+        None => {
+            let first = Incarnation::first();
+            life::write(&mut tx, first).await?;
+            commit(tx).await?;
+            store.witness.agree(first);
+        }
+        Some(_) => {
+            drop(tx);
+            // Others may run that have not noticed yet.
+            let asking = if holding::FAILS_OVER { Asking::All } else { Asking::Nobody };
+            holding::hold_all(store, &[], PUT_BACK, asking).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What the ledger shows while others are kept from changing it.
+pub(super) async fn locked(
+    store: &Store,
+    tx: &mut Transaction,
+) -> Result<Option<Shown>, LedgerError> {
+    life::lock(tx).await?;
+    life::read(store, tx).await
+}
+
+/// Draws the next one: whoever knows another has gone back, or comes late. The lock is held.
+pub(super) async fn renew(
+    store: &Store,
+    tx: &mut Transaction,
+    shown: Option<Shown>,
+) -> Result<Incarnation, LedgerError> {
+    let found = shown.map(|shown| shown.incarnation);
+    let next = Incarnation::after(found, store.witness.agreed());
+    life::write(tx, next).await?;
+    Ok(next)
+}

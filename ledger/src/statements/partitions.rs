@@ -1,0 +1,193 @@
+//! Partitions: reading them, and becoming a participant of an epoch. Whoever joins locks the
+//! partition's row, so that a leader that bumps the epoch misses nobody (F5).
+
+use numerator_base::node::NodeId;
+use sqlx::Row as _;
+
+use super::{Conn, Row, Store, bytes, commit, nodes};
+use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
+use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
+
+/// See [`crate::Ledger::partitions`].
+pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
+    let rows = sqlx::query(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
+         from partition order by partition_id",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    rows.iter().map(partition_of).collect()
+}
+
+/// Reads a partition's row without locking it. Good for what only rises (its epoch, what was
+/// lifted); never a fence.
+pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
+    let row = sqlx::query(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
+         from partition where partition_id = $1",
+    )
+    .bind(small(partition, "partition")?)
+    .fetch_optional(conn)
+    .await?;
+    found(row, partition)
+}
+
+/// Reads a partition's row and keeps it as it is until the transaction ends.
+pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
+    let row = sqlx::query(for_share!(
+        "select partition_id, epoch, state, owner, incarnation, last_closing, \
+         last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
+         seen_epoch, vouched_epoch, changed_at_us \
+         from partition where partition_id = $1"
+    ))
+    .bind(small(partition, "partition")?)
+    .fetch_optional(conn)
+    .await?;
+    found(row, partition)
+}
+
+fn found(row: Option<Row>, partition: u32) -> Result<Partition, LedgerError> {
+    partition_of(&row.ok_or_else(|| no_such(partition))?)
+}
+
+fn no_such(partition: u32) -> LedgerError {
+    let why = "the ledger has no such partition; use the ledger's own number of partitions";
+    LedgerError::Refused(format!("partition {partition}: {why}"))
+}
+
+/// How an epoch was closed; `None` while it is not.
+pub(super) async fn closing(
+    conn: &mut Conn,
+    partition: u32,
+    epoch: u64,
+) -> Result<Option<Closing>, LedgerError> {
+    let word: Option<String> = sqlx::query_scalar(
+        "select closing from closed_epoch where partition_id = $1 and epoch = $2",
+    )
+    .bind(small(partition, "partition")?)
+    .bind(signed(epoch, "epoch")?)
+    .fetch_optional(conn)
+    .await?;
+    word.as_deref().map(Closing::read).transpose()
+}
+
+/// Whether a counter of an epoch that is over goes on above its ceiling.
+pub(super) async fn goes_on_above_ceiling(
+    conn: &mut Conn,
+    counter: &Counter,
+    home: &Partition,
+) -> Result<bool, LedgerError> {
+    Ok(match home.is_above_ceiling(counter.epoch) {
+        Some(known) => known,
+        None => closing(conn, home.partition, counter.epoch).await? != Some(Closing::Exact),
+    })
+}
+
+/// Notes how epochs of a held partition are closed, but for those that were closed before.
+pub(super) async fn close_held(
+    conn: &mut Conn,
+    partition: u32,
+    epochs: std::ops::RangeInclusive<u64>,
+    closing: Closing,
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    for epoch in epochs {
+        sqlx::query(
+            "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
+             values ($1, $2, $3, $4) on conflict do nothing",
+        )
+        .bind(small(partition, "partition")?)
+        .bind(signed(epoch, "epoch")?)
+        .bind(closing.word())
+        .bind(now_us)
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// See [`crate::Ledger::participate`].
+pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
+    let (partition, epoch) = columns(at)?;
+    let mut tx = store.begin_as(node).await?;
+    let open: Option<i32> = sqlx::query_scalar(for_update!(
+        "select partition_id from partition \
+         where partition_id = $1 and epoch = $2 and state = 'open'"
+    ))
+    .bind(partition)
+    .bind(epoch)
+    .fetch_optional(&mut *tx)
+    .await?;
+    if open.is_none() {
+        return Ok(false);
+    }
+    nodes::must_be_remembered(store, &mut tx, node).await?;
+    let alive: Option<i64> = sqlx::query_scalar(for_share!(
+        "select beat from node \
+         where node_id = $1 and left_at_us is null and adopted_at_us is null"
+    ))
+    .bind(bytes(&node))
+    .fetch_optional(&mut *tx)
+    .await?;
+    if alive.is_none() {
+        return Err(LedgerError::NodeGone(node));
+    }
+    sqlx::query(
+        "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
+         values ($1, $2, $3, 'joined', $4) on conflict do nothing",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bytes(&node))
+    .bind(store.clock.now_us())
+    .execute(&mut *tx)
+    .await?;
+    // Adopted or left for this epoch: it may not come back into it.
+    let state: String = sqlx::query_scalar(
+        "select state from participant where partition_id = $1 and epoch = $2 and node_id = $3",
+    )
+    .bind(partition)
+    .bind(epoch)
+    .bind(bytes(&node))
+    .fetch_one(&mut *tx)
+    .await?;
+    commit(tx).await?;
+    Ok(matches!(&*state, "joined" | "acknowledged"))
+}
+
+/// The columns of an ownership.
+pub(super) fn columns(at: At) -> Result<(i32, i64), LedgerError> {
+    Ok((small(at.partition, "partition")?, signed(at.epoch, "epoch")?))
+}
+
+fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
+    let state = PartitionState::read(row.try_get("state")?)?;
+    let actor: Option<Vec<u8>> = row.try_get("actor")?;
+    let actor = actor.as_deref().map(|actor| read_node(actor, "partition.actor")).transpose()?;
+    let closing: Option<String> = row.try_get("last_closing")?;
+    let epoch = |column| unsigned(row.try_get(column)?, column);
+    let last_ceiling_epoch = epoch("last_ceiling_epoch")?;
+    Ok(Partition {
+        partition: unsigned_small(row.try_get("partition_id")?, "partition_id")?,
+        epoch: unsigned(row.try_get("epoch")?, "partition.epoch")?,
+        state,
+        owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
+        last_closing: closing.as_deref().map(Closing::read).transpose()?,
+        last_ceiling_epoch,
+        lifted_epoch: match epoch("recovered_ceiling_epoch")? {
+            recovered if recovered == last_ceiling_epoch => epoch("lifted_epoch")?,
+            _ => last_ceiling_epoch,
+        },
+        actor: actor.filter(|_| state != PartitionState::Open),
+        cause: row.try_get("cause")?,
+        wanted: Wanted::read(row.try_get("wanted")?)?,
+        is_lent: row.try_get::<Option<Vec<u8>>, _>("lent_to")?.is_some(),
+        seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
+        vouched_epoch: unsigned(row.try_get("vouched_epoch")?, "partition.vouched_epoch")?,
+        changed_at_us: row.try_get("changed_at_us")?,
+    })
+}

@@ -1,0 +1,314 @@
+//! The ledger that went back: what others remember is written again, and an operator releases the
+//! partitions above everything that anybody has seen (F9).
+//!
+//! Nothing here trusts an id or an epoch of the ledger's own: counters are found by their names,
+//! and epochs only rise.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
+
+use numbering::{SerialDefinition, SeriesDefinition};
+use numerator_base::node::NodeId;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::append::Bringer;
+use super::counters::{id_of, lock_or_create_at_home};
+use super::entries::Care;
+use super::holding::lock_all;
+use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, inquest, partitions, seed};
+use crate::columns::{from_json, signed};
+use crate::{
+    Appended, At, Closing, Counter, CounterSpec, Entry, LedgerError, Lift, PartitionState, Record,
+    Released,
+};
+
+/// What was issued is journaled whatever its series has become since.
+const ANY_VERSION: u32 = u32::MAX;
+
+/// See [`crate::RestoredLedger::journal_again`].
+pub(super) async fn journal_again(
+    store: &Store,
+    node: NodeId,
+    entries: &[Entry],
+) -> Result<Appended, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin_unfenced().await?;
+    let found = found_by_name(&mut tx, node, entries.to_vec(), now_us).await?;
+    let found: Vec<&Entry> = found.iter().collect();
+    let appended =
+        append::journal(&mut tx, node, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
+    commit(tx).await?;
+    Ok(appended)
+}
+
+/// Entries with the ids of their counters as this ledger has them. One that went back has given
+/// ids anew, and what was taken before knows those of then.
+pub(super) async fn with_present_ids(
+    conn: &mut Conn,
+    node: NodeId,
+    entries: Vec<Entry>,
+    now_us: i64,
+) -> Result<Vec<Entry>, LedgerError> {
+    let names = Names::of(conn, &entries).await?;
+    let is_own = |entry: &Entry| (0..entry.taken.len()).all(|place| names.are_own(entry, place));
+    if entries.iter().all(is_own) {
+        return Ok(entries);
+    }
+    found_by_name(conn, node, entries, now_us).await
+}
+
+/// The counter of each serial of an entry that cannot be journaled; `None` where the ledger has
+/// none of its name, whoever has its id by now.
+pub(super) async fn present_counters(
+    conn: &mut Conn,
+    entry: &Entry,
+) -> Result<Vec<Option<i64>>, LedgerError> {
+    let names = Names::of(conn, std::slice::from_ref(entry)).await?;
+    let mut ids = Vec::with_capacity(entry.taken.len());
+    for (place, taken) in entry.taken.iter().enumerate() {
+        let is_known = names.0.contains_key(&taken.counter_id);
+        ids.push(match name(entry, place) {
+            _ if is_known && names.are_own(entry, place) => Some(taken.counter_id),
+            // No engine holds such a name, and not every one takes the question.
+            Ok((_, serial, key)) if serial.contains('\0') || key.contains('\0') => None,
+            Ok((series_id, serial, key)) => id_of(conn, series_id, &serial, &key).await?,
+            Err(_) => None,
+        });
+    }
+    Ok(ids)
+}
+
+/// The names that the ledger has to the ids of entries' counters.
+struct Names(HashMap<i64, (i64, String, String)>);
+
+impl Names {
+    async fn of(conn: &mut Conn, entries: &[Entry]) -> Result<Self, LedgerError> {
+        let all = entries.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
+        let ids: BTreeSet<i64> = all.collect();
+        let mut query = QueryBuilder::<Db>::new(
+            "select counter_id, series_id, serial, key from counter where counter_id",
+        );
+        bulk::push_among(&mut query, ids.into_iter().collect());
+        let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&mut *conn).await?;
+        let mut names = HashMap::with_capacity(rows.len());
+        for row in rows {
+            let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
+            names.insert(row.try_get("counter_id")?, name);
+        }
+        Ok(Names(names))
+    }
+
+    /// Whether a serial's id is that of the counter of its name; an entry without names says
+    /// nothing else.
+    fn are_own(&self, entry: &Entry, place: usize) -> bool {
+        let Ok((series_id, serial, key)) = name(entry, place) else { return true };
+        // An older version knew a serial by its place only.
+        let is_placed = serial.parse::<usize>().is_ok();
+        self.0.get(&entry.taken[place].counter_id).is_some_and(|name| {
+            name.0 == series_id && name.2 == key && (is_placed || name.1 == serial)
+        })
+    }
+}
+
+/// Entries with the ids of the counters that have their names; one that the ledger has forgotten
+/// is begun anew.
+async fn found_by_name(
+    conn: &mut Conn,
+    node: NodeId,
+    mut entries: Vec<Entry>,
+    now_us: i64,
+) -> Result<Vec<Entry>, LedgerError> {
+    let mut known = Definitions::default();
+    // By name: every caller locks counters in the same order.
+    let mut specs = BTreeMap::new();
+    for (index, entry) in entries.iter().enumerate() {
+        for (place, taken) in entry.taken.iter().enumerate() {
+            let (series_id, serial, key) = name(entry, place)?;
+            let (serial, origin) = known.serial(conn, series_id, serial).await?;
+            let (start, step) = origin.unwrap_or((taken.range.first, taken.range.step));
+            let version = ANY_VERSION;
+            let spec = CounterSpec {
+                series_id,
+                version,
+                serial,
+                key,
+                start,
+                step,
+                max: start,
+                headroom: 0,
+            };
+            let name = (series_id, spec.serial.clone(), spec.key.clone());
+            let (_, _, places) = specs.entry(name).or_insert((entry.at, spec, Vec::new()));
+            places.push((index, place));
+        }
+    }
+    for (at, spec, places) in specs.into_values() {
+        let found = lock_or_create_at_home(conn, at.partition, node, &spec, now_us).await?;
+        let counter = found.counter;
+        for (index, place) in places {
+            entries[index].taken[place].counter_id = counter.counter_id;
+        }
+    }
+    Ok(entries)
+}
+
+/// The name of the counter of an entry's serial: its series, its serial, its key.
+pub(super) fn name(entry: &Entry, place: usize) -> Result<(i64, String, String), LedgerError> {
+    let Record { series_id, serials, counter_keys, .. } = &*entry.record;
+    let nameless = || LedgerError::Refused(format!("serial {place} has no counter key"));
+    let key = counter_keys.get(place).ok_or_else(nameless)?;
+    let serial = serials.get(place).filter(|name| !name.is_empty());
+    let serial = serial.cloned().unwrap_or_else(|| place.to_string());
+    Ok((*series_id, serial, key.clone()))
+}
+
+/// The serials of series by their newest versions.
+#[derive(Default)]
+struct Definitions(HashMap<i64, Vec<SerialDefinition>>);
+
+impl Definitions {
+    /// Name, first value and step of a serial. An older version knew it by its place only, which
+    /// is a number and so no name. No first value and step where the ledger has forgotten it.
+    async fn serial(
+        &mut self,
+        conn: &mut Conn,
+        series_id: i64,
+        serial: String,
+    ) -> Result<(String, Option<(u64, u64)>), LedgerError> {
+        let serials = match self.0.entry(series_id) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(empty) => empty.insert(read_serials(conn, series_id).await?),
+        };
+        let declared = match serial.parse::<usize>() {
+            Ok(place) => serials.get(place),
+            Err(_) => serials.iter().find(|declared| declared.name == serial),
+        };
+        Ok(match declared {
+            Some(declared) => (declared.name.clone(), Some((declared.start, declared.step))),
+            None => (serial, None),
+        })
+    }
+}
+
+async fn read_serials(
+    conn: &mut Conn,
+    series_id: i64,
+) -> Result<Vec<SerialDefinition>, LedgerError> {
+    let text: Option<String> = sqlx::query_scalar(
+        "select definition from series_version where series_id = $1 order by version desc limit 1",
+    )
+    .bind(series_id)
+    .fetch_optional(conn)
+    .await?;
+    let definition: Option<SeriesDefinition> =
+        text.map(|text| from_json(&text, "series_version.definition")).transpose()?;
+    Ok(definition.map(|definition| definition.taken_serials().into_owned()).unwrap_or_default())
+}
+
+/// See [`crate::RestoredLedger::lift`].
+pub(super) async fn lift(
+    store: &Store,
+    partition: u32,
+    node: NodeId,
+    lifts: &[Lift],
+) -> Result<u64, LedgerError> {
+    let now_us = store.clock.now_us();
+    let mut tx = store.begin().await?;
+    must_be_held(&partitions::share(&mut tx, partition).await?.state, partition)?;
+    let mut known = Definitions::default();
+    let mut order = Vec::with_capacity(lifts.len());
+    for Lift { series_id, serial, key, value } in lifts.iter().cloned() {
+        let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
+        let (start, step) = origin.unwrap_or((1, 1));
+        let version = ANY_VERSION;
+        let spec =
+            CounterSpec { series_id, version, serial, key, start, step, max: start, headroom: 0 };
+        order.push((spec, value));
+    }
+    order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
+    let mut lifted = 0;
+    for (spec, value) in order {
+        let found = lock_or_create_at_home(&mut tx, partition, node, &spec, now_us).await?;
+        let counter = found.counter;
+        must_go_on_above(&mut tx, partition, &counter, value).await?;
+        let done =
+            sqlx::query("update counter set ceiling = $2 where counter_id = $1 and ceiling < $2")
+                .bind(counter.counter_id)
+                .bind(value)
+                .execute(&mut *tx)
+                .await?;
+        lifted += done.rows_affected();
+    }
+    commit(tx).await?;
+    Ok(lifted)
+}
+
+/// Refuses a locked counter that lives in another partition and is counted there again: a ceiling
+/// would not keep it from what is out. While that partition is held, or the counter has not been
+/// touched since, its next touch goes on above its ceiling.
+async fn must_go_on_above(
+    conn: &mut Conn,
+    partition: u32,
+    counter: &Counter,
+    value: i64,
+) -> Result<(), LedgerError> {
+    if counter.partition == partition || counter.taken >= value {
+        return Ok(());
+    }
+    let home = partitions::read(conn, counter.partition).await?;
+    let is_held = home.state == PartitionState::Held;
+    if is_held || partitions::goes_on_above_ceiling(conn, counter, &home).await? {
+        return Ok(());
+    }
+    let Counter { key, partition: home, .. } = counter;
+    let why = "which counts it again: hold all partitions first, with \
+               `numerator reconcile --ledger-restored --hold --apply`";
+    Err(LedgerError::Refused(format!("counter {key} lives in partition {home} by now, {why}")))
+}
+
+/// See [`crate::RestoredLedger::release`].
+pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Released, LedgerError> {
+    let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
+    let mut tx = store.begin().await?;
+    // Every counter is written to: an operator waits for it.
+    allow_long_search(&mut tx).await?;
+    let rows = lock_all(&mut tx).await?;
+    let row = rows.iter().find(|row| row.partition == to.partition);
+    let Some(row) = row.filter(|row| row.state == PartitionState::Held) else {
+        return Ok(Released::NotHeld);
+    };
+    // One may have been seen since the caller looked.
+    if row.epoch.max(row.seen_epoch) >= to.epoch {
+        return Ok(Released::Behind);
+    }
+    // From here on an operator decides.
+    inquest::end(&mut tx).await?;
+    sqlx::query("update counter set ceiling = ceiling + $2 * step where partition_id = $1")
+        .bind(id)
+        .bind(signed(margin, "margin")?)
+        .execute(&mut *tx)
+        .await?;
+    // The epoch before may be unclosed too, where the ledger went back to a recovery.
+    let unclosed = row.epoch.saturating_sub(1)..=row.epoch;
+    partitions::close_held(&mut tx, to.partition, unclosed, Closing::Ceiling, now_us).await?;
+    sqlx::query(
+        "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
+         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
+         vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
+         changed_at_us = $3 where partition_id = $1",
+    )
+    .bind(id)
+    .bind(epoch)
+    .bind(now_us)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await?;
+    Ok(Released::Released)
+}
+
+fn must_be_held(state: &PartitionState, partition: u32) -> Result<(), LedgerError> {
+    if *state == PartitionState::Held {
+        return Ok(());
+    }
+    let why = "is not held; nothing is to be released";
+    Err(LedgerError::Refused(format!("partition {partition} {why}")))
+}

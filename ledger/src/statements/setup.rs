@@ -1,0 +1,102 @@
+//! The deployment: what is written once per ledger.
+
+use numerator_base::node::NodeId;
+use sqlx::Row as _;
+
+use super::{Store, bytes, commit_alone};
+use crate::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
+use crate::{Deployment, LedgerError};
+
+/// See [`crate::Ledger::agree_window`].
+pub(super) async fn agree_window(
+    store: &Store,
+    node: NodeId,
+    window_ms: u64,
+    may_change: bool,
+) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    // Whoever comes later sees this node, which is registered: of two that differ one is refused.
+    let there: Option<i64> =
+        sqlx::query_scalar(for_update!("select idempotency_window_ms from deployment"))
+            .fetch_one(&mut *tx)
+            .await?;
+    if there == Some(signed(window_ms, "window")?) {
+        return Ok(());
+    }
+    if let Some(there) = there {
+        let others: i64 = sqlx::query_scalar(
+            "select count(*) from node \
+             where left_at_us is null and adopted_at_us is null and node_id <> $1",
+        )
+        .bind(bytes(&node))
+        .fetch_one(&mut *tx)
+        .await?;
+        if others > 0 || !may_change {
+            let [here, there] =
+                [window_ms, unsigned(there, "deployment.idempotency_window_ms")?].map(spelled);
+            let setting = "idempotency.window";
+            return Err(LedgerError::SettingsDiffer { setting, here, there });
+        }
+    }
+    sqlx::query("update deployment set idempotency_window_ms = $1")
+        .bind(signed(window_ms, "window")?)
+        .execute(&mut *tx)
+        .await?;
+    commit_alone(store, tx).await
+}
+
+/// A duration as settings spell it.
+fn spelled(ms: u64) -> String {
+    const UNITS: [(&str, u64); 4] =
+        [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+    let whole = UNITS.iter().find(|(_, unit_ms)| ms >= *unit_ms && ms.is_multiple_of(*unit_ms));
+    whole.map_or_else(|| format!("{ms}ms"), |(unit, unit_ms)| format!("{}{unit}", ms / unit_ms))
+}
+
+/// See [`crate::Ledger::deployment`].
+pub(super) async fn deployment(
+    store: &Store,
+    wanted: &Deployment,
+) -> Result<Deployment, LedgerError> {
+    let mut tx = store.begin().await?;
+    // Of several processes that start on an empty ledger the first one's row stays.
+    let new = sqlx::query(
+        "insert into deployment (deployment_id, partitions, prefix, hash) \
+         values ($1, $2, $3, $4) on conflict do nothing",
+    )
+    .bind(wanted.deployment_id.as_bytes().as_slice())
+    .bind(small(wanted.partitions, "partitions")?)
+    .bind(&wanted.prefix)
+    .bind(HASH)
+    .execute(&mut *tx)
+    .await?;
+    if new.rows_affected() == 1 {
+        for partition in 0..wanted.partitions_total() {
+            sqlx::query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
+                .bind(small(partition, "partition")?)
+                .bind(store.clock.now_us())
+                .execute(&mut *tx)
+                .await?;
+        }
+    }
+    let row = sqlx::query("select deployment_id, partitions, prefix, hash from deployment")
+        .fetch_one(&mut *tx)
+        .await?;
+    let there = Deployment {
+        deployment_id: read_uuid(row.try_get("deployment_id")?, "deployment_id")?,
+        partitions: unsigned_small(row.try_get("partitions")?, "partitions")?,
+        prefix: row.try_get("prefix")?,
+    };
+    let differ = |setting, here: String, there: String| {
+        if here == there {
+            Ok(())
+        } else {
+            Err(LedgerError::SettingsDiffer { setting, here, there })
+        }
+    };
+    differ("partitions", wanted.partitions.to_string(), there.partitions.to_string())?;
+    differ("redis.prefix", wanted.prefix.clone(), there.prefix.clone())?;
+    differ("hash", HASH.to_owned(), row.try_get("hash")?)?;
+    commit_alone(store, tx).await?;
+    Ok(there)
+}

@@ -1,0 +1,168 @@
+//! Leases of node numbers (F23). The lease's own row is the fence: its end rises in the transaction
+//! that gives it to somebody else, and a holder moves it only while the row is its own.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use numerator_base::node::NodeId;
+use sqlx::Row as _;
+
+use super::{Conn, Engine, Row, Store, bytes, commit, metered};
+use crate::columns::{read_node, unreadable};
+use crate::connections::Share;
+use crate::patience::Patience;
+use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+
+#[async_trait]
+impl SnowflakeLedger for Engine {
+    async fn lease_snowflakes(
+        &self,
+        node: NodeId,
+        now_ms: i64,
+        lease: Duration,
+    ) -> Result<Option<SnowflakeLease>, LedgerError> {
+        call!(self, store => take(&store, node, now_ms, lease))
+    }
+
+    async fn extend_snowflakes(
+        &self,
+        lease: &SnowflakeLease,
+        until_ms: i64,
+    ) -> Result<Option<SnowflakeLease>, LedgerError> {
+        call!(self, store => extend(&store, lease, until_ms))
+    }
+
+    async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
+        let store = self.store(Share::Common);
+        self.within(&store, Patience::Call, held(&store)).await
+    }
+
+    async fn return_snowflakes(
+        &self,
+        lease: &SnowflakeLease,
+        until_ms: i64,
+    ) -> Result<(), LedgerError> {
+        call!(self, store => give_back(&store, lease, until_ms))
+    }
+}
+
+/// See [`SnowflakeLedger::held_snowflakes`].
+async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
+    let rows = sqlx::query(
+        "select l.node_number, l.holder, l.until_ms from snowflake_lease l \
+         join node n on n.node_id = l.holder \
+         where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
+    )
+    .fetch_all(&store.reader)
+    .await?;
+    let held = |row: &Row| {
+        Ok(HeldNumber {
+            node_number: number_of(row)?,
+            holder: read_node(row.try_get("holder")?, "snowflake_lease.holder")?,
+            until_ms: row.try_get("until_ms")?,
+        })
+    };
+    rows.iter().map(held).collect()
+}
+
+fn number_of(row: &Row) -> Result<u16, LedgerError> {
+    let number: i32 = row.try_get("node_number")?;
+    u16::try_from(number)
+        .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))
+}
+
+/// See [`SnowflakeLedger::lease_snowflakes`].
+async fn take(
+    store: &Store,
+    node: NodeId,
+    now_ms: i64,
+    lease: Duration,
+) -> Result<Option<SnowflakeLease>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // One taker after the other: the next one sees what this one took.
+    sqlx::query(for_update!("select 1 from snowflake_lease where node_number = 0"))
+        .execute(&mut *tx)
+        .await?;
+    // Locked: its last holder may be awake, and move its end.
+    let free = sqlx::query(for_update!(
+        "select l.node_number, l.until_ms from snowflake_lease l \
+         where not exists (select 1 from node n where n.node_id = l.holder \
+         and n.left_at_us is null and n.adopted_at_us is null) \
+         order by l.until_ms, l.node_number limit 1"
+    ))
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = free else { return Ok(None) };
+    let node_number = number_of(&row)?;
+    let from_ms = now_ms.max(row.try_get("until_ms")?);
+    let until_ms = from_ms.saturating_add(millis(lease));
+    sqlx::query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
+        .bind(i32::from(node_number))
+        .bind(bytes(&node))
+        .bind(until_ms)
+        .execute(&mut *tx)
+        .await?;
+    commit(tx).await?;
+    Ok(Some(SnowflakeLease { node_number, holder: node, from_ms, until_ms }))
+}
+
+/// See [`SnowflakeLedger::extend_snowflakes`].
+async fn extend(
+    store: &Store,
+    lease: &SnowflakeLease,
+    until_ms: i64,
+) -> Result<Option<SnowflakeLease>, LedgerError> {
+    let mut tx = store.begin().await?;
+    // An earlier end than the one that was committed: the ledger went back, and the number may have
+    // been given away before it did.
+    let row = sqlx::query(
+        "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else until_ms end \
+         where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
+    )
+    .bind(i32::from(lease.node_number))
+    .bind(bytes(&lease.holder))
+    .bind(lease.until_ms)
+    .bind(until_ms)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let extended = match row {
+        Some(row) => Some(SnowflakeLease { until_ms: row.try_get("until_ms")?, ..*lease }),
+        None => None,
+    };
+    commit(tx).await?;
+    Ok(extended)
+}
+
+/// See [`SnowflakeLedger::return_snowflakes`].
+async fn give_back(
+    store: &Store,
+    lease: &SnowflakeLease,
+    until_ms: i64,
+) -> Result<(), LedgerError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update snowflake_lease set until_ms = $3 \
+         where node_number = $1 and holder = $2 and until_ms > $3",
+    )
+    .bind(i32::from(lease.node_number))
+    .bind(bytes(&lease.holder))
+    .bind(until_ms)
+    .execute(&mut *tx)
+    .await?;
+    commit(tx).await
+}
+
+/// Moves every lease that is taken from now on beyond the times that a lease may have that the
+/// ledger has forgotten.
+pub(super) async fn forget_none(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
+    let until_ms = (now_us / 1_000).saturating_add(millis(SNOWFLAKE_LEASE_MAX));
+    sqlx::query("update snowflake_lease set until_ms = $1 where until_ms < $1")
+        .bind(until_ms)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

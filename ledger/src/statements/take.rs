@@ -1,0 +1,398 @@
+//! The database path: takes numbers and journals them in one transaction.
+//!
+//! Locks in one order everywhere: counters by name, then names of keys, then families of counters
+//! that keep chronology. So nobody holds a name
+//! while it waits for a counter, and one counter's contention blocks no other (R6.1). The counter's
+//! own row is the fence of its epoch (F4). Earlier attempts and earlier numbers are looked for only
+//! once all locks are held: what another transaction wrote under them is visible from then on.
+//! Nothing is written then where the partition shows a later epoch: in that, somebody may have
+//! asked under these names and found nothing (F27).
+//!
+//! A transaction that finds something in the way of its numbers as it writes them is undone, and
+//! runs again with a verdict on each row.
+
+use std::collections::{BTreeMap, HashMap, btree_map};
+use std::time::Duration;
+
+use numbering::{InputError, Mask, Range, TakenRange, first_values};
+use numerator_base::node::NodeId;
+use tokio::time::Instant;
+
+use super::chronology::LastDates;
+use super::counters::lock_or_create;
+use super::entries::{self, Care, Verdict};
+use super::gaps::{self, Loss};
+use super::keys::{self, Key};
+use super::seed::{self, Toucher, fenced, name};
+use super::{Conn, Store, bulk, commit, lookup, names, nodes, partitions};
+use crate::batch::{Move, Moves};
+use crate::columns::{self, signed, unsigned};
+use crate::line::Line;
+use crate::{
+    At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, LedgerError, Owner, TakeOrder,
+    TakeOutcome, Taken, progression,
+};
+
+/// What orders counters for locking.
+type Name = (i64, String, String);
+
+/// See [`crate::Ledger::take`].
+pub(super) async fn take(
+    store: &Store,
+    at: At,
+    node: NodeId,
+    orders: &[TakeOrder],
+    lock_wait: Duration,
+) -> Result<Taken, LedgerError> {
+    if orders.is_empty() {
+        return Ok(Taken { outcomes: Vec::new() });
+    }
+    let now_us = store.clock.now_us();
+    let toucher = Toucher::new(at, node, now_us, Some(Owner::Database));
+    match attempt(store, &toucher, orders, lock_wait, Care::Plain).await {
+        Ok(Some(taken)) => return Ok(taken),
+        // Its epoch may be over because the ledger went back: the next one looks at that first.
+        Ok(None) | Err(LedgerError::Fenced { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let judged = attempt(store, &toucher, orders, lock_wait, Care::Judged).await?;
+    Ok(judged.expect("an attempt that judges each row ends with outcomes"))
+}
+
+/// One transaction; `None`, and nothing done, where a plain one met something in its way.
+async fn attempt(
+    store: &Store,
+    toucher: &Toucher,
+    orders: &[TakeOrder],
+    lock_wait: Duration,
+    care: Care,
+) -> Result<Option<Taken>, LedgerError> {
+    let mut toucher = toucher.clone();
+    let Toucher { at, node, now_us, .. } = toucher;
+    let mut tx = store.begin_impatient(node, lock_wait).await?;
+    if care == Care::Judged {
+        // A number taken from a ledger that went back may have been issued before.
+        nodes::must_be_remembered(store, &mut tx, node).await?;
+    }
+    let started = Instant::now();
+    let locked = lock(&mut tx, &mut toucher, orders).await;
+    store.meter.count_lock_wait(started.elapsed());
+    let (counters, mut dates) = locked?;
+    if let Some(unknown) = dates.unknown() {
+        // What was looked at for it is not to be looked at again.
+        commit(tx).await?;
+        return Err(unknown);
+    }
+    // Only an order that was tried before may have its number.
+    let tried = orders.iter().filter(|order| order.retry_count > 0);
+    let ids: Vec<_> = tried.map(|order| order.record.allocation_id).collect();
+    let mut earlier = lookup::earlier(&mut tx, &ids).await?;
+    let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
+    let found = lookup::answers(&mut tx, &questions).await?;
+
+    let mut plan = Plan { at, counters, dates, entries: Vec::new(), keys: HashMap::new() };
+    let mut planned = Vec::with_capacity(orders.len());
+    for (order, found) in orders.iter().zip(found) {
+        planned.push(match earlier.remove(&order.record.allocation_id) {
+            Some(entry) => Planned::Answered(TakeOutcome::Taken(entry)),
+            None if found != Found::default() => Planned::Answered(TakeOutcome::Found(found)),
+            None => plan.order(order)?,
+        });
+    }
+    let verdicts = match care {
+        Care::Plain => plan.write(store, &mut tx, node, now_us).await?,
+        Care::Judged => {
+            seed::must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
+            Some(plan.write_judged(&mut tx, node, now_us).await?)
+        }
+    };
+    let Some(verdicts) = verdicts else { return Ok(None) };
+    commit(tx).await?;
+    let outcomes = planned.into_iter().map(|p| p.outcome(&plan.entries, &verdicts)).collect();
+    Ok(Some(Taken { outcomes }))
+}
+
+/// Takes every lock of the orders: counters, names of keys, families.
+async fn lock(
+    conn: &mut Conn,
+    toucher: &mut Toucher,
+    orders: &[TakeOrder],
+) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
+    let counters = lock_counters(conn, toucher, orders).await?;
+    let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
+    names::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
+    let dates = LastDates::lock(conn, orders).await?;
+    Ok((counters, dates))
+}
+
+/// Locks every counter of the orders by name and brings it into this epoch.
+async fn lock_counters(
+    conn: &mut Conn,
+    toucher: &mut Toucher,
+    orders: &[TakeOrder],
+) -> Result<BTreeMap<Name, Working>, LedgerError> {
+    let mut specs: BTreeMap<(i64, &str, &str), &CounterSpec> = BTreeMap::new();
+    for spec in orders.iter().flat_map(|order| &order.specs) {
+        specs.insert(name(spec), spec);
+    }
+    let mut locked = Vec::with_capacity(specs.len());
+    for spec in specs.into_values() {
+        let resolved = lock_or_create(conn, toucher.at, toucher.node, spec, toucher.now_us)
+            .await
+            .map_err(|error| error.at_counter(spec.name()))?;
+        locked.push((spec, resolved.counter));
+    }
+    let mut counters = BTreeMap::new();
+    for (spec, counter) in locked {
+        let counter = if counter.epoch == toucher.at.epoch {
+            // In an epoch of the database both are moved together: this one is counted by Redis.
+            if counter.ceiling != counter.taken {
+                return Err(fenced(toucher.at));
+            }
+            counter
+        } else {
+            // No headroom beyond what is taken: the epoch closes without a gap.
+            toucher.touch(conn, &counter, &CounterSpec { headroom: 0, ..spec.clone() }).await?
+        };
+        let working = Working { value: counter.taken, counter };
+        counters.insert((spec.series_id, spec.serial.clone(), spec.key.clone()), working);
+    }
+    Ok(counters)
+}
+
+/// A locked counter and what this transaction takes from it.
+struct Working {
+    counter: Counter,
+    value: i64,
+}
+
+/// What an order will be answered, before it is known which rows the ledger takes.
+enum Planned {
+    /// Decided.
+    Answered(TakeOutcome),
+    /// The entry at this place of the plan.
+    Entry(usize),
+    /// An earlier order of this batch has these keys already.
+    Same { by_key: Option<usize>, by_document: Option<usize> },
+}
+
+impl Planned {
+    fn outcome(self, entries: &[Entry], verdicts: &[Verdict]) -> TakeOutcome {
+        let collided = |place: usize| matches!(verdicts[place], Verdict::Collided { .. });
+        let lost = |place: usize| TakeOutcome::Collided { number: entries[place].number.clone() };
+        match self {
+            Planned::Answered(outcome) => outcome,
+            Planned::Entry(place) if collided(place) => lost(place),
+            Planned::Entry(place) => TakeOutcome::Taken(entries[place].clone()),
+            Planned::Same { by_key, by_document } => {
+                match by_key.into_iter().chain(by_document).find(|place| collided(*place)) {
+                    Some(place) => lost(place),
+                    None => TakeOutcome::Found(Found {
+                        by_key: by_key.map(|place| entries[place].clone()),
+                        by_document: by_document.map(|place| entries[place].clone()),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+/// What the transaction is going to write.
+struct Plan {
+    at: At,
+    counters: BTreeMap<Name, Working>,
+    dates: LastDates,
+    entries: Vec<Entry>,
+    keys: HashMap<Key, usize>,
+}
+
+impl Plan {
+    /// Plans one order: the number that an earlier order of the batch took under its keys, or its
+    /// own.
+    fn order(&mut self, order: &TakeOrder) -> Result<Planned, LedgerError> {
+        let question = &order.question;
+        let place = |key: Option<Key>| key.and_then(|key| self.keys.get(&key)).copied();
+        let caller = question.idempotency_key.as_ref();
+        let by_key = place(Key::caller(question.series_id, &question.user_id, caller));
+        let by_document = place(Key::document(question.series_id, question.document_id.as_ref()))
+            .filter(|place| question.is_answered_by(&self.entries[*place]));
+        if by_key.is_some() || by_document.is_some() {
+            return Ok(Planned::Same { by_key, by_document });
+        }
+        if let Some(last_date) = self.dates.refuse(order).map(str::to_owned) {
+            return Ok(Planned::Answered(TakeOutcome::BeforeLast { last_date }));
+        }
+        let taken = match self.ranges(order)? {
+            Ok(taken) => taken,
+            Err(serial) => return Ok(Planned::Answered(TakeOutcome::Exhausted { serial })),
+        };
+        let mask = Mask::parse(&order.record.mask)
+            .map_err(|e| LedgerError::Refused(format!("mask: {e}")))?;
+        let number = match mask.fill(&first_values(&taken)) {
+            Ok(number) => number,
+            Err(InputError::SerialTooWide { serial, .. }) => {
+                let serial = u16::try_from(serial).unwrap_or(u16::MAX);
+                return Ok(Planned::Answered(TakeOutcome::Exhausted { serial }));
+            }
+            Err(other) => return Err(LedgerError::Refused(format!("mask: {other}"))),
+        };
+        // Only now is the order certain to take its values.
+        for (spec, taken) in order.specs.iter().zip(&taken) {
+            self.working(spec)?.value = signed(taken.range.last, "last")?;
+        }
+        self.dates.note(order);
+        let place = self.entries.len();
+        self.keys.extend(Key::all_of(&order.record).map(|key| (key, place)));
+        self.entries.push(Entry {
+            record: order.record.clone(),
+            taken,
+            number,
+            at: self.at,
+            retry_count: order.retry_count,
+            path: IssuePath::Database,
+        });
+        Ok(Planned::Entry(place))
+    }
+
+    /// The values that an order's serials would take; else the serial that is past its last one.
+    fn ranges(&mut self, order: &TakeOrder) -> Result<Result<Vec<TakenRange>, u16>, LedgerError> {
+        let record = &order.record;
+        if order.count == 0 || order.specs.len() != record.counter_keys.len() {
+            let why = "an order takes at least one number, and names each serial's counter";
+            return Err(LedgerError::Refused(format!("order: {why}")));
+        }
+        let mut taken = Vec::with_capacity(order.specs.len());
+        let mut ahead: BTreeMap<(i64, &str, &str), i64> = BTreeMap::new();
+        for (index, spec) in order.specs.iter().enumerate() {
+            let working = self.working(spec)?;
+            let value = match ahead.entry(name(spec)) {
+                btree_map::Entry::Vacant(empty) => empty.insert(working.value),
+                btree_map::Entry::Occupied(known) => known.into_mut(),
+            };
+            let step = columns::step(spec.step)?;
+            let Some((first, last)) = progression::next(*value, step, order.count, spec.max) else {
+                return Ok(Err(u16::try_from(index).unwrap_or(u16::MAX)));
+            };
+            *value = last;
+            let range = Range {
+                first: unsigned(first, "first")?,
+                last: unsigned(last, "last")?,
+                step: spec.step,
+            };
+            taken.push(TakenRange { counter_id: working.counter.counter_id, range });
+        }
+        Ok(Ok(taken))
+    }
+
+    fn working(&mut self, spec: &CounterSpec) -> Result<&mut Working, LedgerError> {
+        let name = (spec.series_id, spec.serial.clone(), spec.key.clone());
+        self.counters.get_mut(&name).ok_or_else(|| fenced(self.at))
+    }
+
+    /// Moves the counters and journals the entries, all of them; else `None`, and nothing of this
+    /// may be committed.
+    async fn write(
+        &self,
+        store: &Store,
+        conn: &mut Conn,
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<Option<Vec<Verdict>>, LedgerError> {
+        if self.entries.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let entries: Vec<&Entry> = self.entries.iter().collect();
+        let lines = entries::lines(&entries)?;
+        let verdicts = vec![Verdict::Written; entries.len()];
+        let (partition_id, epoch) = partitions::columns(self.at)?;
+        let moves = Moves {
+            partition_id,
+            epoch,
+            confirmed: store.witness.of(node),
+            counters: self.moves(&lines, &verdicts)?,
+        };
+        let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
+        let mut is_whole = bulk::move_and_insert(conn, &moves, &heads, node, now_us).await?;
+        if is_whole && !tails.is_empty() {
+            is_whole = bulk::insert_all(conn, &tails, node, now_us).await?;
+        }
+        if !is_whole {
+            return Ok(None);
+        }
+        self.dates.write(conn).await?;
+        Ok(Some(verdicts))
+    }
+
+    /// Journals the entries that can be, and moves their counters. A number that another
+    /// allocation has is spent: its values go to the gap register.
+    async fn write_judged(
+        &self,
+        conn: &mut Conn,
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<Vec<Verdict>, LedgerError> {
+        if self.entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let entries: Vec<&Entry> = self.entries.iter().collect();
+        let lines = entries::lines(&entries)?;
+        let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
+        let collided =
+            |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
+        for line in judged.lines.iter().filter(collided) {
+            // Only what nobody accounts for: a value that stands in the journal is no gap.
+            let loss = Loss {
+                counter_id: line.extent.counter_id,
+                after: line.extent.first - line.step,
+                upto: line.extent.last,
+                step: line.step,
+                reason: GapReason::Collided,
+                epoch: self.at.epoch,
+            };
+            gaps::register_holes(conn, loss, now_us).await?;
+        }
+        self.advance(conn, &self.moves(&judged.lines, &judged.verdicts)?).await?;
+        self.dates.write(conn).await?;
+        Ok(judged.verdicts)
+    }
+
+    /// Where each counter goes, and how many values more its rows account for: only those where
+    /// count times step says how far they reach.
+    fn moves(&self, lines: &[Line<'_>], verdicts: &[Verdict]) -> Result<Vec<Move>, LedgerError> {
+        let mut moves = BTreeMap::new();
+        for Working { counter, value } in self.counters.values() {
+            if *value != counter.taken {
+                let counter_id = counter.counter_id;
+                let to = Move { counter_id, value: *value, journaled: 0 };
+                moves.insert(counter_id, (to, signed(counter.step, "counter.step")?));
+            }
+        }
+        for line in lines.iter().filter(|line| verdicts[line.entry] == Verdict::Written) {
+            if let Some((to, step)) = moves.get_mut(&line.extent.counter_id) {
+                to.journaled += if line.step == *step { line.count } else { 0 };
+            }
+        }
+        Ok(moves.into_values().map(|(to, _)| to).collect())
+    }
+
+    async fn advance(&self, conn: &mut Conn, moves: &[Move]) -> Result<(), LedgerError> {
+        let (partition, epoch) = partitions::columns(self.at)?;
+        for to in moves {
+            let moved = sqlx::query(
+                "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
+                 where counter_id = $1 and partition_id = $2 and epoch = $3",
+            )
+            .bind(to.counter_id)
+            .bind(partition)
+            .bind(epoch)
+            .bind(to.value)
+            .bind(to.journaled)
+            .execute(&mut *conn)
+            .await?;
+            if moved.rows_affected() == 0 {
+                return Err(fenced(self.at));
+            }
+        }
+        Ok(())
+    }
+}

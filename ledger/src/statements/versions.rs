@@ -1,0 +1,221 @@
+//! Versions of series as they are read. Each list is one statement, so that nobody sees half of a
+//! change.
+
+use std::sync::Arc;
+
+use numbering::SeriesDefinition;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::{Conn, Db, Row, Store};
+use crate::columns::{from_json, unsigned_small};
+use crate::{LedgerError, RestingSeries, SeriesVersion};
+
+/// Most versions of one list.
+const VERSIONS_MAX: u32 = 1_000;
+
+/// The beginning of every query for versions.
+const COLUMNS: &str = "select s.series_id, s.partition, v.version, v.active, v.definition, \
+     v.saved_by, v.reason, v.saved_at_us, v.series_version_id from series s \
+     join series_version v on v.series_id = s.series_id ";
+
+/// The same with the version that follows, if any.
+const STRETCHES: &str = "select v.series_id, v.version, v.active, v.definition, \
+     coalesce(v.saved_with, v.series_version_id) as since, \
+     coalesce(n.saved_with, n.series_version_id) as until from series s \
+     join series_version v on v.series_id = s.series_id \
+     left join series_version n on n.series_id = v.series_id and n.version = v.version + 1 ";
+
+/// A version of a series with the time that it was in force.
+pub(super) struct Stretch {
+    pub(super) series_id: i64,
+    pub(super) version: u32,
+    pub(super) active: bool,
+    pub(super) definition: Arc<SeriesDefinition>,
+    /// The stamp of the first version that was saved in the same call,
+    pub(super) from: i64,
+    /// and the same of the next version.
+    pub(super) to: Option<i64>,
+}
+
+impl Stretch {
+    /// Whether it gave numbers in another ledger alone: it came with its counters, and was followed
+    /// in the same call.
+    pub(super) fn is_of_elsewhere(&self) -> bool {
+        self.to == Some(self.from)
+    }
+}
+
+/// The rest of the query for those in force.
+const IN_FORCE: &str = "and v.version = s.active_version ";
+
+/// See [`crate::Ledger::series`].
+pub(super) async fn in_force(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    all_in_force(&mut conn).await
+}
+
+/// See [`crate::Ledger::series_versions`].
+pub(super) async fn versions(
+    store: &Store,
+    series_id: i64,
+    upto: u32,
+    limit: u32,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where s.series_id = ").push_bind(series_id);
+    query.push(" and v.version <= ").push_bind(i64::from(upto));
+    query.push(" order by v.version desc limit ").push_bind(i64::from(limit.min(VERSIONS_MAX)));
+    fetch(&mut conn, query).await
+}
+
+/// See [`crate::Documents::series_version`].
+pub(super) async fn one(
+    store: &Store,
+    series_id: i64,
+    version: u32,
+) -> Result<Option<SeriesVersion>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where s.series_id = ").push_bind(series_id);
+    query.push(" and v.version = ").push_bind(i64::from(version));
+    Ok(fetch(&mut conn, query).await?.pop())
+}
+
+/// See [`crate::Ledger::series_stamp`].
+pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+    let stamp: Option<i64> =
+        sqlx::query_scalar("select max(series_version_id) from series_version")
+            .fetch_one(&store.reader)
+            .await?;
+    store.witness.show_catalog(0, stamp.unwrap_or(0));
+    Ok(stamp.unwrap_or(0))
+}
+
+/// The version in force of each series, by code.
+pub(super) async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push(IN_FORCE).push("order by s.code");
+    fetch(conn, query).await
+}
+
+pub(super) async fn by_id(
+    conn: &mut Conn,
+    series_id: i64,
+) -> Result<Option<SeriesVersion>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push(IN_FORCE).push("where s.series_id = ").push_bind(series_id);
+    Ok(fetch(conn, query).await?.pop())
+}
+
+pub(super) async fn by_code(
+    conn: &mut Conn,
+    code: &str,
+) -> Result<Option<SeriesVersion>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
+    Ok(fetch(conn, query).await?.pop())
+}
+
+/// Versions of a series under which numbers may have been issued, newest first. All of them,
+/// however many: the one left out would be the one that collides.
+pub(super) async fn of_used(
+    conn: &mut Conn,
+    series_id: i64,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    query.push("where s.series_id = ").push_bind(series_id);
+    query.push(" and v.version >= s.used_since order by v.version desc");
+    fetch(conn, query).await
+}
+
+/// Versions of all series under which numbers may have been issued, or may be at this moment: a
+/// node that has not heard of a change goes on by the version in force before.
+pub(super) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    query.push(
+        "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1) \
+         or exists (select 1 from counter c where c.series_id = s.series_id)) \
+         order by s.code, v.version desc",
+    );
+    stretches(conn, query).await
+}
+
+/// All versions of a series, oldest first.
+pub(super) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stretch>, LedgerError> {
+    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    query.push("where s.series_id = ").push_bind(series_id).push(" order by v.version");
+    stretches(conn, query).await
+}
+
+/// See [`crate::Ledger::resting_series`].
+pub(super) async fn resting(store: &Store) -> Result<Vec<RestingSeries>, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
+    all_resting(&mut conn).await
+}
+
+pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
+    let rows = sqlx::query(
+        "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by, \
+         v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id \
+         from series s \
+         join series_version f on f.series_id = s.series_id and f.version = s.active_version \
+         join series_version v on v.series_id = s.series_id and v.version = \
+         (select max(a.version) from series_version a \
+         where a.series_id = s.series_id and a.active = 1) \
+         join series_version n on n.series_id = s.series_id and n.version = v.version + 1 \
+         where f.active = 0 order by s.code",
+    )
+    .fetch_all(conn)
+    .await?;
+    let resting = rows
+        .iter()
+        .map(|row| Ok(RestingSeries { last: version_of(row)?, since: row.try_get("next_id")? }));
+    resting.collect()
+}
+
+async fn stretches(
+    conn: &mut Conn,
+    mut query: QueryBuilder<Db>,
+) -> Result<Vec<Stretch>, LedgerError> {
+    let rows = query.build().fetch_all(conn).await?;
+    let stretch = |row: &Row| {
+        Ok(Stretch {
+            series_id: row.try_get("series_id")?,
+            version: unsigned_small(row.try_get("version")?, "version")?,
+            active: row.try_get::<i32, _>("active")? == 1,
+            definition: Arc::new(definition_of(row)?),
+            from: row.try_get("since")?,
+            to: row.try_get("until")?,
+        })
+    };
+    rows.iter().map(stretch).collect()
+}
+
+async fn fetch(
+    conn: &mut Conn,
+    mut query: QueryBuilder<Db>,
+) -> Result<Vec<SeriesVersion>, LedgerError> {
+    let rows = query.build().fetch_all(conn).await?;
+    rows.iter().map(version_of).collect()
+}
+
+fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
+    let definition = definition_of(row)?;
+    Ok(SeriesVersion {
+        series_id: row.try_get("series_id")?,
+        version: unsigned_small(row.try_get("version")?, "version")?,
+        active: row.try_get::<i32, _>("active")? == 1,
+        partition: unsigned_small(row.try_get("partition")?, "partition")?,
+        definition,
+        saved_by: row.try_get("saved_by")?,
+        saved_at_us: row.try_get("saved_at_us")?,
+        reason: row.try_get("reason")?,
+        is_new: false,
+        stamp: row.try_get("series_version_id")?,
+    })
+}
+
+fn definition_of(row: &Row) -> Result<SeriesDefinition, LedgerError> {
+    from_json(row.try_get("definition")?, "series_version.definition")
+}

@@ -1,0 +1,140 @@
+//! What the ledger has confirmed to the nodes of this process: how often they beat, how many
+//! batches they journaled, and the incarnation in which they registered. A ledger that shows less,
+//! or another incarnation, has gone back (F9, F25).
+//!
+//! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use numerator_base::node::NodeId;
+use tokio::time::Instant;
+
+use super::LedgerError;
+use super::incarnation::{Confirmed, Incarnation};
+
+/// What is known of one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Its heartbeat counter.
+    pub(super) beat: i64,
+    /// Batches that it journaled.
+    pub(super) batches: i64,
+}
+
+impl Marks {
+    /// Whether nothing of `confirmed` is missing here.
+    pub(super) fn reach(self, confirmed: Marks) -> bool {
+        self.beat >= confirmed.beat && self.batches >= confirmed.batches
+    }
+}
+
+/// What one identity of this process was confirmed.
+#[derive(Clone, Copy, Debug)]
+struct Confirmation {
+    marks: Marks,
+    /// What it registered in: it acts in no other.
+    incarnation: Incarnation,
+    /// Whether the ledger showed that it forgot more than these marks show.
+    is_forgotten: bool,
+}
+
+/// The marks of every node that registered through this handle: one per identity that the process
+/// took, few in its life.
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    nodes: Mutex<HashMap<NodeId, Confirmation>>,
+    /// What this handle agreed on last: for whoever acts as no node of its own.
+    agreed: Mutex<Option<Incarnation>>,
+    /// When something was last committed that nobody reports again.
+    changed_at: Mutex<Option<Instant>>,
+    /// The highest stamps of series and of reference data that were shown.
+    catalog: [AtomicI64; 2],
+}
+
+impl Witness {
+    /// What was confirmed to a node; `None` where it did not register through this handle. Read it
+    /// before the statement that it is compared with: what is confirmed meanwhile does not count.
+    pub(super) fn of(&self, node: NodeId) -> Option<Marks> {
+        self.nodes().get(&node).map(|known| known.marks)
+    }
+
+    /// The same for a witness outside of the ledger.
+    pub(super) fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        let Confirmation { marks, incarnation, .. } = *self.nodes().get(&node)?;
+        let Marks { beat, batches } = marks;
+        let Incarnation { number, nonce } = incarnation;
+        Some(Confirmed { node, beat, batches, incarnation: number, nonce })
+    }
+
+    /// Notes that a node was registered, and in which incarnation.
+    pub(super) fn register(&self, node: NodeId, incarnation: Incarnation) {
+        let new = Confirmation { marks: Marks::default(), incarnation, is_forgotten: false };
+        self.nodes().entry(node).or_insert(new);
+    }
+
+    /// Notes what the ledger has confirmed to a node that registered through this handle.
+    pub(super) fn confirm(&self, node: NodeId, confirmed: Marks) {
+        let mut nodes = self.nodes();
+        let Some(Confirmation { marks, .. }) = nodes.get_mut(&node) else { return };
+        marks.beat = marks.beat.max(confirmed.beat);
+        marks.batches = marks.batches.max(confirmed.batches);
+    }
+
+    /// Notes that the ledger has forgotten what it confirmed to a node: that acts no more.
+    pub(super) fn forget(&self, node: NodeId) {
+        if let Some(known) = self.nodes().get_mut(&node) {
+            known.is_forgotten = true;
+        }
+    }
+
+    /// Notes what was agreed on: identities of before act no more.
+    pub(super) fn agree(&self, incarnation: Incarnation) {
+        *self.agreed.lock().expect("no holder of this lock panics") = Some(incarnation);
+    }
+
+    /// What was agreed on last.
+    pub(super) fn agreed(&self) -> Option<Incarnation> {
+        *self.agreed.lock().expect("no holder of this lock panics")
+    }
+
+    /// The incarnation that must be in force for a transaction of a node; without a node of this
+    /// handle what was agreed on last.
+    ///
+    /// # Errors
+    /// `WentBack` where nothing was agreed on, or the node is forgotten.
+    pub(super) fn required(&self, node: Option<NodeId>) -> Result<Incarnation, LedgerError> {
+        let went_back = |why: &str| LedgerError::WentBack(why.into());
+        let known = node.and_then(|node| self.nodes().get(&node).copied());
+        if known.is_some_and(|known| known.is_forgotten) {
+            return Err(went_back("it has forgotten what it confirmed to the node"));
+        }
+        let of_node = known.map(|known| known.incarnation);
+        of_node.or_else(|| self.agreed()).ok_or_else(|| went_back("nothing was agreed on"))
+    }
+
+    /// Notes that something was committed that nobody reports again.
+    pub(super) fn note_change(&self) {
+        *self.changed_at.lock().expect("no holder of this lock panics") = Some(Instant::now());
+    }
+
+    /// When that was, last.
+    pub(super) fn changed_at(&self) -> Option<Instant> {
+        *self.changed_at.lock().expect("no holder of this lock panics")
+    }
+
+    /// Notes a stamp of the series (0) or of the reference data (1).
+    pub(super) fn show_catalog(&self, place: usize, stamp: i64) {
+        self.catalog[place].fetch_max(stamp, Ordering::Relaxed);
+    }
+
+    /// The highest of both.
+    pub(super) fn catalog(&self) -> [i64; 2] {
+        [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
+    }
+
+    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Confirmation>> {
+        self.nodes.lock().expect("no holder of this lock panics")
+    }
+}
