@@ -13,7 +13,7 @@ use tokio::sync::{SemaphorePermit, mpsc};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
-use super::contended::Contended;
+use super::database_path::Contended;
 use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
 use crate::ledger::{At, CounterSpec, Found, LedgerError, Raise, SeedOutcome};

@@ -7,30 +7,21 @@
 mod acknowledgements;
 mod answers;
 mod background_jobs;
-mod batch;
 mod catalog;
-mod ceilings;
-mod completion;
-mod contended;
-mod counter_cache;
 mod database_path;
-mod durable;
-mod epoch_lease;
 mod error;
+mod handed_out;
 mod headroom;
-mod job_reports;
+mod intake;
 mod joining;
 mod order;
-mod ownership;
 mod pending_request;
 mod preview;
 mod readings;
 mod redis_path;
 mod replay;
-mod retries;
 mod snowflakes;
 mod status;
-mod trimming;
 mod worker;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
@@ -49,10 +40,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::ledger::LedgerError;
 use crate::process::Context;
 use crate::task::Task;
+use error::unavailable;
 use pending_request::{CancellationState, Order, PendingRequest};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
-use worker::{PartitionWorker, unavailable};
+use worker::PartitionWorker;
 
 /// Hands out numbers. Cheap to clone.
 #[derive(Clone)]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::background_jobs::RaiseWish;
 use super::counter_cache::{CachedCounter, signed};
-use super::durable::DueAnswer;
-use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
-use super::headroom::Headroom;
-use super::pending_request::PendingRequest;
-use super::redis_path::{Course, leave};
-use super::worker::{PartitionWorker, unavailable};
-use super::{AllocError, NumberTaken, Unavailable, replay};
+use super::{ColdPlace, Course, EpochLease, RaisePlace};
+use crate::allocator::background_jobs::RaiseWish;
+use crate::allocator::error::unavailable;
+use crate::allocator::handed_out::DueAnswer;
+use crate::allocator::headroom::Headroom;
+use crate::allocator::intake::Intake;
+use crate::allocator::pending_request::PendingRequest;
+use crate::allocator::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::{IssueOutcome, Raised, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{CounterSpec, Entry, IssuePath};
@@ -52,11 +52,11 @@ impl Full {
     }
 }
 
-impl PartitionWorker {
+impl EpochLease {
     /// The moment of handing out: records into the journal queue, then answers (F11).
     pub(super) fn complete_requests(
         &mut self,
-        lease: &mut EpochLease,
+        intake: &mut Intake,
         number: u64,
         requests: Vec<PendingRequest>,
         space: OwnedSemaphorePermit,
@@ -65,73 +65,45 @@ impl PartitionWorker {
         assert_eq!(requests.len(), outcomes.len(), "one outcome per request");
         let mut sorted = Sorted::default();
         for (pending, outcome) in requests.into_iter().zip(outcomes) {
-            self.sort(lease, &mut sorted, pending, outcome);
+            self.sort(&mut sorted, pending, outcome);
         }
-        let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
-        if let Some(least) = lease.headroom.least() {
-            self.show_headroom(least);
+        if let Some(least) = self.headroom.least() {
+            intake.show_headroom(least);
         }
         let membership = Arc::clone(&self.context.membership);
-        let Some(right) = membership.hand_out(lease.node) else {
-            return self.hand_nothing_out(
-                told,
-                refused,
-                [
-                    cold.into_iter().map(|(pending, _)| pending).collect(),
-                    full.into_iter().filter_map(|full| full.pending).collect(),
-                    ask,
-                    back,
-                ],
-            );
+        let Some(right) = membership.hand_out(self.node) else {
+            hand_nothing_out(intake, sorted);
+            return Ok(());
         };
+        let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
         if !entries.is_empty() {
-            let (partition, node) = (self.partition, lease.node);
+            let (partition, node, flight) = (self.at.partition, self.node, number);
             let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
-            let flight = number;
             let handover = Handover { partition, flight, node, entries, texts, space, is_urgent };
-            self.context.journal.hand_over(handover);
-            self.handed = number;
+            intake.handed_out.hand_over(handover);
         }
         drop(right);
-        self.answer_handed_out(number, told);
+        intake.handed_out.answer(number, told);
         for (pending, error) in refused {
             pending.answer(Err(error));
         }
-        self.wait_again(back);
+        intake.wait_again(back);
         if !ask.is_empty() {
-            self.jobs.ask(lease.at, ask);
+            intake.jobs.ask(self.at, ask);
         }
-        let lost = self.start_seeds(lease, cold);
-        self.start_raises(lease, full);
+        let lost = self.start_seeds(intake, cold);
+        self.start_raises(intake, full);
         match alarm.or(lost) {
-            Some(cause) => leave(lease, cause),
-            None => Course::Stay,
+            Some(cause) => Err(self.doubt(cause)),
+            None => Ok(()),
         }
-    }
-
-    /// The ledger went back before the flight completed: its users may agree on one without what it
-    /// took, so that nobody may get it (F25).
-    fn hand_nothing_out(
-        &mut self,
-        told: Vec<DueAnswer>,
-        refused: Vec<(PendingRequest, AllocError)>,
-        others: [Vec<PendingRequest>; 4],
-    ) -> Course {
-        for (pending, _) in told {
-            pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
-        }
-        for (pending, error) in refused {
-            pending.answer(Err(error));
-        }
-        others.into_iter().for_each(|requests| self.wait_again(requests));
-        Course::Stay
     }
 
     /// Parks requests behind cold counters and has those seeded; a counter that was warm in this
     /// epoch is lost instead (F12).
     fn start_seeds(
         &mut self,
-        lease: &mut EpochLease,
+        intake: &Intake,
         cold: Vec<(PendingRequest, usize)>,
     ) -> Option<String> {
         let mut needs: HashMap<String, (CounterSpec, u64)> = HashMap::new();
@@ -141,13 +113,12 @@ impl PartitionWorker {
             // it, under the same keys: the journal is asked again (F1, F4).
             pending.asked_in = None;
             let (counter, spec) = pending.order.spec(take);
-            let (counter, spec) = (counter.clone(), spec.clone());
-            if lease.counters.get(&counter).is_some_and(CachedCounter::is_warm) {
+            if self.counters.get(counter).is_some_and(CachedCounter::is_warm) {
                 lost = Some(format!("counter {counter} was lost"));
             }
+            let (counter, spec) = (counter.clone(), spec.clone());
             needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count();
-            pending.cancellation.put_back();
-            lease.parked.entry(counter).or_default().push(pending);
+            self.park(counter, pending);
         }
         if needs.is_empty() || lost.is_some() {
             return lost;
@@ -160,99 +131,93 @@ impl PartitionWorker {
                 (counter, spec)
             })
             .collect();
-        self.jobs.seed(lease.at, lease.node, counters);
+        intake.jobs.seed(self.at, self.node, counters);
         None
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
-    fn start_raises(&mut self, lease: &mut EpochLease, full: Vec<Full>) {
-        let settings = &self.context.settings;
+    fn start_raises(&mut self, intake: &Intake, full: Vec<Full>) {
         let mut wishes: HashMap<String, (CounterSpec, u64)> = HashMap::new();
         for Full { pending, counter, spec, need } in full {
             wishes.entry(counter.clone()).or_insert((spec, 0)).1 += need;
             if let Some(pending) = pending {
-                pending.cancellation.put_back();
-                lease.parked.entry(counter).or_default().push(pending);
+                self.park(counter, pending);
             }
         }
         let mut started = Vec::new();
-        let now = lease.counters.now();
+        let now = self.counters.now();
         for (counter, (spec, need)) in wishes {
-            let cached = lease.counters.of(&counter);
-            if cached.is_raising() && !lease.parked.contains_key(&counter) {
+            let cached = self.counters.of(&counter);
+            if cached.is_raising && !self.parked.contains_key(&counter) {
                 continue;
             }
-            cached.set_raising(true);
-            let ceiling = cached.next_ceiling(&spec, need, now, settings);
+            cached.is_raising = true;
+            let ceiling = cached.next_ceiling(&spec, need, now, &self.context.settings);
             started.push(RaiseWish { counter, spec, counter_id: cached.counter_id(), ceiling });
         }
         if !started.is_empty() {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
-            self.jobs.raise(lease.at, started);
+            intake.jobs.raise(self.at, started);
         }
+    }
+
+    fn park(&mut self, counter: String, pending: PendingRequest) {
+        pending.cancellation.put_back();
+        self.parked.entry(counter).or_default().push(pending);
     }
 
     /// Seeded counters are warm: their requests go.
     pub(super) fn complete_seeds(
         &mut self,
-        lease: &mut EpochLease,
+        intake: &mut Intake,
         places: &[ColdPlace],
         states: &[SeedState],
     ) {
-        let now = lease.counters.now();
+        let now = self.counters.now();
         for (ColdPlace { place, step }, state) in places.iter().zip(states) {
-            let cached = lease.counters.of(&place.counter);
+            let cached = self.counters.of(&place.counter);
             cached.warmed(place.counter_id);
             if *state == SeedState::Seeded {
                 cached.seeded(place.value);
                 cached.grant(place.ceiling, *step, now);
             }
-            self.waiting.extend(lease.parked.remove(&place.counter).unwrap_or_default());
+            intake.wait_behind(self.parked.remove(&place.counter));
         }
     }
 
     /// Raised counters have headroom: their requests go.
     pub(super) fn complete_raises(
         &mut self,
-        lease: &mut EpochLease,
+        intake: &mut Intake,
         raises: &[RaisePlace],
         raised: &[Raised],
     ) -> Course {
-        let now = lease.counters.now();
+        let now = self.counters.now();
         for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
             match raised {
-                Raised::Ceiling(ceiling) => {
-                    lease.counters.of(counter).grant(*ceiling, *step, now);
-                }
-                Raised::Cold => return leave(lease, format!("counter {counter} was lost")),
+                Raised::Ceiling(ceiling) => self.counters.of(counter).grant(*ceiling, *step, now),
+                Raised::Cold => return Err(self.doubt(format!("counter {counter} was lost"))),
                 Raised::Regressed => {
-                    return leave(lease, format!("counter {counter} was written to"));
+                    return Err(self.doubt(format!("counter {counter} was written to")));
                 }
             }
-            self.waiting.extend(lease.parked.remove(counter).unwrap_or_default());
+            intake.wait_behind(self.parked.remove(counter));
         }
-        Course::Stay
+        Ok(())
     }
 
     /// Sorts one request by its outcome.
-    fn sort(
-        &self,
-        lease: &mut EpochLease,
-        sorted: &mut Sorted,
-        pending: PendingRequest,
-        outcome: IssueOutcome,
-    ) {
+    fn sort(&mut self, sorted: &mut Sorted, pending: PendingRequest, outcome: IssueOutcome) {
         match outcome {
             IssueOutcome::Taken(taken) => {
-                Self::note_taken(lease, sorted, &pending, &taken);
+                self.note_taken(sorted, &pending, &taken);
                 let number = pending.order.mask.fill(&first_values(&taken));
                 let record = Arc::clone(&pending.order.record);
                 let retry_count = pending.retry_count();
                 match number {
                     Ok(number) => {
                         let path = IssuePath::Redis;
-                        let entry =
-                            Entry { record, taken, number, at: lease.at, retry_count, path };
+                        let entry = Entry { record, taken, number, at: self.at, retry_count, path };
                         sorted.entries.push(entry.clone());
                         sorted.texts.push(Arc::clone(&pending.order.request.record));
                         let answer = pending.order.issued(entry, false);
@@ -270,10 +235,10 @@ impl PartitionWorker {
                 }
             }
             IssueOutcome::Replayed { taken, record } => {
-                self.sort_earlier(lease, sorted, pending, taken, &record, true);
+                self.sort_earlier(sorted, pending, taken, &record, true);
             }
             IssueOutcome::DocumentNumbered { taken, record } => {
-                self.sort_earlier(lease, sorted, pending, taken, &record, false);
+                self.sort_earlier(sorted, pending, taken, &record, false);
             }
             IssueOutcome::KeyReused => sorted.refused.push((pending, AllocError::KeyReused)),
             IssueOutcome::Ask => sorted.ask.push(PendingRequest { is_journaled: false, ..pending }),
@@ -283,8 +248,8 @@ impl PartitionWorker {
             IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
-                lease.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
-                lease.headroom.note(Headroom { left: 0, granted: 1 });
+                self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
+                self.headroom.note(Headroom { left: 0, granted: 1 });
                 sorted.full.push(Full::met_by(pending, take));
             }
             IssueOutcome::Exhausted { take } => {
@@ -305,18 +270,13 @@ impl PartitionWorker {
     }
 
     /// Notes what was taken, and which ceilings should rise ahead of need.
-    fn note_taken(
-        lease: &mut EpochLease,
-        sorted: &mut Sorted,
-        pending: &PendingRequest,
-        taken: &[TakenRange],
-    ) {
+    fn note_taken(&mut self, sorted: &mut Sorted, pending: &PendingRequest, taken: &[TakenRange]) {
         for (take, taken) in taken.iter().enumerate() {
             let (counter, spec) = pending.order.spec(take);
             let (value, count) = (signed(taken.range.last), taken.range.count());
-            let cached = lease.counters.took(counter, taken.counter_id, value, count);
+            let cached = self.counters.took(counter, taken.counter_id, value, count);
             if let Some(headroom) = cached.headroom_below(spec) {
-                lease.headroom.note(headroom);
+                self.headroom.note(headroom);
             }
             if cached.wants_raise(spec) {
                 let (counter, spec) = (counter.clone(), spec.clone());
@@ -329,14 +289,13 @@ impl PartitionWorker {
     /// hands of a node that will never write it (F2).
     fn sort_earlier(
         &self,
-        lease: &EpochLease,
         sorted: &mut Sorted,
         pending: PendingRequest,
         taken: Vec<TakenRange>,
         record: &str,
         same_payload: bool,
     ) {
-        let Ok(entry) = Entry::of_flight(lease.at, taken, record) else {
+        let Ok(entry) = Entry::of_flight(self.at, taken, record) else {
             sorted.alarm = Some("an idempotency record cannot be read".into());
             sorted.back.push(pending);
             return;
@@ -351,4 +310,20 @@ impl PartitionWorker {
         };
         sorted.told.push((pending, answer));
     }
+}
+
+/// The ledger went back before the flight completed: its users may agree on one without what it
+/// took, so that nobody may get it (F25).
+fn hand_nothing_out(intake: &mut Intake, sorted: Sorted) {
+    let Sorted { told, refused, cold, full, ask, back, .. } = sorted;
+    for (pending, _) in told {
+        pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
+    }
+    for (pending, error) in refused {
+        pending.answer(Err(error));
+    }
+    intake.wait_again(cold.into_iter().map(|(pending, _)| pending).collect());
+    intake.wait_again(full.into_iter().filter_map(|full| full.pending).collect());
+    intake.wait_again(ask);
+    intake.wait_again(back);
 }

@@ -3,7 +3,7 @@
 //! Decides for one counter from what its node remembers; sends nothing and asks nobody.
 
 use super::counter_cache::{CachedCounter, Moment, known, signed};
-use super::headroom::Headroom;
+use crate::allocator::headroom::Headroom;
 use crate::ledger::CounterSpec;
 use crate::process::ProcessSettings;
 

@@ -8,16 +8,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::batch::{Batch, Failed, Runner};
-use super::pending_request::PendingRequest;
-use super::worker::PartitionWorker;
-use crate::ledger::{At, LedgerError};
+use super::batch::{self, Runner, Turn};
+use crate::allocator::background_jobs::BackgroundJobs;
+use crate::allocator::pending_request::PendingRequest;
+use crate::ledger::At;
 use crate::node::NodeId;
 use crate::process::Context;
 
 /// The queues of a worker, by the name of their counter. A queue that is here has a task.
 #[derive(Clone, Default)]
-pub(super) struct Contended(Arc<Mutex<Queues>>);
+pub(in crate::allocator) struct Contended(Arc<Mutex<Queues>>);
 
 type Queues = HashMap<String, VecDeque<PendingRequest>>;
 
@@ -39,12 +39,25 @@ impl Contended {
         }
     }
 
-    /// Adds requests to a counter's queue; true where that is new and needs a task.
-    fn add(&self, counter: &str, requests: Vec<PendingRequest>) -> bool {
-        let mut queues = self.queues();
-        let is_new = !queues.contains_key(counter);
-        queues.entry(counter.to_owned()).or_default().extend(requests);
-        is_new
+    /// Sets requests aside whose counter somebody else holds; a queue that is new gets a task.
+    pub(super) fn set_aside(
+        &self,
+        jobs: &BackgroundJobs,
+        at: At,
+        node: NodeId,
+        counter: String,
+        requests: Vec<PendingRequest>,
+    ) {
+        let is_new = {
+            let mut queues = self.queues();
+            let is_new = !queues.contains_key(&counter);
+            queues.entry(counter.clone()).or_default().extend(requests);
+            is_new
+        };
+        if is_new {
+            tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
+            jobs.wait_aside(at, node, counter, self.clone());
+        }
     }
 
     /// The next requests of a queue; an empty queue ends.
@@ -59,12 +72,15 @@ impl Contended {
     }
 
     /// Ends a queue; what was in it.
-    pub(super) fn end(&self, counter: &str) -> impl Iterator<Item = PendingRequest> + use<> {
+    pub(in crate::allocator) fn end(
+        &self,
+        counter: &str,
+    ) -> impl Iterator<Item = PendingRequest> + use<> {
         self.queues().remove(counter).unwrap_or_default().into_iter()
     }
 
     /// Serves a queue to its end; requests that have to wait for another epoch or identity.
-    pub(super) async fn serve(
+    pub(in crate::allocator) async fn serve(
         &self,
         context: &Arc<Context>,
         at: At,
@@ -76,47 +92,18 @@ impl Contended {
             if requests.is_empty() {
                 return requests;
             }
-            let mut parts = vec![Batch::new(requests)];
-            while let Some(mut part) = parts.pop() {
-                let partition = at.partition;
-                let say = |error: &LedgerError| {
+            let partition = at.partition;
+            let turn = |turn: Turn<'_>| {
+                if let Turn::Failed(error) = turn {
                     tracing::warn!(partition, counter, %error, "requests wait for a counter");
-                };
-                let error = match part.take(context, at, node, Runner::Aside, say).await {
-                    Ok(outcomes) => {
-                        part.answer(context, at, outcomes);
-                        continue;
-                    }
-                    Err(error) => error,
-                };
-                match part.fail(at, &error) {
-                    Failed::Halved([left, right]) => parts.extend([right, left]),
-                    Failed::EpochOver(part) => {
-                        parts.push(part);
-                        let queue = Batch::new(self.end(counter).collect());
-                        // The last part came first; behind all of them, who still queues.
-                        let back = parts.into_iter().rev().chain([queue]);
-                        return back.flat_map(|part| part.give_back(&error)).collect();
-                    }
-                    Failed::Refused => {}
                 }
+            };
+            let served = batch::serve(context, at, node, Runner::Aside, requests, turn).await;
+            if let Err((error, mut back)) = served {
+                // Behind all of them, who still queues.
+                back.extend(batch::give_back(self.end(counter), &error));
+                return back;
             }
-        }
-    }
-}
-
-impl PartitionWorker {
-    /// Sets requests aside whose counter somebody else holds.
-    pub(super) fn set_aside(
-        &mut self,
-        at: At,
-        node: NodeId,
-        counter: String,
-        requests: Vec<PendingRequest>,
-    ) {
-        if self.contended.add(&counter, requests) {
-            tracing::info!(partition = at.partition, counter, "somebody else holds a counter");
-            self.jobs.wait_aside(at, node, counter, self.contended.clone());
         }
     }
 }
