@@ -75,17 +75,8 @@ impl Joining {
             intake.refuse(Unavailable::Held, HELD).await;
             return Standing::Nowhere;
         }
-        if let Some(spent) = self.spent {
-            if let Err(error) = self.context.membership.renew(spent).await {
-                intake.trouble(Unavailable::Ledger, &error).await;
-                return away(suspicion);
-            }
-            self.spent = None;
-        }
-        // Before the row: what it shows holds for whoever the ledger knew by then (F9).
-        let node = self.context.membership.node();
-        let row = match self.read_row().await {
-            Ok(row) => row,
+        let (node, row) = match self.look().await {
+            Ok(found) => found,
             Err(error) => {
                 intake.trouble(Unavailable::Ledger, &error).await;
                 return away(suspicion);
@@ -110,6 +101,17 @@ impl Joining {
         self.take_up(intake, &row, node, suspicion).await
     }
 
+    /// Who this process is, under an identity that may send flights, and the row of the partition.
+    async fn look(&mut self) -> Result<(NodeId, Partition), LedgerError> {
+        if let Some(spent) = self.spent {
+            self.context.membership.renew(spent).await?;
+            self.spent = None;
+        }
+        // Before the row: what it shows holds for whoever the ledger knew by then (F9).
+        let node = self.context.membership.node();
+        Ok((node, self.read_row().await?))
+    }
+
     /// Does what the row of the partition asks for.
     async fn take_up(
         &mut self,
@@ -127,9 +129,8 @@ impl Joining {
             (PartitionState::Held, ..) => Standing::Held,
             // A process without Redis never moves a partition that Redis owns (F22).
             (_, Owner::Redis { .. }, None) => {
-                intake
-                    .refuse(Unavailable::NoRedis, "redis owns the partition; set redis.url")
-                    .await;
+                let remedy = "redis owns the partition; set redis.url";
+                intake.refuse(Unavailable::NoRedis, remedy).await;
                 Standing::Nowhere
             }
             (PartitionState::Open, Owner::Redis { .. }, _) if row.is_for_database() => {
@@ -314,21 +315,15 @@ impl Joining {
         // It acknowledges for this process.
         self.context.membership.vouching().leave(self.partition);
         match reconciler::recover(&self.context, row, plan, committed).await {
-            Ok(Recovered::Opened | Recovered::Elsewhere) => Standing::Nowhere,
-            Ok(Recovered::Held) => Standing::Held,
-            Err(Trouble::Ledger(error)) => {
-                intake.trouble(Unavailable::Ledger, &error).await;
-                away(suspicion)
-            }
-            Err(Trouble::Redis(error)) => {
-                intake.trouble(Unavailable::Redis, &error).await;
-                away(suspicion)
-            }
+            Ok(Recovered::Opened | Recovered::Elsewhere) => return Standing::Nowhere,
+            Ok(Recovered::Held) => return Standing::Held,
+            Err(Trouble::Ledger(error)) => intake.trouble(Unavailable::Ledger, &error).await,
+            Err(Trouble::Redis(error)) => intake.trouble(Unavailable::Redis, &error).await,
             Err(error @ Trouble::Foreign { .. }) => {
                 intake.refuse(Unavailable::ForeignRedis, &error.to_string()).await;
-                away(suspicion)
             }
         }
+        away(suspicion)
     }
 
     /// The ledger shows less than this node or Redis has seen: it went back (F9).

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::retries::Retries;
 use crate::allocator::pending_request::PendingRequest;
 use crate::allocator::{AllocError, NumberTaken, replay};
-use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
+use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
 use crate::process::Context;
 
@@ -225,10 +225,16 @@ impl Batch {
         };
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
-        context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());
-        context
-            .journal
-            .keep_found(node, outcomes.iter().filter_map(found).flat_map(Found::entries));
+        let (mut taken, mut found) = (Vec::new(), Vec::new());
+        for outcome in &outcomes {
+            match outcome {
+                TakeOutcome::Taken(entry) => taken.push(entry.clone()),
+                TakeOutcome::Found(earlier) => found.extend(earlier.entries()),
+                _ => {}
+            }
+        }
+        context.journal.keep(node, taken);
+        context.journal.keep_found(node, found);
         Ok(outcomes)
     }
 
@@ -259,20 +265,6 @@ impl Batch {
 fn refuse(pending: PendingRequest, error: &LedgerError) {
     let taken = if pending.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
     pending.answer(Err(AllocError::of_ledger(error, taken)));
-}
-
-fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
-    match outcome {
-        TakeOutcome::Taken(entry) => Some(entry),
-        _ => None,
-    }
-}
-
-fn found(outcome: &TakeOutcome) -> Option<&Found> {
-    match outcome {
-        TakeOutcome::Found(found) => Some(found),
-        _ => None,
-    }
 }
 
 /// What became of a transaction's locks; `None` where its failure says nothing of them.

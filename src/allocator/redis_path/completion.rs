@@ -7,7 +7,7 @@ use numbering::{TakenRange, first_values};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::counter_cache::{CachedCounter, signed};
-use super::{ColdPlace, Course, EpochLease, RaisePlace};
+use super::{Course, EpochLease};
 use crate::allocator::background_jobs::RaiseWish;
 use crate::allocator::error::unavailable;
 use crate::allocator::handed_out::DueAnswer;
@@ -15,7 +15,7 @@ use crate::allocator::headroom::Headroom;
 use crate::allocator::intake::Intake;
 use crate::allocator::pending_request::PendingRequest;
 use crate::allocator::{AllocError, NumberTaken, Unavailable, replay};
-use crate::counter::{IssueOutcome, Raised, SeedState};
+use crate::counter::{IssueOutcome, Raised, SeedPlace, SeedState};
 use crate::journal::Handover;
 use crate::ledger::{CounterSpec, Entry, IssuePath};
 
@@ -167,35 +167,33 @@ impl EpochLease {
     }
 
     /// Seeded counters are warm: their requests go.
-    pub(super) fn complete_seeds(
+    pub(super) fn complete_seeds<'p>(
         &mut self,
         intake: &mut Intake,
-        places: &[ColdPlace],
-        states: &[SeedState],
+        seeded: impl Iterator<Item = ((&'p SeedPlace, u64), SeedState)>,
     ) {
         let now = self.counters.now();
-        for (ColdPlace { place, step }, state) in places.iter().zip(states) {
+        for ((place, step), state) in seeded {
             let cached = self.counters.of(&place.counter);
             cached.warmed(place.counter_id);
-            if *state == SeedState::Seeded {
+            if state == SeedState::Seeded {
                 cached.seeded(place.value);
-                cached.grant(place.ceiling, *step, now);
+                cached.grant(place.ceiling, step, now);
             }
             intake.wait_behind(self.parked.remove(&place.counter));
         }
     }
 
     /// Raised counters have headroom: their requests go.
-    pub(super) fn complete_raises(
+    pub(super) fn complete_raises<'r>(
         &mut self,
         intake: &mut Intake,
-        raises: &[RaisePlace],
-        raised: &[Raised],
+        raised: impl Iterator<Item = ((&'r (String, i64), u64), Raised)>,
     ) -> Course {
         let now = self.counters.now();
-        for (RaisePlace { counter, step, .. }, raised) in raises.iter().zip(raised) {
+        for (((counter, _), step), raised) in raised {
             match raised {
-                Raised::Ceiling(ceiling) => self.counters.of(counter).grant(*ceiling, *step, now),
+                Raised::Ceiling(ceiling) => self.counters.of(counter).grant(ceiling, step, now),
                 Raised::Cold => return Err(self.doubt(format!("counter {counter} was lost"))),
                 Raised::Regressed => {
                     return Err(self.doubt(format!("counter {counter} was written to")));

@@ -63,28 +63,21 @@ impl EpochLease {
     /// Gives the lease up. A flight of unknown outcome is settled first, if Redis answers in time:
     /// what it took is handed out after all, and leaves no gap (F17).
     pub(in crate::allocator) async fn vacate(mut self, intake: &mut Intake) {
-        match self.in_flight.take() {
-            Some(InFlight {
-                flight,
-                number,
-                batch: FlightBatch::Requests(requests, space),
-                is_unresolved: true,
-            }) => match self.settle(&flight).await {
+        let unresolved = self.in_flight.take_if(|sent| sent.is_unresolved);
+        if let Some(InFlight { flight, number, batch, .. }) = unresolved
+            && let FlightBatch::Requests(requests, space) = batch
+        {
+            match self.settle(&flight).await {
                 Some(Settled::Executed(outcomes)) => {
                     // Whatever it leads to, the lease is given up.
                     let _ = self.complete_requests(intake, number, requests, space, outcomes);
                 }
                 settled => {
-                    tracing::info!(
-                        partition = self.at.partition,
-                        number,
-                        ?settled,
-                        "flight given up"
-                    );
+                    let partition = self.at.partition;
+                    tracing::info!(partition, number, ?settled, "flight given up");
                     intake.wait_again(requests);
                 }
-            },
-            in_flight => self.in_flight = in_flight,
+            }
         }
         intake.wait_again(self.discard());
     }

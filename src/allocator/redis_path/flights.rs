@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::counter_cache::CachedCounter;
-use super::{ColdPlace, Course, EpochLease, RaisePlace, Suspicion};
+use super::{Course, EpochLease, Suspicion};
 use crate::allocator::error::unavailable;
 use crate::allocator::intake::Intake;
 use crate::allocator::pending_request::PendingRequest;
@@ -27,10 +27,10 @@ const LULL: Duration = Duration::from_millis(1);
 pub(super) enum FlightBatch {
     /// Requests, and the space reserved for their records.
     Requests(Vec<PendingRequest>, OwnedSemaphorePermit),
-    /// Counters to seed.
-    Seeds(Vec<ColdPlace>),
-    /// Ceilings to raise.
-    Raises(Vec<RaisePlace>),
+    /// Counters to seed, and the distances between their values.
+    Seeds(Vec<SeedPlace>, Vec<u64>),
+    /// Names of counters and ceilings to raise them to, and the same.
+    Raises(Vec<(String, i64)>, Vec<u64>),
 }
 
 /// The one call in flight: sent again byte for byte until its outcome is known (F10).
@@ -69,14 +69,11 @@ impl EpochLease {
         let number = context.flights.next();
         let (keys, guard) = (&context.keys, self.guard(number));
         let (flight, batch) = if !self.seeds.is_empty() {
-            let places = std::mem::take(&mut self.seeds);
-            let flat: Vec<SeedPlace> = places.iter().map(|cold| cold.place.clone()).collect();
-            (Flight::seed(keys, &guard, &flat), FlightBatch::Seeds(places))
+            let (places, steps): (Vec<_>, _) = std::mem::take(&mut self.seeds).into_iter().unzip();
+            (Flight::seed(keys, &guard, &places), FlightBatch::Seeds(places, steps))
         } else if !self.raises.is_empty() {
-            let raises = std::mem::take(&mut self.raises);
-            let flat: Vec<(String, i64)> =
-                raises.iter().map(|raise| (raise.counter.clone(), raise.ceiling)).collect();
-            (Flight::raise(keys, &guard, &flat), FlightBatch::Raises(raises))
+            let (raises, steps): (Vec<_>, _) = std::mem::take(&mut self.raises).into_iter().unzip();
+            (Flight::raise(keys, &guard, &raises), FlightBatch::Raises(raises, steps))
         } else {
             let (mut requests, space) = self.admit(intake)?;
             let issues: Vec<&IssueRequest> =
@@ -144,10 +141,10 @@ impl EpochLease {
             FlightBatch::Requests(..) => {
                 redis.issue(flight).await.map(|answer| self.executed(answer).map(Answer::Issued))
             }
-            FlightBatch::Seeds(_) => {
+            FlightBatch::Seeds(..) => {
                 redis.seed(flight).await.map(|answer| self.executed(answer).map(Answer::Seeded))
             }
-            FlightBatch::Raises(_) => {
+            FlightBatch::Raises(..) => {
                 redis.raise(flight).await.map(|answer| self.executed(answer).map(Answer::Raised))
             }
         };
@@ -216,12 +213,12 @@ impl EpochLease {
                 self.note_shed(answer.records_shed);
                 self.complete_requests(intake, number, requests, space, answer.outcomes)
             }
-            (FlightBatch::Seeds(places), Answer::Seeded(states)) => {
-                self.complete_seeds(intake, &places, &states);
+            (FlightBatch::Seeds(places, steps), Answer::Seeded(states)) => {
+                self.complete_seeds(intake, places.iter().zip(steps).zip(states));
                 Ok(())
             }
-            (FlightBatch::Raises(raises), Answer::Raised(raised)) => {
-                self.complete_raises(intake, &raises, &raised)
+            (FlightBatch::Raises(raises, steps), Answer::Raised(raised)) => {
+                self.complete_raises(intake, raises.iter().zip(steps).zip(raised))
             }
             _ => unreachable!("an answer is of what was sent"),
         }

@@ -1,7 +1,7 @@
 //! What the ledger's answers to a worker's background jobs lead to: seeds and raises ready to send,
 //! requests answered from the journal, or an epoch that must end.
 
-use super::{ColdPlace, Course, EpochLease, RaisePlace};
+use super::{Course, EpochLease};
 use crate::allocator::background_jobs::{Done, RaiseWish};
 use crate::allocator::error::unavailable;
 use crate::allocator::intake::Intake;
@@ -101,7 +101,7 @@ impl EpochLease {
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
                     let place = SeedPlace { counter, counter_id, value, ceiling };
-                    self.seeds.push(ColdPlace { place, step: spec.step });
+                    self.seeds.push((place, spec.step));
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
                     self.counters.of(&counter).identify(counter_id);
@@ -137,7 +137,7 @@ impl EpochLease {
             let Some(ceiling) = ceiling else {
                 return Err(self.doubt(format!("counter {counter} has left the epoch")));
             };
-            self.raises.push(RaisePlace { counter, ceiling, step: spec.step });
+            self.raises.push(((counter, ceiling), spec.step));
         }
         Ok(())
     }

@@ -48,26 +48,6 @@ pub(super) struct Suspicion {
 /// Whether a lease goes on, or why it must end.
 type Course = Result<(), Suspicion>;
 
-/// A ceiling that stands in the ledger and is to be sent to Redis.
-#[derive(Clone, Debug)]
-struct RaisePlace {
-    /// Name of the counter within the partition.
-    counter: String,
-    /// The ledger's ceiling.
-    ceiling: i64,
-    /// Distance between values.
-    step: u64,
-}
-
-/// A place that a seed in the ledger has prepared.
-#[derive(Clone, Debug)]
-struct ColdPlace {
-    /// What goes to Redis.
-    place: SeedPlace,
-    /// Distance between values.
-    step: u64,
-}
-
 /// The participation.
 pub(super) struct EpochLease {
     context: Arc<Context>,
@@ -85,10 +65,10 @@ pub(super) struct EpochLease {
     parked: HashMap<String, Vec<PendingRequest>>,
     /// The call in flight.
     in_flight: Option<InFlight>,
-    /// Seeds ready to send.
-    seeds: Vec<ColdPlace>,
-    /// Raises ready to send.
-    raises: Vec<RaisePlace>,
+    /// Places that seeds in the ledger have prepared, and the distances between their values.
+    seeds: Vec<(SeedPlace, u64)>,
+    /// Counters' names and ceilings that stand in the ledger and are to be sent, and the same.
+    raises: Vec<((String, i64), u64)>,
     /// When the last call left.
     sent_at: Instant,
     /// Last flight trimmed from the outbox.
