@@ -38,7 +38,7 @@ use crate::clock::SharedClock;
 use crate::ledger::{Entry, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
-use crate::task::{Stop, Task};
+use crate::task::{Stop, Task, until};
 use kept::Kept;
 use late::{Late, Part, Tag};
 use queue::{Message, Waiting};
@@ -327,12 +327,4 @@ impl Writer {
 fn with_text(entry: Entry) -> (Entry, Arc<str>) {
     let text = entry.record.to_flat_json().into();
     (entry, text)
-}
-
-/// Waits until a moment; without one, for ever. Safe to drop.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
 }

@@ -13,14 +13,13 @@ use tokio::time::Instant;
 use super::background_jobs::{BackgroundJobs, Done};
 use super::error::unavailable;
 use super::handed_out::HandedOut;
-use super::headroom::LeastHeadroom;
 use super::pending_request::PendingRequest;
 use super::status::{SharedStatus, WorkerStatus};
 use super::{NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
 use crate::process::{Context, News};
-use crate::task::Stop;
+use crate::task::{Stop, until};
 
 /// The intake of one worker.
 pub(super) struct Intake {
@@ -28,6 +27,8 @@ pub(super) struct Intake {
     pub(super) jobs: BackgroundJobs,
     /// What was handed out, and how much of it is committed.
     pub(super) handed_out: HandedOut,
+    /// Waits a moment, longer each time until all is well.
+    pub(super) backoff: Backoff,
     context: Arc<Context>,
     partition: u32,
     inbox: mpsc::UnboundedReceiver<PendingRequest>,
@@ -37,7 +38,6 @@ pub(super) struct Intake {
     done: VecDeque<Done>,
     news: watch::Receiver<News>,
     status: SharedStatus,
-    backoff: Backoff,
 }
 
 impl Intake {
@@ -53,6 +53,7 @@ impl Intake {
         Intake {
             jobs: BackgroundJobs::new(Arc::clone(context), sender),
             handed_out: HandedOut::new(&context.journal, partition),
+            backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
             context: Arc::clone(context),
             partition,
             inbox,
@@ -61,7 +62,6 @@ impl Intake {
             done: VecDeque::new(),
             news: context.membership.news(),
             status,
-            backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
         }
     }
 
@@ -102,16 +102,6 @@ impl Intake {
             Some(done) = self.reports.recv() => self.take_in(done),
             () = self.backoff.wait() => {}
         }
-    }
-
-    /// Waits a moment, longer each time until all is well.
-    pub(super) async fn pause(&mut self) {
-        self.backoff.wait().await;
-    }
-
-    /// The next pause is a short one.
-    pub(super) fn reset_pause(&mut self) {
-        self.backoff.reset();
     }
 
     /// Whether requests or reports have arrived.
@@ -218,30 +208,8 @@ impl Intake {
         self.trouble(why, &remedy).await;
     }
 
-    /// Shows others the worker's standing.
-    pub(super) fn show_standing(&self, word: &'static str) {
-        self.status().standing = word;
-    }
-
-    /// Shows the least headroom of late.
-    pub(super) fn show_headroom(&self, least: LeastHeadroom) {
-        self.status().least_headroom = Some(least);
-    }
-
-    /// Shows whether the worker has left nothing behind.
-    pub(super) fn show_drained(&self, is_drained: bool) {
-        self.status().drained = is_drained;
-    }
-
-    fn status(&self) -> MutexGuard<'_, WorkerStatus> {
+    /// What others see of the worker.
+    pub(super) fn status(&self) -> MutexGuard<'_, WorkerStatus> {
         self.status.lock().expect("no holder of this lock panics")
-    }
-}
-
-/// Waits until a moment; without one, for ever. Safe to drop.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

@@ -166,7 +166,7 @@ impl Joining {
     async fn join_database(&mut self, intake: &mut Intake, at: At, node: NodeId) -> Standing {
         if !self.context.membership.is_met() {
             tracing::info!(%node, "no other process has met this one yet");
-            intake.pause().await;
+            intake.backoff.wait().await;
             return Standing::Nowhere;
         }
         self.well(intake);
@@ -191,7 +191,7 @@ impl Joining {
                 Standing::Redis(Box::new(lease))
             }
             Ok(false) => {
-                intake.pause().await;
+                intake.backoff.wait().await;
                 Standing::Nowhere
             }
             Err(error) => {
@@ -211,10 +211,15 @@ impl Joining {
         row: &Partition,
         suspicion: Option<Suspicion>,
     ) -> Standing {
-        if row.state == PartitionState::Recovering
-            && let Some(standing) = self.acknowledge(intake, row.epoch).await
-        {
-            return standing;
+        if row.state == PartitionState::Recovering {
+            match self.acknowledge(intake, row.epoch).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    let cause = "this node's participation is forgotten";
+                    return self.hold(intake, row.epoch + 1, cause).await;
+                }
+                Err(error) => intake.trouble(Unavailable::Ledger, &error).await,
+            }
         }
         let settings = &self.context.settings;
         let mine = row.actor == Some(self.context.membership.node());
@@ -225,7 +230,7 @@ impl Joining {
         let since = match self.watched {
             Some((epoch, state, since)) if (epoch, state) == (row.epoch, row.state) => since,
             _ => {
-                intake.reset_pause();
+                intake.backoff.reset();
                 Instant::now()
             }
         };
@@ -233,45 +238,35 @@ impl Joining {
         if mine || since.elapsed() > patience {
             return self.recover(intake, row, &row.cause.clone(), suspicion).await;
         }
-        intake.pause().await;
+        intake.backoff.wait().await;
         away(suspicion)
     }
 
     /// Tells the ledger that this process has left the epoch before `epoch`, once all that it
-    /// handed out there is committed.
-    async fn acknowledge(&mut self, intake: &mut Intake, epoch: u64) -> Option<Standing> {
+    /// handed out there is committed; false when the ledger has forgotten that it took part.
+    async fn acknowledge(&mut self, intake: &Intake, epoch: u64) -> Result<bool, LedgerError> {
         let at = At { partition: self.partition, epoch };
         if let Some(unsure) = self.acknowledgements.unsure_in(epoch - 1) {
             // It never sent a flight, so there is nothing to wait for, and nothing to find amiss.
-            if let Err(error) = self.context.ledger.acknowledge(at, &[unsure]).await {
-                intake.trouble(Unavailable::Ledger, &error).await;
-                return None;
-            }
+            self.context.ledger.acknowledge(at, &[unsure]).await?;
             self.acknowledgements.clear_unsure();
         }
         let nodes = self.acknowledgements.joined_in(epoch - 1);
         if nodes.is_empty() {
-            return None;
+            return Ok(true);
         }
         if intake.handed_out.committed() < intake.handed_out.flight() {
+            // The next time.
             self.context.journal.hurry();
-            return None;
+            return Ok(true);
         }
         // From here on the epoch may close without this process.
         self.context.membership.vouching().leave(self.partition);
-        match self.context.ledger.acknowledge(at, &nodes).await {
-            Ok(Acknowledged::Taken | Acknowledged::TooLate) => {
-                self.acknowledgements.forget_before(epoch);
-                None
-            }
-            Ok(Acknowledged::Forgotten) => {
-                Some(self.hold(intake, epoch + 1, "this node's participation is forgotten").await)
-            }
-            Err(error) => {
-                intake.trouble(Unavailable::Ledger, &error).await;
-                None
-            }
+        if self.context.ledger.acknowledge(at, &nodes).await? == Acknowledged::Forgotten {
+            return Ok(false);
         }
+        self.acknowledgements.forget_before(epoch);
+        Ok(true)
     }
 
     /// Redis has been healthy for long enough: it may take over from the database.

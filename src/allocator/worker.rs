@@ -142,13 +142,14 @@ impl PartitionWorker {
             Standing::Database(at, node) => self.serve_database(at, node).await,
             Standing::Held => self.serve_held().await,
         };
-        self.intake.show_standing(match &self.standing {
+        let word = match &self.standing {
             Standing::Nowhere => "idle",
             Standing::Away(_) => "recovering",
             Standing::Redis(_) => "redis",
             Standing::Database(..) => "database",
             Standing::Held => "held",
-        });
+        };
+        self.intake.status().standing = word;
     }
 
     async fn serve_redis(&mut self, mut lease: Box<EpochLease>) -> Standing {
@@ -197,6 +198,6 @@ impl PartitionWorker {
             // Entries that an acknowledged epoch left in the outbox are in the journal too.
             _ => !self.joining.is_awaited(),
         };
-        self.intake.show_drained(is_journaled && is_emptied);
+        self.intake.status().drained = is_journaled && is_emptied;
     }
 }

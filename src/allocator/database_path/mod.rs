@@ -77,7 +77,7 @@ impl DatabasePath {
         let turn = |turn: Turn<'_>| match turn {
             Turn::Failed(error) => intake.say_trouble(Unavailable::of_ledger(error), error),
             Turn::Committed => intake.well(),
-            Turn::Refused => intake.reset_pause(),
+            Turn::Refused => intake.backoff.reset(),
             Turn::Contended(counter, requests) => {
                 self.contended.set_aside(&intake.jobs, at, node, counter, requests);
             }

@@ -28,27 +28,26 @@ struct Sorted {
     /// Answers that show one of the entries.
     told: Vec<DueAnswer>,
     refused: Vec<(PendingRequest, AllocError)>,
+    /// Requests and the take whose counter is cold,
     cold: Vec<(PendingRequest, usize)>,
-    full: Vec<Full>,
+    /// or has no headroom.
+    full: Vec<(PendingRequest, usize)>,
+    /// Counters to raise ahead of need.
+    low: Needs,
     ask: Vec<PendingRequest>,
     back: Vec<PendingRequest>,
     /// Why the epoch must end, where it must.
     alarm: Option<String>,
 }
 
-/// A counter without headroom, and the request that met it (none: raised ahead of need).
-struct Full {
-    pending: Option<PendingRequest>,
-    counter: String,
-    spec: CounterSpec,
-    need: u64,
-}
+/// Counters by name, and how many numbers requests need of each.
+type Needs = HashMap<String, (CounterSpec, u64)>;
 
-impl Full {
-    fn met_by(pending: PendingRequest, take: usize) -> Self {
-        let (counter, spec) = pending.order.spec(take);
-        let (counter, spec, need) = (counter.clone(), spec.clone(), pending.order.count());
-        Full { pending: Some(pending), counter, spec, need }
+impl Sorted {
+    /// Something is amiss with what a request was answered: the epoch must end.
+    fn raise_alarm(&mut self, pending: PendingRequest, cause: String) {
+        self.alarm = Some(cause);
+        self.back.push(pending);
     }
 }
 
@@ -68,14 +67,14 @@ impl EpochLease {
             self.sort(&mut sorted, pending, outcome);
         }
         if let Some(least) = self.headroom.least() {
-            intake.show_headroom(least);
+            intake.status().least_headroom = Some(least);
         }
         let membership = Arc::clone(&self.context.membership);
         let Some(right) = membership.hand_out(self.node) else {
             hand_nothing_out(intake, sorted);
             return Ok(());
         };
-        let Sorted { entries, texts, told, refused, cold, full, ask, back, alarm } = sorted;
+        let Sorted { entries, texts, told, refused, cold, full, low, ask, back, alarm } = sorted;
         if !entries.is_empty() {
             let (partition, node, flight) = (self.at.partition, self.node, number);
             let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
@@ -92,11 +91,24 @@ impl EpochLease {
             intake.jobs.ask(self.at, ask);
         }
         let lost = self.start_seeds(intake, cold);
-        self.start_raises(intake, full);
+        self.start_raises(intake, full, low);
         match alarm.or(lost) {
             Some(cause) => Err(self.doubt(cause)),
             None => Ok(()),
         }
+    }
+
+    /// Parks requests behind the counters that they met.
+    fn park(&mut self, requests: Vec<(PendingRequest, usize)>) -> Needs {
+        let mut needs = Needs::new();
+        for (pending, take) in requests {
+            let (counter, spec) = pending.order.spec(take);
+            let (counter, spec) = (counter.clone(), spec.clone());
+            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count();
+            pending.cancellation.put_back();
+            self.parked.entry(counter).or_default().push(pending);
+        }
+        needs
     }
 
     /// Parks requests behind cold counters and has those seeded; a counter that was warm in this
@@ -106,44 +118,27 @@ impl EpochLease {
         intake: &Intake,
         cold: Vec<(PendingRequest, usize)>,
     ) -> Option<String> {
-        let mut needs: HashMap<String, (CounterSpec, u64)> = HashMap::new();
-        let mut lost = None;
-        for (mut pending, take) in cold {
-            // Until the counter is seeded, a late transaction of the database's epoch may take from
-            // it, under the same keys: the journal is asked again (F1, F4).
-            pending.asked_in = None;
-            let (counter, spec) = pending.order.spec(take);
-            if self.counters.get(counter).is_some_and(CachedCounter::is_warm) {
-                lost = Some(format!("counter {counter} was lost"));
-            }
-            let (counter, spec) = (counter.clone(), spec.clone());
-            needs.entry(counter.clone()).or_insert((spec, 0)).1 += pending.order.count();
-            self.park(counter, pending);
-        }
-        if needs.is_empty() || lost.is_some() {
-            return lost;
+        let mut needs = self.park(cold);
+        let is_warm =
+            |counter: &&String| self.counters.get(counter).is_some_and(CachedCounter::is_warm);
+        if let Some(counter) = needs.keys().find(is_warm) {
+            return Some(format!("counter {counter} was lost"));
         }
         let headroom_min = self.context.settings.ceiling_step_min;
-        let counters = needs
-            .into_iter()
-            .map(|(counter, (mut spec, need))| {
-                spec.headroom = need.max(headroom_min);
-                (counter, spec)
-            })
-            .collect();
-        intake.jobs.seed(self.at, self.node, counters);
+        for (spec, need) in needs.values_mut() {
+            spec.headroom = headroom_min.max(*need);
+        }
+        if !needs.is_empty() {
+            let counters = needs.into_iter().map(|(counter, (spec, _))| (counter, spec)).collect();
+            intake.jobs.seed(self.at, self.node, counters);
+        }
         None
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
-    fn start_raises(&mut self, intake: &Intake, full: Vec<Full>) {
-        let mut wishes: HashMap<String, (CounterSpec, u64)> = HashMap::new();
-        for Full { pending, counter, spec, need } in full {
-            wishes.entry(counter.clone()).or_insert((spec, 0)).1 += need;
-            if let Some(pending) = pending {
-                self.park(counter, pending);
-            }
-        }
+    fn start_raises(&mut self, intake: &Intake, full: Vec<(PendingRequest, usize)>, low: Needs) {
+        let mut wishes = low;
+        wishes.extend(self.park(full));
         let mut started = Vec::new();
         let now = self.counters.now();
         for (counter, (spec, need)) in wishes {
@@ -159,11 +154,6 @@ impl EpochLease {
             self.context.metrics.ceiling_raises.increment(started.len() as u64);
             intake.jobs.raise(self.at, started);
         }
-    }
-
-    fn park(&mut self, counter: String, pending: PendingRequest) {
-        pending.cancellation.put_back();
-        self.parked.entry(counter).or_default().push(pending);
     }
 
     /// Seeded counters are warm: their requests go.
@@ -226,10 +216,7 @@ impl EpochLease {
                         sorted.told.push((pending, answer));
                     }
                     // The draft bounds every value by its width: only a broken reply gets here.
-                    Err(error) => {
-                        sorted.alarm = Some(error.to_string());
-                        sorted.back.push(pending);
-                    }
+                    Err(error) => sorted.raise_alarm(pending, error.to_string()),
                 }
             }
             IssueOutcome::Replayed { taken, record } => {
@@ -243,25 +230,27 @@ impl EpochLease {
             IssueOutcome::Journaled => {
                 sorted.ask.push(PendingRequest { is_journaled: true, ..pending });
             }
-            IssueOutcome::Cold { take } => sorted.cold.push((pending, take)),
+            // Until the counter is seeded, a late transaction of the database's epoch may take from
+            // it, under the same keys: the journal is asked again (F1, F4).
+            IssueOutcome::Cold { take } => {
+                sorted.cold.push((PendingRequest { asked_in: None, ..pending }, take));
+            }
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
                 self.headroom.note(Headroom { left: 0, granted: 1 });
-                sorted.full.push(Full::met_by(pending, take));
+                sorted.full.push((pending, take));
             }
             IssueOutcome::Exhausted { take } => {
                 let error = replay::exhausted(&pending.order, take);
                 sorted.refused.push((pending, error));
             }
             IssueOutcome::Regressed { take } => {
-                let (counter, _) = pending.order.spec(take);
-                sorted.alarm = Some(format!("counter {counter} was written to"));
-                sorted.back.push(pending);
+                let cause = format!("counter {} was written to", pending.order.spec(take).0);
+                sorted.raise_alarm(pending, cause);
             }
             IssueOutcome::Vanished => {
-                sorted.alarm = Some("idempotency records vanished".into());
-                sorted.back.push(pending);
+                sorted.raise_alarm(pending, "idempotency records vanished".into());
             }
             IssueOutcome::Nothing => sorted.back.push(pending),
         }
@@ -277,8 +266,7 @@ impl EpochLease {
                 self.headroom.note(headroom);
             }
             if cached.wants_raise(spec) {
-                let (counter, spec) = (counter.clone(), spec.clone());
-                sorted.full.push(Full { pending: None, counter, spec, need: 0 });
+                sorted.low.insert(counter.clone(), (spec.clone(), 0));
             }
         }
     }
@@ -294,9 +282,7 @@ impl EpochLease {
         same_payload: bool,
     ) {
         let Ok(entry) = Entry::of_flight(self.at, taken, record) else {
-            sorted.alarm = Some("an idempotency record cannot be read".into());
-            sorted.back.push(pending);
-            return;
+            return sorted.raise_alarm(pending, "an idempotency record cannot be read".into());
         };
         sorted.entries.push(entry.clone());
         sorted.texts.push(record.into());
@@ -320,8 +306,9 @@ fn hand_nothing_out(intake: &mut Intake, sorted: Sorted) {
     for (pending, error) in refused {
         pending.answer(Err(error));
     }
-    intake.wait_again(cold.into_iter().map(|(pending, _)| pending).collect());
-    intake.wait_again(full.into_iter().filter_map(|full| full.pending).collect());
+    for parked in [cold, full] {
+        intake.wait_again(parked.into_iter().map(|(pending, _)| pending).collect());
+    }
     intake.wait_again(ask);
     intake.wait_again(back);
 }
