@@ -19,13 +19,11 @@
 //! goes, raw, to `journal_rejected` (F13). Records of a counter that somebody else holds wait
 //! beside, and the others are committed (F31). Nothing is ever dropped.
 
-mod in_use;
 mod kept;
 mod late;
 mod queue;
 mod writing;
 
-pub use in_use::CounterInUse;
 pub use queue::{Handover, JournalQueue, Lag, Told};
 
 use std::collections::BTreeSet;
@@ -35,14 +33,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::allocator::AllocatorSettings;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::ledger::{Entry, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
-use crate::task::{Stop, Task};
-use in_use::InUse;
+use crate::task::{Stop, Task, until};
 use kept::Kept;
 use late::{Late, Part, Tag};
 use queue::{Message, Waiting};
@@ -52,27 +48,48 @@ use writing::Manner;
 /// hundred rows. Nobody waits who asked for the commit, nor a batch that is full.
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
+/// Bounds of the journal.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalSettings {
+    /// `journal.queue_max`: records that may wait for the journal.
+    pub queue_max: usize,
+    /// `journal.keep`: how long a record stays in memory once it is committed (F9).
+    pub keep: Duration,
+    /// `journal.batch_rows_max`: rows in one journal transaction.
+    pub batch_rows_max: usize,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        JournalSettings { queue_max: 100_000, keep: Duration::from_secs(60), batch_rows_max: 2_000 }
+    }
+}
+
+/// Sees the records that pass the loop, whatever their path; must not wait.
+pub type Spectator = Box<dyn Fn(&[Entry]) + Send + Sync>;
+
 /// Starts the loop. Asked to end, it first commits what waits; ask only after the workers have
-/// ended.
+/// ended. `backoff` is what it waits between two tries at a ledger that does not answer.
 #[must_use]
 pub fn start(
     ledger: &SharedLedger,
     clock: &SharedClock,
     partitions: u32,
-    settings: &AllocatorSettings,
+    settings: JournalSettings,
+    backoff: Backoff,
     metrics: &Metrics,
+    spectator: Spectator,
 ) -> (JournalQueue, Task) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let progress = Arc::new((0..partitions).map(|_| watch::Sender::new(0)).collect::<Vec<_>>());
     let queue = JournalQueue {
         sender,
-        permits: Arc::new(Semaphore::new(settings.journal_queue_max)),
-        space_to_keep: Arc::new(Semaphore::new(settings.journal_queue_max)),
+        permits: Arc::new(Semaphore::new(settings.queue_max)),
+        space_to_keep: Arc::new(Semaphore::new(settings.queue_max)),
         lag: Arc::default(),
         progress: Arc::clone(&progress),
-        in_use: InUse::default(),
         waiting: Arc::default(),
-        rows_max: settings.journal_batch_rows_max,
+        rows_max: settings.batch_rows_max,
         unkept: Arc::default(),
     };
     let writer = Writer {
@@ -81,13 +98,13 @@ pub fn start(
         receiver,
         progress,
         lag: Arc::clone(&queue.lag),
-        in_use: queue.in_use.clone(),
+        spectator,
         waiting: Arc::clone(&queue.waiting),
         aside: None,
         late: Late::new(partitions),
-        kept: Kept::new(settings.journal_keep, settings.journal_queue_max),
-        rows_max: settings.journal_batch_rows_max,
-        backoff: Backoff::new(settings.retry_delay_min, settings.retry_delay_max),
+        kept: Kept::new(settings.keep, settings.queue_max),
+        rows_max: settings.batch_rows_max,
+        backoff,
         metrics: metrics.clone(),
         unkept: Arc::clone(&queue.unkept),
         refused: 0,
@@ -105,7 +122,7 @@ struct Writer {
     late: Late,
     kept: Kept,
     lag: Arc<Mutex<Lag>>,
-    in_use: InUse,
+    spectator: Spectator,
     waiting: Arc<Waiting>,
     progress: Arc<Vec<watch::Sender<u64>>>,
     rows_max: usize,
@@ -135,7 +152,7 @@ impl Writer {
                     self.commit(first).await;
                 }
                 Next::Message(Message::Keep(node, entries, _room)) => {
-                    self.in_use.note(&entries);
+                    (self.spectator)(&entries);
                     self.kept.push(node, entries.into_iter().map(with_text));
                 }
                 Next::Message(Message::TellAgain(listener)) => {
@@ -174,7 +191,7 @@ impl Writer {
                 let tag = |text| Tag { text, flight: *flight, since: started };
                 part.extend(std::mem::take(entries).into_iter().zip(texts.drain(..).map(tag)));
             }
-            self.in_use.note(&part.entries);
+            (self.spectator)(&part.entries);
             let [free, waiting] = part.without(self.late.held());
             self.late.wait(node, waiting);
             self.write(node, free, Manner::First).await;
@@ -310,12 +327,4 @@ impl Writer {
 fn with_text(entry: Entry) -> (Entry, Arc<str>) {
     let text = entry.record.to_flat_json().into();
     (entry, text)
-}
-
-/// Waits until a moment; without one, for ever. Safe to drop.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
 }

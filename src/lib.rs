@@ -6,10 +6,13 @@
 //! - [`clock`], [`node`], [`task`], [`backoff`], [`metrics`], of the crate `numerator-base`: the
 //!   time, the identity of a process, the form of its loops and waits, and what it counts.
 //! - [`counter`] is Redis, [`ledger`] is SQL: crates that do not know each other.
-//! - [`allocator`] takes numbers, [`journal`] writes them down behind the answers, [`reconciler`]
-//!   puts things right after a fault, [`revision`] gives issued numbers another label, [`gauges`]
-//!   looks at them all.
-//! - [`import`] reads what other systems have issued, on its way into the ledger.
+//! - [`journal`] writes numbers down behind the answers, [`revision`] gives issued ones another
+//!   label.
+//! - [`process`] is this process as a node: its identity, stores, bounds, and what it knows.
+//! - [`reconciler`] puts things right after a fault.
+//! - [`allocator`] takes numbers.
+//! - [`gauges`] looks at them all, [`import`] reads what other systems have issued, on its way into
+//!   the ledger.
 //! - [`config`] reads the settings and [`service`] builds the whole from them.
 //! - [`http`] and [`cli`] are the doors.
 
@@ -24,6 +27,7 @@ pub mod gauges;
 pub mod http;
 pub mod import;
 pub mod journal;
+pub mod process;
 pub mod reconciler;
 pub mod revision;
 pub mod service;

@@ -8,19 +8,20 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::allocator::{
-    Allocator, AllocatorSettings, Catalog, CatalogError, ClusterHealth, Context, FlightNumbers,
-    Incidents, Inquest, Membership, Places, RedisHealth, Testimony, UnjournaledPartitions,
-    WorkerView, hear_redis,
-};
+use crate::allocator::{Allocator, Catalog, CatalogError, WorkerView};
+use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
-use crate::gauges::Gauges;
-use crate::journal;
-use crate::ledger::{self, Deployment, Expected, SeriesChange, SharedLedger};
+use crate::gauges::{CountersInUse, Gauges};
+use crate::journal::{self, JournalQueue};
+use crate::ledger::{self, Deployment, Entry, Expected, SeriesChange, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
+use crate::process::{
+    ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, ProcessSettings,
+    RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
+};
 use crate::reconciler::{Reconciler, settle_behind, watch_hazards};
 use crate::task::{Task, Ticks};
 
@@ -70,6 +71,21 @@ async fn join(
     let (own, time) = (Arc::clone(ledger), Arc::clone(clock));
     let joining = Membership::join(own, time, testimony, &settings.allocator);
     joining.await.context("joining as a node")
+}
+
+/// Starts the journal, whose records the counters in use are learned from.
+fn journal(
+    bounds: &ProcessSettings,
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    partitions: u32,
+    metrics: &Metrics,
+    in_use: &CountersInUse,
+) -> (JournalQueue, Task) {
+    let in_use = in_use.clone();
+    let spectator = Box::new(move |entries: &[Entry]| in_use.note(entries));
+    let backoff = Backoff::new(bounds.retry_delay_min, bounds.retry_delay_max);
+    journal::start(ledger, clock, partitions, bounds.journal, backoff, metrics, spectator)
 }
 
 /// How a process uses the service.
@@ -128,7 +144,8 @@ impl Service {
         let metrics = Metrics::new();
         let bounds = &settings.allocator;
         let partitions = deployment.partitions_total();
-        let (queue, journal) = journal::start(&ledger, &clock, partitions, bounds, &metrics);
+        let in_use = CountersInUse::default();
+        let (queue, journal) = journal(bounds, &ledger, &clock, partitions, &metrics, &in_use);
         let membership = join(settings, &ledger, &clock, &deployment, redis.as_ref()).await?;
         let (node, window_ms) = (membership.node(), bounds.idempotency_window_ms());
         let may_change = mode == Mode::Serve;
@@ -167,7 +184,7 @@ impl Service {
             }
         }
         let allocator = Allocator::start(Arc::clone(&context), catalog);
-        let gauges = Arc::new(Gauges::new(&context, &allocator, settings.gauges));
+        let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
             loops.onlookers.push(settle_behind(Arc::clone(&context)));
@@ -334,7 +351,7 @@ async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyh
 }
 
 /// Sees changes of series and reference data, within a second.
-fn watch_series(allocator: Allocator, bounds: &AllocatorSettings) -> Task {
+fn watch_series(allocator: Allocator, bounds: &ProcessSettings) -> Task {
     let period = bounds.node_heartbeat.min(Duration::from_millis(500));
     Task::start("series", move |stop| async move {
         let mut ticks = Ticks::every(period, stop);

@@ -105,6 +105,14 @@ impl Stop {
     }
 }
 
+/// Waits until a moment; without one, for ever. Safe to drop.
+pub async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test without its servers has nothing to say")]
 
 pub mod cluster;
+pub mod eventually;
 pub mod load;
 pub mod postgres;
 pub mod process;

@@ -13,12 +13,12 @@ use tokio::sync::{SemaphorePermit, mpsc};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
-use super::contended::Contended;
-use super::context::Context;
+use super::database_path::Contended;
 use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
 use crate::ledger::{At, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// While another node seeds a counter, look again after this long.
 const SEEDER_AHEAD_DELAY: Duration = Duration::from_millis(20);
@@ -84,7 +84,7 @@ pub(super) struct BackgroundJobs {
 impl BackgroundJobs {
     /// A starter that reports to `sender`. At most one job per parked counter and one per asking
     /// flight is under way: requests, and so jobs, are bounded by `allocator.queue_max`. How many
-    /// of them are at the ledger at a time, [`super::Places`] says.
+    /// of them are at the ledger at a time, [`crate::process::Places`] says.
     #[must_use]
     pub(super) fn new(context: Arc<Context>, sender: mpsc::UnboundedSender<Done>) -> Self {
         BackgroundJobs { context, sender, out: Arc::default() }

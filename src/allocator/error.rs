@@ -5,7 +5,6 @@ use std::fmt;
 use numbering::{InputError, RuleError};
 use thiserror::Error;
 
-use super::worker::unavailable;
 use crate::ledger::LedgerError;
 
 /// Whether a number may have been taken although none was handed out.
@@ -77,6 +76,11 @@ impl fmt::Display for Unavailable {
             Unavailable::Stopping => "stopping",
         })
     }
+}
+
+/// The error for a request that cannot be served now; a second is a fair guess for all causes.
+pub(super) fn unavailable(why: Unavailable, taken: NumberTaken) -> AllocError {
+    AllocError::Unavailable { why, retry_after_ms: 1_000, taken }
 }
 
 /// Why a request got no number.

@@ -7,61 +7,29 @@
 mod acknowledgements;
 mod answers;
 mod background_jobs;
-mod batch;
 mod catalog;
-mod ceilings;
-mod cluster_health;
-mod completion;
-mod contended;
-mod context;
-mod counter_cache;
 mod database_path;
-mod durable;
-mod epoch_lease;
 mod error;
+mod handed_out;
 mod headroom;
-mod incidents;
-mod inquest;
-mod job_reports;
+mod intake;
 mod joining;
-mod membership;
-mod memory;
 mod order;
-mod ownership;
 mod pending_request;
-mod places;
 mod preview;
 mod readings;
-mod redis_health;
 mod redis_path;
 mod replay;
-mod retries;
-mod settings;
 mod snowflakes;
 mod status;
-mod testimony;
-mod trimming;
-mod unjournaled;
-mod vouching;
 mod worker;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
-pub use cluster_health::ClusterHealth;
-pub use context::{Context, FlightNumbers};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
-pub use incidents::Incidents;
-pub use inquest::Inquest;
-pub use membership::{Membership, News};
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
-pub use places::Places;
 pub use readings::{Reading, ReadingError, Unread};
-pub use redis_health::RedisHealth;
-pub use settings::{AllocatorSettings, DatabaseRetries};
-pub use snowflakes::SnowflakeSettings;
 pub use status::WorkerView;
-pub use testimony::{Testimony, hear_redis};
-pub use unjournaled::UnjournaledPartitions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -70,11 +38,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::ledger::LedgerError;
+use crate::process::Context;
 use crate::task::Task;
+use error::unavailable;
 use pending_request::{CancellationState, Order, PendingRequest};
 use snowflakes::Snowflakes;
 use status::{SharedStatus, WorkerStatus};
-use worker::{PartitionWorker, unavailable};
+use worker::PartitionWorker;
 
 /// Hands out numbers. Cheap to clone.
 #[derive(Clone)]

@@ -27,16 +27,12 @@ pub(super) struct Order {
     pub served: Arc<ServedSeries>,
     /// What the journal will know of it.
     pub record: Arc<Record>,
-    /// What Redis is asked; what only its epoch knows of it is put in when it flies.
+    /// What Redis is asked; what only its epoch knows of it is put in when it is sent.
     pub request: IssueRequest,
     /// The number but for its values.
     pub partial: PartialNumber,
-    /// How many numbers.
-    pub count: u64,
     /// What each serial is taken from.
     pub specs: Vec<CounterSpec>,
-    /// Names of those counters within the partition.
-    pub counters: Vec<String>,
     /// Where the series keeps chronology: the counters that share a last date.
     pub family: Option<String>,
     /// Where its number shows an id that is still to be drawn.
@@ -106,8 +102,6 @@ impl Order {
             request: issue_request(served, &record, takes.collect(), request.again),
             record: Arc::new(record),
             partial: draft.partial,
-            count,
-            counters: specs.iter().map(CounterSpec::name).collect(),
             specs,
             family: draft.family,
             snowflake: draft.snowflake,
@@ -145,10 +139,21 @@ impl Order {
         }
     }
 
+    /// How many numbers: every serial gives as many values, and there is always one.
+    #[must_use]
+    pub(super) fn count(&self) -> u64 {
+        self.request.takes[0].count
+    }
+
+    /// Names of the counters that its serials are taken from, within the partition.
+    pub(super) fn counters(&self) -> impl Iterator<Item = &String> {
+        self.request.takes.iter().map(|take| &take.counter)
+    }
+
     /// Name and spec of the counter of one take.
     #[must_use]
-    pub(super) fn spec(&self, take: usize) -> (String, CounterSpec) {
-        (self.counters[take].clone(), self.specs[take].clone())
+    pub(super) fn spec(&self, take: usize) -> (&String, &CounterSpec) {
+        (&self.request.takes[take].counter, &self.specs[take])
     }
 
     /// The answer for values of this order, or of an earlier allocation of its series.

@@ -3,7 +3,7 @@
 use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 use super::pending_request::Order;
-use super::{AllocError, Allocator, Preview, Request, counter_cache, replay, unread};
+use super::{AllocError, Allocator, Preview, Request, redis_path, replay, unread};
 use crate::ledger::{At, Closing, Counter, Partition};
 
 impl Allocator {
@@ -94,7 +94,7 @@ impl Allocator {
         let row = row.map_err(|error| unread(&error))?;
         let Some(counter) = row else { return Ok(serial.start) };
         let value = self.spoken_for(&counter).await?;
-        Ok(u64::try_from(value + counter_cache::signed(serial.step)).unwrap_or(serial.start))
+        Ok(u64::try_from(value + redis_path::signed(serial.step)).unwrap_or(serial.start))
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.

@@ -9,10 +9,11 @@ use std::time::Duration;
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
 use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSettings};
-use crate::allocator::{AllocatorSettings, DatabaseRetries, SnowflakeSettings};
 use crate::counter::{Flight, RedisSettings};
 use crate::gauges::GaugeSettings;
+use crate::journal::JournalSettings;
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
+use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings};
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
@@ -274,7 +275,7 @@ fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
 }
 
 /// Bounds and waits of issuing, and what they must be to each other.
-fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
+fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
     let Layer { node, allocator, ceiling, journal, retry, recovery, redis, .. } = layer;
     let (idempotency_window, idempotency_records_max) = idempotency(layer)?;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
@@ -283,7 +284,7 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
-    Ok(AllocatorSettings {
+    Ok(ProcessSettings {
         queue_max,
         flight_max: within("allocator.flight_max", allocator.flight_max, 1..=Flight::REQUESTS_MAX)?,
         counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
@@ -322,13 +323,15 @@ fn issuing(layer: &Layer) -> Checked<AllocatorSettings> {
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
-        journal_queue_max,
-        journal_keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
-        journal_batch_rows_max: within(
-            "journal.batch_rows_max",
-            journal.batch_rows_max,
-            1..=journal_queue_max.min(50_000),
-        )?,
+        journal: JournalSettings {
+            queue_max: journal_queue_max,
+            keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
+            batch_rows_max: within(
+                "journal.batch_rows_max",
+                journal.batch_rows_max,
+                1..=journal_queue_max.min(50_000),
+            )?,
+        },
         retry_delay_min: delay_min,
         retry_delay_max: wait(
             "retry.delay_max",

@@ -1,6 +1,6 @@
 //! The form of the settings as written: sections, names, defaults. Bounds are in `checks`.
 //!
-//! A default stands in exactly one place: here, or in `AllocatorSettings::default` for issuing.
+//! A default stands in exactly one place: here, or in `ProcessSettings::default` for issuing.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,9 +11,9 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{DurationText, LogFormat};
-use crate::allocator::AllocatorSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::{LedgerSettings, Migrate};
+use crate::process::ProcessSettings;
 
 /// Everything that a settings file may hold. Tests compare `docs/settings.md` with it.
 #[derive(Clone, Debug, Deserialize)]
@@ -112,8 +112,8 @@ fn some_address<'de, D: Deserializer<'de>>(
 }
 
 /// The defaults of issuing, which stand beside the doc comments of their meaning.
-fn issuing() -> AllocatorSettings {
-    AllocatorSettings::default()
+fn issuing() -> ProcessSettings {
+    ProcessSettings::default()
 }
 
 section! {
@@ -267,9 +267,9 @@ section! {
 section! {
     /// `journal.*`
     Journal {
-        queue_max: usize = issuing().journal_queue_max,
-        keep: DurationText = DurationText(issuing().journal_keep),
-        batch_rows_max: usize = issuing().journal_batch_rows_max,
+        queue_max: usize = issuing().journal.queue_max,
+        keep: DurationText = DurationText(issuing().journal.keep),
+        batch_rows_max: usize = issuing().journal.batch_rows_max,
     }
 }
 

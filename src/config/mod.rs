@@ -21,10 +21,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::allocator::AllocatorSettings;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
+use crate::process::ProcessSettings;
 
 /// The settings of a process. Holds passwords (in URLs), which `Debug` leaves out.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ pub struct Settings {
     /// `trace.*`.
     pub trace: TraceSettings,
     /// Bounds and waits of issuing.
-    pub allocator: AllocatorSettings,
+    pub allocator: ProcessSettings,
     /// `metrics.*`.
     pub gauges: GaugeSettings,
 }
@@ -85,7 +85,7 @@ impl Settings {
     }
 }
 
-/// Bounds of the HTTP server (`http.time_limit` is in [`AllocatorSettings`]).
+/// Bounds of the HTTP server (`http.time_limit` is in [`ProcessSettings`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     /// `http.body_max_bytes`: largest request body.

@@ -131,7 +131,7 @@ fn every_bound_of_issuing_has_its_setting() {
         (settings.idempotency_records_max, settings.idempotency_keep_whole),
         (123_456, true)
     );
-    assert_eq!((settings.journal_queue_max, settings.journal_batch_rows_max), (23, 22));
+    assert_eq!((settings.journal.queue_max, settings.journal.batch_rows_max), (23, 22));
     assert_eq!((settings.retry_delay_min, settings.retry_delay_max), (ms(24), ms(25)));
     assert_eq!(settings.time_limit, ms(26_000));
 }

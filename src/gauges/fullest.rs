@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use numbering::Serial;
 
+use super::in_use::CounterInUse;
 use crate::allocator::Catalog;
-use crate::journal::CounterInUse;
 use crate::metrics::Fullness;
 
 /// The fullest `max` of these counters, the fullest first. Those whose serial the series has no

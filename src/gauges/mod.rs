@@ -6,17 +6,21 @@
 //! only.
 
 mod fullest;
+mod in_use;
+
+pub use in_use::CountersInUse;
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::allocator::{Allocator, Context, Headroom};
+use crate::allocator::{Allocator, Headroom};
 use crate::ledger::{LedgerCheckup, LedgerHazard, Owner, Partition, PartitionState};
 use crate::metrics::{
     ByPartition, Fullness, Gauge, PartitionGauges, partition_gauges, redis_gauges,
 };
+use crate::process::Context;
 use crate::reconciler::Stores;
 use crate::task::{Stop, Task, Ticks};
 
@@ -39,6 +43,7 @@ impl Default for GaugeSettings {
 pub struct Gauges {
     context: Arc<Context>,
     allocator: Allocator,
+    in_use: CountersInUse,
     partitions: ByPartition<PartitionGauges>,
     /// Of the partitions that Redis may own.
     redis_up: ByPartition<Gauge>,
@@ -51,7 +56,12 @@ pub struct Gauges {
 impl Gauges {
     /// Looks the gauges up and sets those that never change.
     #[must_use]
-    pub fn new(context: &Arc<Context>, allocator: &Allocator, settings: GaugeSettings) -> Self {
+    pub fn new(
+        context: &Arc<Context>,
+        allocator: &Allocator,
+        in_use: CountersInUse,
+        settings: GaugeSettings,
+    ) -> Self {
         let (metrics, bounds) = (&context.metrics, &context.settings);
         metrics.say_build(context.ledger.engine(), context.clock.now_us());
         metrics.collisions.set(f64::NAN);
@@ -60,10 +70,11 @@ impl Gauges {
         }
         metrics.redis_configured.set(flag(context.redis.is_some()));
         metrics.queue_max.set(bounds.queue_max as f64);
-        metrics.journal_queue_max.set(bounds.journal_queue_max as f64);
+        metrics.journal_queue_max.set(bounds.journal.queue_max as f64);
         let gauges = Gauges {
             context: Arc::clone(context),
             allocator: allocator.clone(),
+            in_use,
             partitions: partition_gauges(context.deployment.partitions_total()),
             redis_up: redis_gauges(context.deployment.partitions),
             asking: Mutex::default(),
@@ -131,7 +142,7 @@ impl Gauges {
 
     /// The fullest counters of those in use.
     fn fullest(&self) -> Vec<Fullness> {
-        let counters = self.context.journal.counters_in_use();
+        let counters = self.in_use.list();
         fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
     }
 

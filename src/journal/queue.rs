@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::in_use::{CounterInUse, InUse};
 use crate::ledger::Entry;
 use crate::node::NodeId;
 
@@ -22,7 +21,6 @@ pub struct JournalQueue {
     pub(super) space_to_keep: Arc<Semaphore>,
     pub(super) lag: Arc<Mutex<Lag>>,
     pub(super) progress: Arc<Vec<watch::Sender<u64>>>,
-    pub(super) in_use: InUse,
     pub(super) waiting: Arc<Waiting>,
     pub(super) rows_max: usize,
     /// When committed records last found no space to be kept.
@@ -213,12 +211,6 @@ impl JournalQueue {
         self.permits.available_permits() > 0
     }
 
-    /// Counters whose records passed here within a day.
-    #[must_use]
-    pub fn counters_in_use(&self) -> Vec<CounterInUse> {
-        self.in_use.list()
-    }
-
     /// The last flight of a partition before which everything is committed.
     #[must_use]
     pub fn progress(&self, partition: u32) -> watch::Receiver<u64> {
@@ -252,7 +244,6 @@ mod tests {
             space_to_keep: Arc::new(Semaphore::new(3)),
             lag: Arc::default(),
             progress: Arc::default(),
-            in_use: InUse::default(),
             waiting: Arc::default(),
             rows_max: 1,
             unkept: Arc::default(),

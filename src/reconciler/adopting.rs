@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use super::outbox::{AdoptionError, adopt_outbox};
-use crate::allocator::{Context, News};
 use crate::ledger::{Adopted, At, Node, Owner, PartitionState};
 use crate::node::NodeId;
+use crate::process::{Context, News};
 
 /// What became of a silent node.
 #[derive(Debug)]

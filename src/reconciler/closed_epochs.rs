@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocator::Context;
 use crate::ledger::{Counter, LedgerError, Partition, PartitionState, SharedLedger};
+use crate::process::Context;
 use crate::task::{Task, Ticks};
 
 /// Time between two looks whether anything is unsettled.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::allocator::Context;
 use crate::counter::{Checkup, Hazard, Redis};
 use crate::ledger::Event;
+use crate::process::Context;
 use crate::task::{Task, Ticks};
 
 /// Time between two check-ups.

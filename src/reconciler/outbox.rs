@@ -3,10 +3,10 @@
 //! The node may only be paused, so it is barred before its outbox is read; when it wakes it learns
 //! so (F7). Only a whole outbox accounts for its node, and only in the epoch named (F5).
 
-use crate::allocator::Context;
 use crate::counter::{Barred, CounterError, Guard, OutboxEntry, OutboxPage, Redis, Trimmed};
 use crate::ledger::{Adopted, At, Entry, LedgerError};
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// Entries of an outbox read at once.
 const PAGE_ENTRIES: u32 = 200;
@@ -87,7 +87,7 @@ async fn write(
     complete: bool,
 ) -> Result<Adopted, AdoptionError> {
     let ledger = &context.ledger;
-    let rows_max = context.settings.journal_batch_rows_max.min(ROWS_MAX);
+    let rows_max = context.settings.journal.batch_rows_max.min(ROWS_MAX);
     let mut parts: Vec<&[Entry]> = records.chunks(rows_max).rev().collect();
     let mut sum = Adopted::default();
     while let Some(part) = parts.pop() {

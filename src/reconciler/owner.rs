@@ -4,9 +4,9 @@
 //! where Redis has gone for all nodes, or where one recovery follows the other (F6, F22).
 
 use super::recovery::Trouble;
-use crate::allocator::Context;
 use crate::counter::CounterError;
 use crate::ledger::{Owner, Partition, PartitionState};
+use crate::process::Context;
 
 /// Over which time recoveries are counted.
 const MINUTE_US: i64 = 60_000_000;

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::outbox::adopt_outbox;
 use super::owner::{next_owner, stays};
-use crate::allocator::Context;
 use crate::backoff::Backoff;
 use crate::counter::{CounterError, OpenOutcome, Opening, Redis};
 use crate::ledger::{
     Acknowledged, At, Claim, Closing, LedgerError, Owner, Partition, PartitionState,
 };
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// First and longest wait between two looks at who has acknowledged.
 const BARRIER_LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));

@@ -11,9 +11,9 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::recovery::{Plan, Recovered, Trouble, recover};
-use crate::allocator::{AllocatorSettings, Context};
 use crate::backoff::Backoff;
 use crate::ledger::{LedgerError, Owner, Partition, PartitionState, SharedLedger};
+use crate::process::{Context, ProcessSettings};
 
 /// First and longest wait between two looks at a partition.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
@@ -43,7 +43,7 @@ pub enum Standstill {
 
 /// How long a recovery may stand still before somebody else carries it on.
 #[must_use]
-pub fn stalls_after(settings: &AllocatorSettings) -> Duration {
+pub fn stalls_after(settings: &ProcessSettings) -> Duration {
     settings.recovery_open_timeout + settings.recovery_barrier_max
 }
 
@@ -53,7 +53,7 @@ pub fn stalls_after(settings: &AllocatorSettings) -> Duration {
 /// When the ledger cannot be read.
 pub async fn stalled(
     ledger: &SharedLedger,
-    settings: &AllocatorSettings,
+    settings: &ProcessSettings,
     partition: Option<u32>,
 ) -> Result<Vec<Partition>, LedgerError> {
     let deadline = Instant::now() + stalls_after(settings);

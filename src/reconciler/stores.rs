@@ -1,10 +1,10 @@
 //! What a command looks at without being a node: ledger, Redis, the time.
 
-use crate::allocator::Context;
 use crate::clock::SharedClock;
 use crate::counter::{CounterError, Keys, Redis, Survey};
 use crate::ledger::SharedLedger;
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// The stores of a deployment. Whoever has only these takes no numbers and leads no recovery.
 #[derive(Clone)]

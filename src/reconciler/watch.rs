@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use super::adopting::{self, Adoption};
 use super::heartbeats::Heartbeats;
-use crate::allocator::Context;
 use crate::ledger::{Adopted, HealthReport, LedgerError, Node};
 use crate::node::NodeId;
+use crate::process::Context;
 use crate::task::{Task, Ticks};
 
 /// Whoever has watched for fewer periods cannot know who is alive.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use harness::eventually::eventually;
 use harness::load;
 use harness::postgres::Postgres;
 use harness::proxy::Proxy;
@@ -24,27 +25,26 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Waits until a service's log says so.
 async fn says(service: &Service, text: &str) {
-    let deadline = Instant::now() + LIMIT;
-    while !service.log().contains(text) {
-        assert!(Instant::now() < deadline, "never {text:?}: {}", service.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(LIMIT, async || {
+        let log = service.log();
+        if log.contains(text) { Ok(()) } else { Err(format!("never {text:?}: {log}")) }
+    })
+    .await;
 }
 
 /// What a document's request is answered once its service issues again.
 async fn answer(service: &Service, document: &str) -> (u16, String) {
     let client = reqwest::Client::new();
-    let deadline = Instant::now() + LIMIT;
-    loop {
+    eventually(LIMIT, async || {
         let (status, body) = load::take(&client, &service.url, document).await;
         if let Some(number) = body["document_number"].as_str() {
-            return (status, number.to_owned());
+            return Ok((status, number.to_owned()));
         }
         // A session that ends under a request is told as such.
-        let is_passing = body["retryable"] == true && Instant::now() < deadline;
-        assert!(is_passing, "{status} {body} {}", service.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        assert_eq!(body["retryable"], true, "{status} {body} {}", service.log());
+        Err(format!("{status} {body} {}", service.log()))
+    })
+    .await
 }
 
 /// Numbers for so many documents of a name, one after the other.
@@ -175,11 +175,13 @@ async fn a_number_that_arrives_after_the_ledger_went_back_is_handed_out_to_nobod
     link.delay(UNDER_WAY);
     let url = lagging.one.url.clone();
     let late = tokio::spawn(async move { load::take(&reqwest::Client::new(), &url, "late").await });
-    let deadline = Instant::now() + LIMIT;
-    while counted(&redis) == before {
-        assert!(Instant::now() < deadline, "{}", lagging.one.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(
+        LIMIT,
+        async || {
+            if counted(&redis) == before { Err(lagging.one.log()) } else { Ok(()) }
+        },
+    )
+    .await;
     lagging.fail_over();
     says(&lagging.one, "THE LEDGER WENT BACK").await;
     assert!(!late.is_finished(), "it is under way for too short a time");
@@ -204,11 +206,11 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
         deployment.apply_load_series();
         let service = deployment.serve();
         let mut seen = numbers(&service, "before", 3).await;
-        let deadline = Instant::now() + LIMIT;
-        while postgres.sql("select count(*) from forgot.journal") != "3" {
-            assert!(Instant::now() < deadline, "{}", service.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually(LIMIT, async || {
+            let is_there = postgres.sql("select count(*) from forgot.journal") == "3";
+            if is_there { Ok(()) } else { Err(service.log()) }
+        })
+        .await;
         postgres.sql(&format!("set search_path = forgot; {forget}"));
         seen.extend(numbers(&service, "next", 1).await);
         says(&service, "THE LEDGER WENT BACK").await;

@@ -6,14 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness::eventually::eventually;
 use harness::load::{self, Running};
 use harness::postgres::Postgres;
 use harness::redis::Redis;
 use harness::service::Service;
-use numerator::allocator::{AllocatorSettings, Membership, Testimony};
 use numerator::clock::SystemClock;
 use numerator::ledger::LedgerError;
 use numerator::node::system_random;
+use numerator::process::{Membership, ProcessSettings, Testimony};
 
 use crate::deployment::{Deployment, program_with};
 use crate::faults::assert_all_journaled;
@@ -31,21 +32,19 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 /// Waits until a service refuses because the partition is held.
 pub(crate) async fn assert_held(service: &Service) {
     let client = reqwest::Client::new();
-    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
     let mut attempt = 0;
-    loop {
+    eventually(NOTICE_LIMIT, async || {
         attempt += 1;
         let document = format!("while-held-{attempt}");
         let (status, body) = load::take(&client, &service.url, &document).await;
         let kind = body["type"].as_str().unwrap_or_default();
-        if status == 503 && kind.ends_with("partition-held") {
-            assert_eq!(body["number_taken"], "no", "{body}");
-            return;
+        if status != 503 || !kind.ends_with("partition-held") {
+            return Err(format!("not held: {status} {body} {}", service.log()));
         }
-        let log = service.log();
-        assert!(tokio::time::Instant::now() < deadline, "not held: {status} {body} {log}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        assert_eq!(body["number_taken"], "no", "{body}");
+        Ok(())
+    })
+    .await;
 }
 
 /// The same, and that the ledger has it on record: a process refuses as soon as it notices, before
@@ -53,25 +52,22 @@ pub(crate) async fn assert_held(service: &Service) {
 async fn assert_held_on_record(deployment: &Deployment, service: &Service) {
     assert_held(service).await;
     let ledger = open(deployment).await;
-    let deadline = tokio::time::Instant::now() + NOTICE_LIMIT;
-    loop {
+    eventually(NOTICE_LIMIT, async || {
         let events = ledger.events(100).await.unwrap();
-        if events.iter().any(|event| event.kind == "ledger-went-back") {
-            return;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "not on record: {}", service.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        let is_on_record = events.iter().any(|event| event.kind == "ledger-went-back");
+        is_on_record.then_some(()).ok_or_else(|| format!("not on record: {}", service.log()))
+    })
+    .await;
 }
 
 /// Waits until so many rows are in the journal.
 async fn reach_journal(deployment: &Deployment, rows: u64) {
     let ledger = open(deployment).await;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-    while ledger.totals().await.unwrap().journal < rows {
-        assert!(tokio::time::Instant::now() < deadline, "the journal does not get to {rows}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually(Duration::from_secs(60), async || {
+        let journaled = ledger.totals().await.unwrap().journal;
+        if journaled < rows { Err(format!("{journaled} of {rows} rows")) } else { Ok(()) }
+    })
+    .await;
 }
 
 /// The partition that has counters, as `reconcile --json` shows it.
@@ -209,7 +205,7 @@ async fn an_identity_is_given_up_only_where_the_ledger_remembers_it() {
     let deployment = Deployment::sqlite(None);
     let ledger = open(&deployment).await;
     let testimony = Testimony::within(&deployment.path("data"), system_random());
-    let (own, bounds) = (Arc::clone(&ledger), AllocatorSettings::default());
+    let (own, bounds) = (Arc::clone(&ledger), ProcessSettings::default());
     let joining = Membership::join(own, Arc::new(SystemClock), testimony, &bounds);
     let membership = joining.await.unwrap();
     let barred = membership.node();

@@ -14,26 +14,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::membership::Membership;
 use crate::clock::SharedClock;
 use crate::ledger::{LedgerError, SharedLedger};
+use crate::process::{Membership, SnowflakeSettings};
 use generator::{Generator, NotYet};
-
-/// Bounds and waits of drawing ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnowflakeSettings {
-    /// `snowflake.lease`: how far a lease reaches beyond this process's clock; at most
-    /// [`SNOWFLAKE_LEASE_MAX`](crate::ledger::SNOWFLAKE_LEASE_MAX).
-    pub lease: Duration,
-    /// `snowflake.clock_wait_max`: longest wait for a clock that is behind the last id (R2.6).
-    pub clock_wait_max: Duration,
-}
-
-impl Default for SnowflakeSettings {
-    fn default() -> Self {
-        SnowflakeSettings { lease: Duration::from_secs(30), clock_wait_max: Duration::from_secs(1) }
-    }
-}
 
 /// The ids of this process. Cheap to clone.
 #[derive(Clone)]

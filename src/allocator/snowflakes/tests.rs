@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::allocator::{AllocatorSettings, Testimony};
 use crate::clock::ManualClock;
 use crate::ledger::{Deployment, LedgerSettings, SNOWFLAKE_LEASE_MAX};
+use crate::process::{ProcessSettings, Testimony};
 
 const NOW_MS: i64 = 1_764_633_600_000;
 
@@ -32,7 +32,7 @@ impl World {
         ledger.deployment(&wanted).await.expect("set up");
         let testimony = Testimony::within(self.folder.path(), Uuid::nil());
         let (own, time) = (Arc::clone(&ledger), Arc::clone(&shared));
-        let bounds = AllocatorSettings::default();
+        let bounds = ProcessSettings::default();
         let membership = Membership::join(own, time, testimony, &bounds).await.expect("joins");
         let settings = SnowflakeSettings::default();
         let retry_delay = Duration::from_millis(500);

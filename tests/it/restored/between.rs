@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use harness::eventually::eventually;
 use harness::load;
 use harness::redis::Redis;
 use harness::service::Service;
@@ -62,16 +63,12 @@ impl Scene {
     }
 
     async fn reach(&self, is_there: impl Fn(&Partition) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        loop {
+        eventually(Duration::from_secs(20), async || {
             let row = self.row().await;
-            if row.state == PartitionState::Open && is_there(&row) {
-                return;
-            }
-            let log = self.service.log();
-            assert!(tokio::time::Instant::now() < deadline, "{row:?} {log}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            let is_reached = row.state == PartitionState::Open && is_there(&row);
+            is_reached.then_some(()).ok_or_else(|| format!("{row:?} {}", self.service.log()))
+        })
+        .await;
     }
 
     /// Ends the service and puts the copy in the place of the ledger.

@@ -43,6 +43,7 @@ pub(super) struct CachedCounter {
     pub(super) taken: u32,
     pub(super) granted_at: Moment,
     is_warm: bool,
+    /// Whether a raise is under way.
     pub(super) is_raising: bool,
 }
 
@@ -76,17 +77,6 @@ impl CachedCounter {
     #[must_use]
     pub(super) fn is_warm(&self) -> bool {
         self.is_warm
-    }
-
-    /// Whether a raise is under way.
-    #[must_use]
-    pub(super) fn is_raising(&self) -> bool {
-        self.is_raising
-    }
-
-    /// Notes whether a raise is under way.
-    pub(super) fn set_raising(&mut self, is_raising: bool) {
-        self.is_raising = is_raising;
     }
 
     /// Notes its id.
@@ -254,7 +244,7 @@ fn narrow(count: u64) -> u32 {
 
 /// Values are at most 2^53 - 1.
 #[must_use]
-pub(super) fn signed(value: u64) -> i64 {
+pub(in crate::allocator) fn signed(value: u64) -> i64 {
     i64::try_from(value).expect("values are at most 2^53 - 1")
 }
 

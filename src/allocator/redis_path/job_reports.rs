@@ -1,41 +1,41 @@
 //! What the ledger's answers to a worker's background jobs lead to: seeds and raises ready to send,
 //! requests answered from the journal, or an epoch that must end.
 
-use super::background_jobs::{Done, RaiseWish};
-use super::epoch_lease::{ColdPlace, EpochLease, RaisePlace};
-use super::pending_request::PendingRequest;
-use super::redis_path::{Course, leave};
-use super::worker::{PartitionWorker, unavailable};
-use super::{AllocError, NumberTaken, Unavailable, replay};
+use super::{Course, EpochLease};
+use crate::allocator::background_jobs::{Done, RaiseWish};
+use crate::allocator::error::unavailable;
+use crate::allocator::intake::Intake;
+use crate::allocator::pending_request::PendingRequest;
+use crate::allocator::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
 use crate::ledger::{CounterSpec, Found, LedgerError, SeedOutcome};
 
-impl PartitionWorker {
+impl EpochLease {
     /// What a job brought back, unless its epoch is over.
-    pub(super) fn take_report(&mut self, lease: &mut EpochLease, done: Done) -> Course {
+    pub(super) fn take_report(&mut self, intake: &mut Intake, done: Done) -> Course {
         match done {
-            Done::Asked { at, requests, result } if at == lease.at => {
-                self.answer_questions(at.epoch, requests, result);
-                Course::Stay
+            Done::Asked { at, requests, result } if at == self.at => {
+                self.answer_questions(intake, requests, result);
+                Ok(())
             }
             Done::Asked { requests, .. } | Done::Aside { requests } => {
-                self.wait_again(requests);
-                Course::Stay
+                intake.wait_again(requests);
+                Ok(())
             }
-            Done::Seeded { at, counters, result } if at == lease.at => {
-                self.send_seeds(lease, counters, result)
+            Done::Seeded { at, counters, result } if at == self.at => {
+                self.send_seeds(intake, counters, result)
             }
-            Done::Raised { at, wishes, result } if at == lease.at => {
-                self.send_raises(lease, wishes, result)
+            Done::Raised { at, wishes, result } if at == self.at => {
+                self.send_raises(wishes, result)
             }
-            Done::Seeded { .. } | Done::Raised { .. } => Course::Stay,
+            Done::Seeded { .. } | Done::Raised { .. } => Ok(()),
         }
     }
 
     /// Answers what the journal knows; the rest is sent again, marked as asked in this epoch (F1).
     fn answer_questions(
-        &mut self,
-        epoch: u64,
+        &self,
+        intake: &mut Intake,
         requests: Vec<PendingRequest>,
         result: Result<Vec<Found>, LedgerError>,
     ) {
@@ -73,87 +73,84 @@ impl PartitionWorker {
                     pending.answer(Err(unavailable(Unavailable::NotJournaled, taken)));
                 }
                 None => {
-                    pending.asked_in = Some(epoch);
+                    pending.asked_in = Some(self.at.epoch);
                     back.push(pending);
                 }
             }
         }
-        self.wait_again(back);
+        intake.wait_again(back);
     }
 
     fn send_seeds(
         &mut self,
-        lease: &mut EpochLease,
+        intake: &mut Intake,
         counters: Vec<(String, CounterSpec)>,
         result: Result<Vec<SeedOutcome>, LedgerError>,
     ) -> Course {
         let outcomes = match result {
             Ok(outcomes) => outcomes,
-            Err(LedgerError::Fenced { .. }) => return leave(lease, "seed refused".into()),
+            Err(LedgerError::Fenced { .. }) => return Err(self.doubt("seed refused".into())),
             Err(error) => {
                 let names = counters.iter().map(|(counter, _)| counter);
-                self.refuse_parked(lease, names, Unavailable::of_ledger(&error), &error);
-                return Course::Stay;
+                self.refuse_parked(names, Unavailable::of_ledger(&error), &error);
+                return Ok(());
             }
         };
-        let settings = &self.context.settings;
+        let seed_grace = self.context.settings.seed_grace;
         for ((counter, spec), outcome) in counters.into_iter().zip(outcomes) {
             match outcome {
                 SeedOutcome::Seeded { counter_id, value, ceiling } => {
                     let place = SeedPlace { counter, counter_id, value, ceiling };
-                    lease.seeds.push(ColdPlace { place, step: spec.step });
+                    self.seeds.push((place, spec.step));
                 }
                 SeedOutcome::Already { seeder, counter_id, .. } => {
-                    lease.counters.of(&counter).identify(counter_id);
-                    let since = lease.counters.cold_since(&counter);
-                    if seeder == lease.node || since.elapsed() > settings.seed_grace {
-                        return leave(lease, format!("counter {counter} was lost"));
+                    self.counters.of(&counter).identify(counter_id);
+                    let since = self.counters.cold_since(&counter);
+                    if seeder == self.node || since.elapsed() > seed_grace {
+                        return Err(self.doubt(format!("counter {counter} was lost")));
                     }
-                    let requests = lease.parked.remove(&counter).unwrap_or_default();
-                    self.waiting.extend(requests);
+                    intake.wait_behind(self.parked.remove(&counter));
                 }
             }
         }
-        Course::Stay
+        Ok(())
     }
 
     fn send_raises(
         &mut self,
-        lease: &mut EpochLease,
         wishes: Vec<RaiseWish>,
         result: Result<Vec<Option<i64>>, LedgerError>,
     ) -> Course {
         let ceilings = match result {
             Ok(ceilings) => ceilings,
-            Err(LedgerError::Fenced { .. }) => return leave(lease, "raise refused".into()),
+            Err(LedgerError::Fenced { .. }) => return Err(self.doubt("raise refused".into())),
             Err(error) => {
                 for wish in &wishes {
-                    lease.counters.of(&wish.counter).set_raising(false);
+                    self.counters.of(&wish.counter).is_raising = false;
                 }
                 let names = wishes.iter().map(|wish| &wish.counter);
-                self.refuse_parked(lease, names, Unavailable::CeilingReached, &error);
-                return Course::Stay;
+                self.refuse_parked(names, Unavailable::CeilingReached, &error);
+                return Ok(());
             }
         };
         for (RaiseWish { counter, spec, .. }, ceiling) in wishes.into_iter().zip(ceilings) {
             let Some(ceiling) = ceiling else {
-                return leave(lease, format!("counter {counter} has left the epoch"));
+                return Err(self.doubt(format!("counter {counter} has left the epoch")));
             };
-            lease.raises.push(RaisePlace { counter, ceiling, step: spec.step });
+            self.raises.push(((counter, ceiling), spec.step));
         }
-        Course::Stay
+        Ok(())
     }
 
     /// Refuses requests that wait for counters which the ledger cannot serve now.
     fn refuse_parked<'a>(
-        &self,
-        lease: &mut EpochLease,
+        &mut self,
         counters: impl Iterator<Item = &'a String>,
         why: Unavailable,
         error: &LedgerError,
     ) {
-        tracing::warn!(partition = self.partition, ?why, %error, "counters wait for the ledger");
-        for pending in counters.flat_map(|name| lease.parked.remove(name)).flatten() {
+        tracing::warn!(partition = self.at.partition, ?why, %error, "counters wait for the ledger");
+        for pending in counters.flat_map(|name| self.parked.remove(name)).flatten() {
             pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
     }

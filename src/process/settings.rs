@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::SnowflakeSettings;
+use crate::journal::JournalSettings;
 
 /// Bounds and waits of allocator, journal and reconciler.
 #[derive(Clone, Debug)]
-pub struct AllocatorSettings {
+pub struct ProcessSettings {
     /// `allocator.queue_max`: requests that may wait for one partition.
     pub queue_max: usize,
     /// `allocator.flight_max`: requests in one flight or database transaction.
@@ -46,12 +46,8 @@ pub struct AllocatorSettings {
     /// `idempotency.keep_whole`: whether Redis keeps what was allocated for the whole window, or
     /// until it is journaled (F9).
     pub idempotency_keep_whole: bool,
-    /// `journal.queue_max`: records that may wait for the journal.
-    pub journal_queue_max: usize,
-    /// `journal.keep`: how long a record stays in memory once it is committed (F9).
-    pub journal_keep: Duration,
-    /// `journal.batch_rows_max`: rows in one journal transaction.
-    pub journal_batch_rows_max: usize,
+    /// Bounds of the journal.
+    pub journal: JournalSettings,
     /// `retry.delay_min`: first wait after a failed call to Redis or the ledger; doubles each time.
     pub retry_delay_min: Duration,
     /// `retry.delay_max`: longest such wait.
@@ -68,7 +64,7 @@ pub struct AllocatorSettings {
     pub time_limit: Duration,
 }
 
-impl AllocatorSettings {
+impl ProcessSettings {
     /// `idempotency.window` in milliseconds.
     #[must_use]
     pub fn idempotency_window_ms(&self) -> u64 {
@@ -103,9 +99,9 @@ impl Default for DatabaseRetries {
     }
 }
 
-impl Default for AllocatorSettings {
+impl Default for ProcessSettings {
     fn default() -> Self {
-        AllocatorSettings {
+        ProcessSettings {
             queue_max: 10_000,
             flight_max: 256,
             counters_max: 250_000,
@@ -124,9 +120,7 @@ impl Default for AllocatorSettings {
             idempotency_window: Duration::from_secs(24 * 60 * 60),
             idempotency_records_max: 10_000_000,
             idempotency_keep_whole: false,
-            journal_queue_max: 100_000,
-            journal_keep: Duration::from_secs(60),
-            journal_batch_rows_max: 2_000,
+            journal: JournalSettings::default(),
             retry_delay_min: Duration::from_millis(10),
             retry_delay_max: Duration::from_millis(500),
             retry_attempts_max: 5,
@@ -135,5 +129,21 @@ impl Default for AllocatorSettings {
             snowflake: SnowflakeSettings::default(),
             time_limit: Duration::from_secs(40),
         }
+    }
+}
+
+/// Bounds and waits of drawing ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnowflakeSettings {
+    /// `snowflake.lease`: how far a lease reaches beyond this process's clock; at most
+    /// [`SNOWFLAKE_LEASE_MAX`](crate::ledger::SNOWFLAKE_LEASE_MAX).
+    pub lease: Duration,
+    /// `snowflake.clock_wait_max`: longest wait for a clock that is behind the last id (R2.6).
+    pub clock_wait_max: Duration,
+}
+
+impl Default for SnowflakeSettings {
+    fn default() -> Self {
+        SnowflakeSettings { lease: Duration::from_secs(30), clock_wait_max: Duration::from_secs(1) }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Decides for one counter from what its node remembers; sends nothing and asks nobody.
 
-use super::AllocatorSettings;
 use super::counter_cache::{CachedCounter, Moment, known, signed};
-use super::headroom::Headroom;
+use crate::allocator::headroom::Headroom;
 use crate::ledger::CounterSpec;
+use crate::process::ProcessSettings;
 
 impl CachedCounter {
     /// The headroom below a ceiling that is not the end of the serial; `None` where this node does
@@ -33,7 +33,7 @@ impl CachedCounter {
         spec: &CounterSpec,
         need: u64,
         now: Moment,
-        settings: &AllocatorSettings,
+        settings: &ProcessSettings,
     ) -> i64 {
         let value = self.value().unwrap_or_else(|| origin(spec));
         let left = signed(spec.max).abs_diff(value.min(signed(spec.max))) / spec.step;
@@ -82,7 +82,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_raise_follows_the_rate_and_grows_fourfold_at_most() {
-        let settings = AllocatorSettings::default();
+        let settings = ProcessSettings::default();
         let mut cache = CounterCache::new(1);
         let (begun, cached) = (cache.now(), granted(&mut cache, 0, 10));
         for value in 1..=6 {
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_small_serial_is_never_promised_more_than_an_eighth_of_what_is_left() {
-        let settings = AllocatorSettings::default();
+        let settings = ProcessSettings::default();
         let mut cache = CounterCache::new(1);
         let (now, cached) = (cache.now(), granted(&mut cache, 0, 400));
         cached.took(7, 399, 399);

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::memory::Memory;
 use super::testimony::{Said, Testimony};
 use super::vouching::Vouching;
-use super::{AllocatorSettings, Context};
+use super::{Context, ProcessSettings};
 use crate::clock::SharedClock;
 use crate::ledger::{
     At, HealthReport, LedgerError, NewNode, Partition, PartitionState, SharedLedger,
@@ -65,7 +65,7 @@ impl Membership {
         ledger: SharedLedger,
         clock: SharedClock,
         testimony: Testimony,
-        settings: &AllocatorSettings,
+        settings: &ProcessSettings,
     ) -> Result<Arc<Self>, LedgerError> {
         let label = label();
         let unreadable = |error: std::io::Error| {
@@ -95,7 +95,7 @@ impl Membership {
             news: watch::Sender::new(Arc::new(partitions)),
             seen: Mutex::default(),
             vouching: Mutex::default(),
-            memory: Mutex::new(Memory::new(node, settings.journal_keep)),
+            memory: Mutex::new(Memory::new(node, settings.journal.keep)),
             silenced: RwLock::default(),
             ledger_answers: AtomicBool::new(true),
             went_back: Mutex::default(),
@@ -189,7 +189,7 @@ impl Membership {
     }
 
     /// Of which epochs this process knows that none followed.
-    pub(super) fn vouching(&self) -> MutexGuard<'_, Vouching> {
+    pub(crate) fn vouching(&self) -> MutexGuard<'_, Vouching> {
         self.vouching.lock().expect("no holder of this lock panics")
     }
 
@@ -211,13 +211,13 @@ impl Membership {
 
     /// Whether this identity may take numbers from the database: should the ledger forget it,
     /// somebody else must miss it (F25). Redis remembers by itself who took from it.
-    pub(super) fn is_met(&self) -> bool {
+    pub(crate) fn is_met(&self) -> bool {
         !self.ledger.fails_over() || self.memory().is_met()
     }
 
     /// The right to hand out what an identity took, until it is dropped; `None` once the ledger has
     /// gone back under that identity: what comes then is no answer any more.
-    pub(super) fn hand_out(&self, node: NodeId) -> Option<RwLockReadGuard<'_, HashSet<NodeId>>> {
+    pub(crate) fn hand_out(&self, node: NodeId) -> Option<RwLockReadGuard<'_, HashSet<NodeId>>> {
         let silenced = self.silenced.read().expect("no holder of this lock panics");
         (!silenced.contains(&node)).then_some(silenced)
     }

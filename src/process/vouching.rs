@@ -14,7 +14,7 @@ use crate::ledger::At;
 
 /// What this process could vouch for.
 #[derive(Debug, Default)]
-pub(super) struct Vouching {
+pub(crate) struct Vouching {
     /// The epoch that it takes part in, by partition.
     joined: BTreeMap<u32, u64>,
     /// When the last heartbeat that was confirmed was sent.
@@ -25,12 +25,12 @@ pub(super) struct Vouching {
 
 impl Vouching {
     /// It takes part in an epoch of Redis from now on.
-    pub(super) fn join(&mut self, at: At) {
+    pub(crate) fn join(&mut self, at: At) {
         self.joined.insert(at.partition, at.epoch);
     }
 
     /// It may leave its epoch of a partition from now on.
-    pub(super) fn leave(&mut self, partition: u32) {
+    pub(crate) fn leave(&mut self, partition: u32) {
         self.joined.remove(&partition);
     }
 

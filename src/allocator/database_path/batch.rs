@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::context::Context;
-use super::pending_request::PendingRequest;
 use super::retries::Retries;
-use super::{AllocError, NumberTaken, replay};
-use crate::ledger::{At, Entry, Found, LedgerError, TakeOrder, TakeOutcome};
+use crate::allocator::pending_request::PendingRequest;
+use crate::allocator::{AllocError, NumberTaken, replay};
+use crate::ledger::{At, LedgerError, TakeOrder, TakeOutcome};
 use crate::node::NodeId;
+use crate::process::Context;
 
 /// How long a worker itself waits for a counter that somebody else holds; longer waits happen
 /// beside it.
@@ -29,35 +29,105 @@ pub(super) enum Runner {
     Aside,
 }
 
-/// What becomes of a batch whose transaction failed for good.
-pub(super) enum Failed {
-    /// One bad row must not keep the others: each half goes on by itself, the first one first
-    /// (F13).
-    Halved([Batch; 2]),
-    /// Its epoch is over, or its node is not known any more: all of it, for `give_back`.
-    EpochOver(Batch),
-    /// Its requests are refused.
+/// What happens to requests on their way through their transactions.
+pub(super) enum Turn<'e> {
+    /// A transaction was committed.
+    Committed,
+    /// A try failed; another one follows.
+    Failed(&'e LedgerError),
+    /// Requests were refused after the last try.
     Refused,
+    /// Somebody else holds the counter that these need. In a worker only.
+    Contended(String, Vec<PendingRequest>),
 }
 
-/// The requests.
-pub(super) struct Batch {
-    pub(super) requests: Vec<PendingRequest>,
+/// Serves requests in one transaction of a node, or in more where it does not go through.
+///
+/// # Errors
+/// Why their epoch is over, or the node not known any more; with the requests, in their order.
+pub(super) async fn serve(
+    context: &Arc<Context>,
+    at: At,
+    node: NodeId,
+    runner: Runner,
+    requests: Vec<PendingRequest>,
+    mut turn: impl FnMut(Turn<'_>),
+) -> Result<(), (LedgerError, Vec<PendingRequest>)> {
+    let mut parts = vec![Batch { requests }];
+    while let Some(mut part) = parts.pop() {
+        if part.requests.is_empty() {
+            continue;
+        }
+        let failed = |error: &LedgerError| turn(Turn::Failed(error));
+        match part.take(context, at, node, runner, failed).await {
+            Ok(outcomes) => {
+                turn(Turn::Committed);
+                for (pending, outcome) in part.requests.into_iter().zip(outcomes) {
+                    answer(context, at, pending, outcome);
+                }
+            }
+            Err(LedgerError::LockTimeout { counter: Some(counter), .. })
+                if runner == Runner::Worker =>
+            {
+                let needing = part.split_off(&counter);
+                turn(Turn::Contended(counter, needing));
+                parts.push(part);
+            }
+            // One bad row must not keep the others: each half goes on by itself, the first one
+            // first (F13). Nothing was committed: it is admitted again.
+            Err(LedgerError::Refused(_) | LedgerError::Conflict(_)) if part.requests.len() > 1 => {
+                part.put_back();
+                let right = part.requests.split_off(part.requests.len() / 2);
+                parts.extend([Batch { requests: right }, part]);
+            }
+            Err(
+                error @ (LedgerError::Fenced { .. }
+                | LedgerError::NodeGone(_)
+                | LedgerError::WentBack(_)),
+            ) => {
+                // The last part came first.
+                parts.push(part);
+                let requests = parts.into_iter().rev().flat_map(|part| part.requests);
+                let back = give_back(requests, &error);
+                return Err((error, back));
+            }
+            Err(error) => {
+                // Only a lost commit leaves it open whether numbers were taken; their records are
+                // journaled then, and a retry finds them.
+                tracing::error!(partition = at.partition, %error, "giving up on the ledger");
+                part.requests.into_iter().for_each(|pending| refuse(pending, &error));
+                turn(Turn::Refused);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Requests, for another epoch. One that may have its number is refused instead: Redis does not
+/// look for allocation ids and would take another one for it (F10).
+pub(super) fn give_back(
+    requests: impl Iterator<Item = PendingRequest>,
+    error: &LedgerError,
+) -> Vec<PendingRequest> {
+    let (unclear, back): (Vec<_>, Vec<_>) = requests.partition(|pending| pending.maybe_taken);
+    for pending in unclear {
+        refuse(pending, error);
+    }
+    back
+}
+
+/// The requests of one transaction.
+struct Batch {
+    requests: Vec<PendingRequest>,
 }
 
 impl Batch {
-    /// Requests that wait.
-    #[must_use]
-    pub(super) fn new(requests: Vec<PendingRequest>) -> Self {
-        Batch { requests }
-    }
-
     /// Runs the transaction for a node; again after a failure, as often as its kind allows
     /// (R6.2-R6.4), saying each time what is wrong.
     ///
     /// # Errors
     /// The last failure. In a worker also the first `LockTimeout` that names its counter.
-    pub(super) async fn take(
+    async fn take(
         &mut self,
         context: &Arc<Context>,
         at: At,
@@ -155,19 +225,24 @@ impl Batch {
         };
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
-        context.journal.keep(node, outcomes.iter().filter_map(taken).cloned().collect());
-        context
-            .journal
-            .keep_found(node, outcomes.iter().filter_map(found).flat_map(Found::entries));
+        let (mut taken, mut found) = (Vec::new(), Vec::new());
+        for outcome in &outcomes {
+            match outcome {
+                TakeOutcome::Taken(entry) => taken.push(entry.clone()),
+                TakeOutcome::Found(earlier) => found.extend(earlier.entries()),
+                _ => {}
+            }
+        }
+        context.journal.keep(node, taken);
+        context.journal.keep_found(node, found);
         Ok(outcomes)
     }
 
     /// Who waits for a second counter holds the first one meanwhile: half as long at most (R6.2).
     fn lock_wait(&self, context: &Context) -> Duration {
-        let first = self.requests.first().map(|pending| &pending.order.counters);
-        let is_one = self.requests.iter().all(|pending| {
-            pending.order.counters.len() == 1 && Some(&pending.order.counters) == first
-        });
+        let mut counters = self.requests.iter().flat_map(|pending| pending.order.counters());
+        let first = counters.next();
+        let is_one = counters.all(|counter| Some(counter) == first);
         let lock_timeout = context.lock_timeout;
         if is_one { lock_timeout } else { lock_timeout / 2 }
     }
@@ -176,83 +251,20 @@ impl Batch {
         self.requests.iter().for_each(PendingRequest::put_back);
     }
 
-    /// Sorts the batch by the last failure of its transaction.
-    #[must_use]
-    pub(super) fn fail(mut self, at: At, error: &LedgerError) -> Failed {
-        match error {
-            LedgerError::Refused(_) | LedgerError::Conflict(_) if self.requests.len() > 1 => {
-                // Nothing was committed: each half is admitted again.
-                self.put_back();
-                let right = self.requests.split_off(self.requests.len() / 2);
-                Failed::Halved([self, Batch::new(right)])
-            }
-            LedgerError::Fenced { .. } | LedgerError::NodeGone(_) | LedgerError::WentBack(_) => {
-                Failed::EpochOver(self)
-            }
-            _ => {
-                self.refuse(at, error);
-                Failed::Refused
-            }
-        }
-    }
-
     /// Takes those requests out that need a counter.
-    #[must_use]
-    pub(super) fn split_off(&mut self, counter: &str) -> Vec<PendingRequest> {
+    fn split_off(&mut self, counter: &str) -> Vec<PendingRequest> {
         self.put_back();
         let requests = std::mem::take(&mut self.requests);
-        let needs =
-            |pending: &PendingRequest| pending.order.counters.iter().any(|name| name == counter);
+        let needs = |pending: &PendingRequest| pending.order.counters().any(|name| name == counter);
         let (needing, rest) = requests.into_iter().partition(needs);
         self.requests = rest;
         needing
-    }
-
-    /// Answers every request with its outcome.
-    pub(super) fn answer(self, context: &Arc<Context>, at: At, outcomes: Vec<TakeOutcome>) {
-        for (pending, outcome) in self.requests.into_iter().zip(outcomes) {
-            answer(context, at, pending, outcome);
-        }
-    }
-
-    /// Refuses every request after the last try. Only a lost commit leaves it open whether numbers
-    /// were taken; their records are journaled then, and a retry finds them.
-    fn refuse(self, at: At, error: &LedgerError) {
-        tracing::error!(partition = at.partition, %error, "giving up on the ledger");
-        for pending in self.requests {
-            refuse(pending, error);
-        }
-    }
-
-    /// The requests, for another epoch. One that may have its number is refused instead: Redis does
-    /// not look for allocation ids and would take another one for it (F10).
-    pub(super) fn give_back(self, error: &LedgerError) -> Vec<PendingRequest> {
-        let (unclear, back): (Vec<_>, Vec<_>) =
-            self.requests.into_iter().partition(|pending| pending.maybe_taken);
-        for pending in unclear {
-            refuse(pending, error);
-        }
-        back
     }
 }
 
 fn refuse(pending: PendingRequest, error: &LedgerError) {
     let taken = if pending.maybe_taken { NumberTaken::Maybe } else { NumberTaken::No };
     pending.answer(Err(AllocError::of_ledger(error, taken)));
-}
-
-fn taken(outcome: &TakeOutcome) -> Option<&Entry> {
-    match outcome {
-        TakeOutcome::Taken(entry) => Some(entry),
-        _ => None,
-    }
-}
-
-fn found(outcome: &TakeOutcome) -> Option<&Found> {
-    match outcome {
-        TakeOutcome::Found(found) => Some(found),
-        _ => None,
-    }
 }
 
 /// What became of a transaction's locks; `None` where its failure says nothing of them.
@@ -280,7 +292,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
     let answer = match outcome {
         TakeOutcome::Taken(entry) => {
             let metrics = &context.metrics;
-            pending.order.served.meter(metrics).issued_database.increment(pending.order.count);
+            pending.order.served.meter(metrics).issued_database.increment(pending.order.count());
             metrics.request_retries.record(f64::from(pending.retry_count()));
             pending.order.issued(entry, false)
         }
@@ -312,7 +324,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
 fn order(pending: &PendingRequest, since_us: i64) -> TakeOrder {
     TakeOrder {
         record: Arc::clone(&pending.order.record),
-        count: pending.order.count,
+        count: pending.order.count(),
         family: pending.order.family.clone(),
         specs: pending.order.specs.clone(),
         question: pending.order.question(since_us),

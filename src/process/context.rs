@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::membership::Membership;
 use super::{
-    AllocatorSettings, ClusterHealth, Incidents, Places, RedisHealth, UnjournaledPartitions,
+    ClusterHealth, Incidents, Places, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
 use crate::counter::{Guard, Keys, Redis};
@@ -32,7 +32,7 @@ pub struct Context {
     /// Tells the time.
     pub clock: SharedClock,
     /// Bounds and waits.
-    pub settings: AllocatorSettings,
+    pub settings: ProcessSettings,
     /// What the ledger was set up with.
     pub deployment: Deployment,
     /// Where handed-out records go.
@@ -137,7 +137,7 @@ impl Context {
 
     /// Tells of a call that the ledger failed for locks or a conflict; other failures are no
     /// incidents, and the ledger could not take them.
-    pub(super) fn note_failure(self: &Arc<Self>, at: At, error: &LedgerError, waiting: usize) {
+    pub(crate) fn note_failure(self: &Arc<Self>, at: At, error: &LedgerError, waiting: usize) {
         let (kind, counter) = match error {
             LedgerError::LockTimeout { counter, .. } => ("lock-timeout", counter.as_deref()),
             LedgerError::Conflict(_) => ("version-conflict", None),
@@ -150,7 +150,7 @@ impl Context {
 
     /// Writes an event that may come in storms: one a second per kind and partition, with the
     /// number of those not written since. Does not wait for it.
-    pub(super) fn incident(self: &Arc<Self>, kind: &'static str, at: At, mut detail: Value) {
+    pub(crate) fn incident(self: &Arc<Self>, kind: &'static str, at: At, mut detail: Value) {
         let Some(untold) = self.incidents.admit(kind, at.partition) else { return };
         detail["untold"] = untold.into();
         let (context, node) = (Arc::clone(self), self.membership.node());

@@ -1,8 +1,8 @@
 //! How often, and after which waits, a transaction of the database path is tried again.
 
-use super::AllocatorSettings;
 use crate::backoff::Backoff;
 use crate::ledger::LedgerError;
+use crate::process::ProcessSettings;
 
 /// The further tries that the requests of one transaction have left, by what kept it from
 /// committing.
@@ -25,7 +25,7 @@ struct Budget {
 impl Retries {
     /// As many as the settings allow.
     #[must_use]
-    pub(super) fn new(settings: &AllocatorSettings) -> Self {
+    pub(super) fn new(settings: &ProcessSettings) -> Self {
         let doubling = |delay, attempts_max| {
             // Bounded by the number of attempts.
             let backoff = Backoff::new(delay, delay.saturating_mul(1_u32 << attempts_max));
@@ -64,7 +64,7 @@ mod tests {
 
     /// The waits after an error, in seconds, until the tries are used up.
     async fn waits(error: &LedgerError) -> Vec<f64> {
-        let mut retries = Retries::new(&AllocatorSettings::default());
+        let mut retries = Retries::new(&ProcessSettings::default());
         let mut waits = Vec::new();
         while let Some(backoff) = retries.after(error) {
             let started = tokio::time::Instant::now();
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_kind_does_not_use_up_the_tries_of_another() {
-        let mut retries = Retries::new(&AllocatorSettings::default());
+        let mut retries = Retries::new(&ProcessSettings::default());
         let conflict = LedgerError::Conflict(String::new());
         while let Some(backoff) = retries.after(&conflict) {
             backoff.wait().await;

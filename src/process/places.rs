@@ -18,10 +18,10 @@ pub struct Places {
 }
 
 /// A place at a contended counter of the database path.
-pub(super) struct Place<'p> {
+pub(crate) struct Place<'p> {
     _permit: SemaphorePermit<'p>,
     /// Whether there is only time for a look: all places to wait are taken.
-    pub(super) is_look: bool,
+    pub(crate) is_look: bool,
 }
 
 impl Places {
@@ -37,18 +37,18 @@ impl Places {
     }
 
     /// A place for one try of a seed or a raise.
-    pub(super) async fn seed(&self) -> SemaphorePermit<'_> {
+    pub(crate) async fn seed(&self) -> SemaphorePermit<'_> {
         self.seeds.acquire().await.expect("it is never closed")
     }
 
     /// A place for a question to the journal: it waits behind no seed, which may wait for a lock.
-    pub(super) async fn question(&self) -> SemaphorePermit<'_> {
+    pub(crate) async fn question(&self) -> SemaphorePermit<'_> {
         self.questions.acquire().await.expect("it is never closed")
     }
 
     /// A place to wait for a contended counter, or to look at it in turn with others: those that
     /// wait for counters which somebody holds for long keep no other one waiting.
-    pub(super) async fn at_counter(&self) -> Place<'_> {
+    pub(crate) async fn at_counter(&self) -> Place<'_> {
         let (permit, is_look) = tokio::select! {
             biased;
             permit = self.waiters.acquire() => (permit, false),

@@ -1,7 +1,7 @@
 //! Counters in use: those whose records passed the journal loop within a day, how far they have
 //! come, and how fast.
 //!
-//! Every number passes here whatever its path, so that nobody has to ask the ledger which of its
+//! Every number passes there whatever its path, so that nobody has to ask the ledger which of its
 //! counters move. Bounded: past [`COUNTERS_MAX`] those go that have stood still longest.
 
 use std::collections::HashMap;
@@ -27,22 +27,23 @@ const RATE_TIME_MIN: Duration = Duration::from_secs(60);
 
 /// A counter in use.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CounterInUse {
+pub(super) struct CounterInUse {
     /// Its series.
-    pub series_id: i64,
+    pub(super) series_id: i64,
     /// Name of its serial.
-    pub serial: String,
+    pub(super) serial: String,
     /// The counter key's text.
-    pub key: String,
+    pub(super) key: String,
     /// Highest value seen.
-    pub value: u64,
+    pub(super) value: u64,
     /// How much the value rises in a second; 0 until two takes a minute apart were seen.
-    pub rate: f64,
+    pub(super) rate: f64,
 }
 
-/// The counters in use, shared by the journal loop and whoever looks. Cheap to clone.
+/// The counters in use, shared by the journal loop, which shows its records, and the
+/// gauges. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InUse(Arc<Mutex<HashMap<i64, Seen>>>);
+pub struct CountersInUse(Arc<Mutex<HashMap<i64, Seen>>>);
 
 #[derive(Debug)]
 struct Seen {
@@ -57,13 +58,13 @@ struct Seen {
     next_base: (Instant, u64),
 }
 
-impl InUse {
+impl CountersInUse {
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Seen>> {
         self.0.lock().expect("no holder of this lock panics")
     }
 
     /// Notes the values of records.
-    pub(super) fn note(&self, entries: &[Entry]) {
+    pub fn note(&self, entries: &[Entry]) {
         let now = Instant::now();
         let mut all = self.lock();
         for entry in entries {
@@ -169,7 +170,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_counter_shows_its_value_and_its_rate_of_the_last_minutes() {
-        let in_use = InUse::default();
+        let in_use = CountersInUse::default();
         in_use.note(&[entry(1, 500)]);
         assert_eq!(in_use.list()[0].rate, 0.0, "no time has passed");
         // 2 a second, then 1 a second.
@@ -197,7 +198,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_number_and_a_burst_say_nothing_of_a_rate() {
-        let in_use = InUse::default();
+        let in_use = CountersInUse::default();
         in_use.note(&[entry(1, 500)]);
         tokio::time::advance(RATE_TIME_MIN * 2).await;
         assert_eq!(in_use.list()[0].rate, 0.0, "one number in two minutes");
@@ -215,7 +216,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn counters_that_stand_still_make_room_for_those_that_move() {
-        let in_use = InUse::default();
+        let in_use = CountersInUse::default();
         let max = i64::try_from(COUNTERS_MAX).expect("small");
         let all: Vec<Entry> = (0..max).map(|counter_id| entry(counter_id, 1)).collect();
         in_use.note(&all);

@@ -1,0 +1,29 @@
+//! This process as a node: its identity, its stores and bounds, and what it knows of the ledger, of
+//! Redis and of the other nodes.
+//!
+//! What partition workers and reconciler share, and neither owns. Takes no numbers and ends no
+//! epoch; it notices that the ledger went back, and has it held (F9, F25).
+
+mod cluster_health;
+mod context;
+mod incidents;
+mod inquest;
+mod membership;
+mod memory;
+mod places;
+mod redis_health;
+mod settings;
+mod testimony;
+mod unjournaled;
+mod vouching;
+
+pub use cluster_health::ClusterHealth;
+pub use context::{Context, FlightNumbers};
+pub use incidents::Incidents;
+pub use inquest::Inquest;
+pub use membership::{Membership, News};
+pub use places::Places;
+pub use redis_health::RedisHealth;
+pub use settings::{DatabaseRetries, ProcessSettings, SnowflakeSettings};
+pub use testimony::{Testimony, hear_redis};
+pub use unjournaled::UnjournaledPartitions;
