@@ -7,8 +7,10 @@
 
 mod audits;
 mod batch;
+mod bound;
 mod columns;
 mod connections;
+mod dialect;
 mod documents;
 mod error;
 mod exchange_serials;
@@ -30,6 +32,9 @@ mod schema;
 mod settings;
 mod snowflakes;
 mod sqlite;
+mod statement;
+mod statements;
+mod store;
 mod witness;
 
 pub use audits::Audits;
@@ -382,17 +387,18 @@ pub async fn open(
     settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<SharedLedger, LedgerError> {
-    if let Some(rest) = url.strip_prefix("sqlite:") {
+    let engine = if let Some(rest) = url.strip_prefix("sqlite:") {
         let path = rest.strip_prefix("//").unwrap_or(rest);
         if path.is_empty() || path.starts_with(":memory:") {
             let why = "database.url: sqlite needs the path of a file, as in sqlite:data/ledger.db";
             return Err(LedgerError::Refused(why.into()));
         }
-        sqlite::open(Path::new(path), settings, clock).await
+        sqlite::open(Path::new(path), settings, clock).await?
     } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        postgres::open(url, settings, clock).await
+        postgres::open(url, settings, clock).await?
     } else {
         let why = "database.url: begins with neither `sqlite:` nor `postgres://`";
-        Err(LedgerError::Refused(why.into()))
-    }
+        return Err(LedgerError::Refused(why.into()));
+    };
+    Ok(Arc::new(statements::Opened(engine)))
 }

@@ -33,13 +33,13 @@ async fn attempt(
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
-    lock_all(&mut tx).await?;
+    lock_all(&mut *tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
-    let before = by_id(&mut tx, change.series_id).await?.ok_or(unknown)?;
+    let before = by_id(&mut *tx, change.series_id).await?.ok_or(unknown)?;
     if let Some(expected) = change.expected {
         must_stand_at(&before, expected)?;
     }
-    let resting = versions::all_resting(&mut tx).await?;
+    let resting = versions::all_resting(&mut *tx).await?;
     if before.active == change.active && !(change.active && waits(&before, &resting)) {
         return Ok(Attempt::Done(vec![before]));
     }
@@ -57,9 +57,9 @@ async fn attempt(
         ..before
     };
     if !change.active {
-        begin_nothing(&mut tx, &after).await?;
+        begin_nothing(&mut *tx, &after).await?;
     }
-    put_in_force(&mut tx, &mut after).await?;
+    put_in_force(&mut *tx, &mut after).await?;
     let saved = Saved { version: after, asks: true, frees };
     finish_save(store, tx, vec![saved], Saving::Save, proved).await
 }

@@ -6,7 +6,7 @@ use numerator_base::node::NodeId;
 
 use super::append::Bringer;
 use super::entries::Care;
-use super::{Store, append, bytes, commit_alone, partitions, restored};
+use super::{Store, append, bytes, commit_alone, partitions, query, restored};
 use crate::{Adopted, At, Closing, Entry, LedgerError};
 
 /// See [`crate::Ledger::adopt`].
@@ -21,7 +21,7 @@ pub(super) async fn adopt(
     let mut tx = store.begin().await?;
     // Nobody closes an epoch of this partition while the rows go in: whether an entry was handed
     // out is decided by the closing that stands when it is written, not by one read before.
-    partitions::share(&mut tx, at.partition).await?;
+    partitions::share(&mut *tx, at.partition).await?;
     let mut closings: HashMap<u64, Option<Closing>> = HashMap::new();
     let mut handed_out = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -33,7 +33,7 @@ pub(super) async fn adopt(
         let closing = match closings.entry(of) {
             hash_map::Entry::Occupied(known) => *known.get(),
             hash_map::Entry::Vacant(empty) => {
-                *empty.insert(partitions::closing(&mut tx, at.partition, of).await?)
+                *empty.insert(partitions::closing(&mut *tx, at.partition, of).await?)
             }
         };
         if closing != Some(Closing::Exact) {
@@ -42,12 +42,12 @@ pub(super) async fn adopt(
     }
     let (discarded, now_us) = (entries.len() - handed_out.len(), store.clock.now_us());
     // An outbox may be older than the copy to which the ledger went back (F9).
-    let found = restored::with_present_ids(&mut tx, dead, handed_out, now_us).await?;
+    let found = restored::with_present_ids(&mut *tx, dead, handed_out, now_us).await?;
     let found: Vec<&Entry> = found.iter().collect();
     let appended =
-        append::journal(&mut tx, dead, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
+        append::journal(&mut *tx, dead, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
     if complete {
-        sqlx::query(
+        query(
             "update participant set state = 'adopted', changed_at_us = $4 \
              where partition_id = $1 and epoch = $2 and node_id = $3 and state = 'joined'",
         )

@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use numbering::{Range, TakenRange};
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::gaps::{bounded, search, span_of, window};
 use super::{
-    Conn, Db, Engine, Row, Store, allow_long_search, append, bulk, commit_alone, metered, records,
-    unsettled,
+    Conn, Opened, QueryBuilder, Row, Store, append, commit_alone, metered, query, query_scalar,
+    records, unsettled,
 };
 use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
 use crate::patience::Patience;
@@ -24,7 +23,7 @@ const PAGE_MAX: u32 = 10_000;
 const COUNTED_MAX: i64 = 10_000;
 
 #[async_trait]
-impl Audits for Engine {
+impl Audits for Opened {
     async fn settle_slice(&self, rows_max: u32) -> Result<bool, LedgerError> {
         // Bounded by its rows; but a slow disk must not cost others their connections.
         search!(self, store => unsettled::settle_slice(&store, rows_max))
@@ -92,11 +91,11 @@ async fn audit(
     rows_max: u32,
 ) -> Result<Audited, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
+    tx.allow_long_search().await?;
     let rows_max = rows_max.clamp(1, PAGE_MAX);
-    let (_, upto) = window(&mut tx, counter_id, after, upto, rows_max).await?;
-    let holes = search(&mut tx, counter_id, after, upto, None, rows_max).await?;
-    let overlaps = overlaps(&mut tx, counter_id, (after, upto), rows_max).await?;
+    let (_, upto) = window(&mut *tx, counter_id, after, upto, rows_max).await?;
+    let holes = search(&mut *tx, counter_id, after, upto, None, rows_max).await?;
+    let overlaps = overlaps(&mut *tx, counter_id, (after, upto), rows_max).await?;
     tx.commit().await?;
     let span = |(first, last): (i64, i64)| {
         Ok::<_, LedgerError>(Span {
@@ -116,7 +115,7 @@ async fn overlaps(
 ) -> Result<Vec<Span>, LedgerError> {
     // Of the rows before, those that reach into the page count; of journal and gap register only
     // the last one can.
-    let rows = sqlx::query(
+    let rows = query(
         "with span as ( \
            select first_value, last_value from journal where counter_id = $1 \
              and first_value <= $3 and first_value >= coalesce((select max(first_value) \
@@ -150,8 +149,8 @@ async fn written(
     limit: u32,
 ) -> Result<Vec<Written>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let mut query = QueryBuilder::<Db>::new(
+    tx.allow_long_search().await?;
+    let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
          rest from journal where (counter_id, first_value) > (",
     );
@@ -211,7 +210,7 @@ async fn holders(
     store: &Store,
     numbers: &[(String, String)],
 ) -> Result<Vec<(String, String, Uuid)>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("with asked (number, scope) as (");
+    let mut query = QueryBuilder::new("with asked (number, scope) as (");
     query.push_values(numbers, |mut row, (number, scope)| {
         row.push_bind(number).push_bind(scope);
     });
@@ -219,7 +218,7 @@ async fn holders(
         ") select j.number, j.scope, j.allocation_id from asked a \
          join journal j on j.number = a.number and j.scope = a.scope",
     );
-    let rows = query.build().persistent(false).fetch_all(&store.reader).await?;
+    let rows = query.build().once().fetch_all(&store.reader).await?;
     let holder = |row: &Row| {
         let id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
         Ok((row.try_get("number")?, row.try_get("scope")?, id))
@@ -231,18 +230,17 @@ async fn newest_numbers(
     store: &Store,
     counters_max: u32,
 ) -> Result<Vec<(String, String)>, LedgerError> {
-    let all = sqlx::query("select series_id, code from series order by code")
-        .fetch_all(&store.reader)
-        .await?;
+    let all =
+        query("select series_id, code from series order by code").fetch_all(&store.reader).await?;
     let mut numbers = Vec::new();
     for series in &all {
         // By the name of the counter: its index gives them in order.
-        let newest: Vec<Option<String>> = sqlx::query_scalar(
+        let newest: Vec<Option<String>> = query_scalar(
             "select (select j.number from journal j where j.counter_id = c.counter_id \
              and j.number is not null order by j.first_value desc limit 1) from counter c \
              where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
         )
-        .bind(series.try_get::<i64, _>("series_id")?)
+        .bind(series.try_get::<i64>("series_id")?)
         .bind(bounded(counters_max))
         .fetch_all(&store.reader)
         .await?;
@@ -253,7 +251,7 @@ async fn newest_numbers(
 }
 
 async fn nobodys(store: &Store, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select allocation_id, first_value, last_value, reason from journal_rejected r \
          where acknowledged_at_us is null and not exists \
          (select 1 from counter c where c.counter_id = r.counter_id) \
@@ -283,7 +281,7 @@ async fn acknowledge_finding(
         "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3, \
          acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
     ] {
-        let done = sqlx::query(statement)
+        let done = query(statement)
             .bind(allocation_id.as_bytes().as_slice())
             .bind(now_us)
             .bind(user_id)
@@ -303,7 +301,7 @@ async fn acknowledge_finding(
                 "allocation_id": allocation_id, "by": user_id, "reason": reason,
             }),
         };
-        records::insert_event(&mut tx, &event).await?;
+        records::insert_event(&mut *tx, &event).await?;
     }
     commit_alone(store, tx).await?;
     Ok(count)
@@ -311,10 +309,10 @@ async fn acknowledge_finding(
 
 async fn sizes(store: &Store) -> Result<Totals, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let (journal, is_journal_estimated) = size(&mut conn, "journal").await?;
-    let (gaps, is_gap_estimated) = size(&mut conn, "gap").await?;
-    let (revisions, is_revision_estimated) = size(&mut conn, "revision").await?;
-    let (collisions, acknowledged, rejected) = records::explained(&mut conn).await?;
+    let (journal, is_journal_estimated) = size(&mut *conn, "journal").await?;
+    let (gaps, is_gap_estimated) = size(&mut *conn, "gap").await?;
+    let (revisions, is_revision_estimated) = size(&mut *conn, "revision").await?;
+    let (collisions, acknowledged, rejected) = records::explained(&mut *conn).await?;
     Ok(Totals {
         journal: unsigned((journal - revisions).max(0), "journal")?,
         revisions: unsigned(revisions, "revision")?,
@@ -328,11 +326,11 @@ async fn sizes(store: &Store) -> Result<Totals, LedgerError> {
 
 /// How many rows a table has, and whether that is only about.
 async fn size(conn: &mut Conn, table: &'static str) -> Result<(i64, bool), LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("select count(*) from (select 1 from ");
+    let mut query = QueryBuilder::new("select count(*) from (select 1 from ");
     query.push(table).push(" limit ").push_bind(COUNTED_MAX + 1).push(") as some_rows");
-    let counted: i64 = query.build_query_scalar().fetch_one(&mut *conn).await?;
+    let counted: i64 = query.build().scalar().fetch_one(&mut *conn).await?;
     if counted <= COUNTED_MAX {
         return Ok((counted, false));
     }
-    Ok((bulk::rows_about(conn, table).await?.max(counted), true))
+    Ok((conn.rows_about(table).await?.max(counted), true))
 }

@@ -1,11 +1,12 @@
 //! What the ledger knows of documents. Reads and writes no epoch: a document's numbers are facts.
 
 use async_trait::async_trait;
-use sqlx::{QueryBuilder, Row as _};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit_alone, metered, versions};
+use super::{
+    Conn, Opened, QueryBuilder, Row, Store, commit_alone, metered, query, query_scalar, versions,
+};
 use crate::columns::read_uuid;
 use crate::patience::Patience;
 use crate::{
@@ -26,7 +27,7 @@ const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.n
      r.document_id, r.user_id, r.ip_address, r.reason, r.revised_at_us from revision r ";
 
 #[async_trait]
-impl Documents for Engine {
+impl Documents for Opened {
     async fn numbers_of(
         &self,
         document_id: &str,
@@ -98,10 +99,11 @@ async fn numbers_of(
 async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError> {
     let mut tx = store.begin().await?;
     // One revision of a number at a time: the bound holds, and an equal label is seen.
-    let scope: Option<String> = sqlx::query_scalar(for_update!(
+    let scope: Option<String> = query_scalar(
         "select scope from journal where counter_id = $1 and first_value = $2 \
-         and allocation_id = $3 and document_id is not null"
-    ))
+         and allocation_id = $3 and document_id is not null",
+    )
+    .for_update()
     .bind(new.of.counter_id)
     .bind(new.of.value)
     .bind(new.allocation_id.as_bytes().as_slice())
@@ -111,7 +113,7 @@ async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError
         let why = "the journal has no such number of a document";
         return Err(LedgerError::Refused(format!("revision: {why}")));
     };
-    let mut known = QueryBuilder::<Db>::new(COLUMNS);
+    let mut known = QueryBuilder::new(COLUMNS);
     known.push("where r.counter_id = ").push_bind(new.of.counter_id);
     known.push(" and r.value = ").push_bind(new.of.value);
     let known = known.build().fetch_all(&mut *tx).await?;
@@ -123,10 +125,10 @@ async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError
     if count >= REVISIONS_MAX as usize {
         return Ok(Revised::TooMany);
     }
-    let Some((revision_id, revision)) = insert(&mut tx, new, &scope).await? else {
+    let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
         return Ok(Revised::Collided);
     };
-    if !keep_text(&mut tx, revision_id, new).await? {
+    if !keep_text(&mut *tx, revision_id, new).await? {
         return Ok(Revised::Collided);
     }
     commit_alone(store, tx).await?;
@@ -139,7 +141,7 @@ async fn insert(
     new: &NewRevision,
     scope: &str,
 ) -> Result<Option<(i64, Revision)>, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "insert into revision (counter_id, value, rev, allocation_id, number, scope, document_id, \
          user_id, ip_address, reason, revised_at_us) \
          select $1, $2, $3, $4, $5, $6, document_id, $7, $8, $9, $10 from journal \
@@ -170,7 +172,7 @@ async fn keep_text(
     new: &NewRevision,
 ) -> Result<bool, LedgerError> {
     let mask = new.number.replace('{', "{{").replace('}', "}}");
-    let done = sqlx::query(
+    let done = query(
         "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
          scope, mask, series_id, version, type_code, project, document_date, user_id, ip_address, \
          payload_digest, issued_at_us, retry_count, path, partition_id, epoch, node_id, \
@@ -198,7 +200,7 @@ async fn keep_text(
 async fn revisions_of(store: &Store, numbers: &[ValueOf]) -> Result<Vec<Revision>, LedgerError> {
     let mut revisions = Vec::new();
     for part in numbers.chunks(NUMBERS_PER_SEARCH) {
-        let mut query = QueryBuilder::<Db>::new("with asked (counter_id, value) as (");
+        let mut query = QueryBuilder::new("with asked (counter_id, value) as (");
         query.push_values(part, |mut row, of| {
             row.push_bind(of.counter_id).push_bind(of.value);
         });
@@ -207,7 +209,7 @@ async fn revisions_of(store: &Store, numbers: &[ValueOf]) -> Result<Vec<Revision
             "join asked a on a.counter_id = r.counter_id and a.value = r.value \
              order by r.revision_id",
         );
-        let rows = query.build().persistent(false).fetch_all(&store.reader).await?;
+        let rows = query.build().once().fetch_all(&store.reader).await?;
         for row in &rows {
             revisions.push(revision_of(row)?);
         }
@@ -220,7 +222,7 @@ async fn revisions_named(
     number: &str,
     limit: u32,
 ) -> Result<Vec<Revision>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where r.number = ").push_bind(number.to_owned());
     query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
     let rows = query.build().fetch_all(&store.reader).await?;
@@ -229,8 +231,8 @@ async fn revisions_named(
 
 async fn stray_revisions(store: &Store, limit: u32) -> Result<Vec<Revision>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    tx.allow_long_search().await?;
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(
         "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
          and j.first_value = r.value and j.allocation_id = r.allocation_id \

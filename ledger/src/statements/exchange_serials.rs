@@ -2,9 +2,8 @@
 //! the serial's own row, which its transaction holds: a value read before decides nothing.
 
 use async_trait::async_trait;
-use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, chain, commit_alone, metered};
+use super::{Conn, Opened, Row, Store, chain, commit_alone, metered, query};
 use crate::columns::{Word, signed, small, unsigned, unsigned_small};
 use crate::patience::Patience;
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
 };
 
 #[async_trait]
-impl ExchangeSerialLedger for Engine {
+impl ExchangeSerialLedger for Opened {
     async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
         call!(self, store => check_interface(&store, check))
     }
@@ -36,7 +35,7 @@ async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checke
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();
     // Waits for whoever is noting the same serial, and then sees what became of it.
-    let noted = sqlx::query(
+    let noted = query(
         "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
          values ($1, $2, $3, $4) \
          on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
@@ -59,10 +58,10 @@ async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checke
             attempt: None,
             reason: None,
         };
-        event.write(&mut tx, now_us, &check.asker).await?;
+        event.write(&mut *tx, now_us, &check.asker).await?;
         Checked::Accepted { at_us: now_us, replayed: false }
     } else {
-        repeated(&mut tx, check, now_us).await?
+        repeated(&mut *tx, check, now_us).await?
     };
     commit_alone(store, tx).await?;
     Ok(checked)
@@ -74,7 +73,7 @@ async fn repeated(
     check: &InterfaceCheck,
     now_us: i64,
 ) -> Result<Checked, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check \
          where serial = $1",
     )
@@ -88,7 +87,7 @@ async fn repeated(
         return Ok(Checked::Accepted { at_us, replayed: true });
     }
     let repeats = unsigned(row.try_get("repeats")?, "interface_check.repeats")? + 1;
-    sqlx::query("update interface_check set repeats = $2, repeated_at_us = $3 where serial = $1")
+    query("update interface_check set repeats = $2, repeated_at_us = $3 where serial = $1")
         .bind(&check.serial)
         .bind(signed(repeats, "repeats")?)
         .bind(now_us)
@@ -107,7 +106,7 @@ async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerErr
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();
     let Asker { user_id, key, .. } = &begin.asker;
-    let new = sqlx::query(
+    let new = query(
         "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, begun_by, \
          begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do nothing",
     )
@@ -119,9 +118,9 @@ async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerErr
     .execute(&mut *tx)
     .await?;
     let begun = if new.rows_affected() == 1 {
-        Begun::Run(locked(&mut tx, &begin.serial).await?.ok_or_else(lost)?)
+        Begun::Run(locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?)
     } else {
-        let step = locked(&mut tx, &begin.serial).await?.ok_or_else(lost)?;
+        let step = locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?;
         let chains = (&step.unified_serial, &begin.unified_serial);
         match step.state {
             _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
@@ -134,11 +133,11 @@ async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerErr
                 Begun::RunAgain(step)
             }
             StepState::InProgress => Begun::InProgress(step),
-            StepState::Failed => Begun::Run(next_attempt(&mut tx, step, begin, now_us).await?),
+            StepState::Failed => Begun::Run(next_attempt(&mut *tx, step, begin, now_us).await?),
         }
     };
     if let Begun::Run(step) = &begun {
-        SerialEvent::of_step(step, "begun").write(&mut tx, now_us, &begin.asker).await?;
+        SerialEvent::of_step(step, "begun").write(&mut *tx, now_us, &begin.asker).await?;
     }
     commit_alone(store, tx).await?;
     Ok(begun)
@@ -172,7 +171,7 @@ async fn next_attempt(
 async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
     let mut tx = store.begin().await?;
     let now_us = store.clock.now_us();
-    let Some(step) = locked(&mut tx, &end.serial).await? else { return Ok(Ended::Unknown) };
+    let Some(step) = locked(&mut *tx, &end.serial).await? else { return Ok(Ended::Unknown) };
     let user_id = &end.asker.user_id;
     // Only who ran it can know that it went well.
     let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
@@ -180,9 +179,9 @@ async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
     let outcome = if step.attempt != end.attempt || !may_end {
         Ended::NotCurrent(step)
     } else if step.state == StepState::InProgress {
-        write_step(&mut tx, &ended).await?;
+        write_step(&mut *tx, &ended).await?;
         let event = SerialEvent::of_step(&ended, ended.state.word());
-        event.write(&mut tx, now_us, &end.asker).await?;
+        event.write(&mut *tx, now_us, &end.asker).await?;
         Ended::Noted(ended)
     } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
         Ended::NotedBefore(step)
@@ -211,10 +210,11 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
 
 /// The step of a serial, its row locked until the transaction ends.
 async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerError> {
-    let row = sqlx::query(for_update!(
+    let row = query(
         "select serial, unified_serial, state, attempt, begun_at_us, begun_by, begun_key, \
-         ended_at_us, ended_by, result, reason from system_step where serial = $1"
-    ))
+         ended_at_us, ended_by, result, reason from system_step where serial = $1",
+    )
+    .for_update()
     .bind(serial)
     .fetch_optional(conn)
     .await?;
@@ -244,7 +244,7 @@ fn step_of(row: &Row) -> Result<Step, LedgerError> {
 
 /// Writes a step whose row is locked.
 async fn write_step(conn: &mut Conn, step: &Step) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "update system_step set unified_serial = $2, state = $3, attempt = $4, begun_at_us = $5, \
          begun_by = $6, begun_key = $7, ended_at_us = $8, ended_by = $9, result = $10, \
          reason = $11 where serial = $1",
@@ -286,7 +286,7 @@ impl<'e> SerialEvent<'e> {
     }
 
     async fn write(self, conn: &mut Conn, at_us: i64, asker: &Asker) -> Result<(), LedgerError> {
-        sqlx::query(
+        query(
             "insert into serial_event (serial, unified_serial, kind, attempt, at_us, user_id, \
              ip_address, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)",
         )

@@ -4,11 +4,10 @@
 
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 use tokio::time::Instant;
 
 use super::{
-    Conn, ENGINE, Engine, Store, commit, counters, incarnation, inquest, metered, nodes, reference,
+    Conn, Opened, Store, commit, counters, incarnation, inquest, metered, nodes, query, reference,
     restored, snowflakes, versions,
 };
 use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
@@ -20,11 +19,8 @@ use crate::{
     Report, RestoredLedger,
 };
 
-/// Whether a copy that lacks commits may take the ledger's place without anybody's hand.
-pub(super) const FAILS_OVER: bool = matches!(ENGINE.as_bytes(), b"postgres");
-
 #[async_trait]
-impl RestoredLedger for Engine {
+impl RestoredLedger for Opened {
     async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
         call!(self, store => hold(&store, seen, cause))
     }
@@ -34,7 +30,7 @@ impl RestoredLedger for Engine {
     }
 
     fn fails_over(&self) -> bool {
-        FAILS_OVER
+        self.0.store(Share::Common).pool.fails_over()
     }
 
     async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
@@ -54,7 +50,7 @@ impl RestoredLedger for Engine {
     }
 
     fn changed_at(&self) -> Option<Instant> {
-        self.store(Share::Common).witness.changed_at()
+        self.0.store(Share::Common).witness.changed_at()
     }
 
     async fn has_catalog(&self) -> Result<bool, LedgerError> {
@@ -66,7 +62,7 @@ impl RestoredLedger for Engine {
     }
 
     fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        self.store(Share::Common).witness.confirmed(node)
+        self.0.store(Share::Common).witness.confirmed(node)
     }
 
     async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
@@ -98,12 +94,12 @@ impl RestoredLedger for Engine {
 pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
-    let rows = lock_all(&mut tx).await?;
+    let rows = lock_all(&mut *tx).await?;
     if !rows.iter().any(|row| row.is_behind(&[seen])) {
         return Ok(false);
     }
-    put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
-    inquest::end(&mut tx).await?;
+    put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+    inquest::end(&mut *tx).await?;
     let next = incarnation::renew(store, &mut tx, shown).await?;
     commit(tx).await?;
     store.witness.agree(next);
@@ -129,7 +125,7 @@ pub(super) async fn hold_all(
     let now_us = store.clock.now_us();
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
-    let mut rows = lock_all(&mut tx).await?;
+    let mut rows = lock_all(&mut *tx).await?;
     let is_open = |row: &&LockedRow| row.state != PartitionState::Held;
     let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
     // Somebody has held it since this process looked, and it may be released by now: whoever comes
@@ -139,7 +135,7 @@ pub(super) async fn hold_all(
     let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
     if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
         rows.retain(|row| row.state == PartitionState::Held);
-        put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+        put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
         commit(tx).await?;
         store.witness.agree(later);
         return Ok(0);
@@ -148,14 +144,14 @@ pub(super) async fn hold_all(
     // server that lives on beside a newer one: others may have gone on there without it.
     let is_held = rows.iter().any(|row| row.state == PartitionState::Held);
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
-    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut tx).await?;
-    let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut *tx).await?;
+    let held = put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
     // Every other process must stop, and report what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;
     if asking == Asking::All && !is_operators {
         inquest::begin(&mut tx, next, now_us).await?;
     } else {
-        inquest::end(&mut tx).await?;
+        inquest::end(&mut *tx).await?;
     }
     commit(tx).await?;
     store.witness.agree(next);
@@ -179,11 +175,11 @@ impl LockedRow {
 
 /// Locks all partitions in their order: who holds one holds all, and two may do so at once.
 pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows = sqlx::query(for_update!(
-        "select partition_id, epoch, state, seen_epoch from partition order by partition_id"
-    ))
-    .fetch_all(conn)
-    .await?;
+    let rows =
+        query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")
+            .for_update()
+            .fetch_all(conn)
+            .await?;
     rows.iter()
         .map(|row| {
             Ok(LockedRow {
@@ -214,7 +210,7 @@ async fn put_on_hold(
         }
         held += u64::from(is_new);
         // The first cause stays: those who come later only add what they have seen.
-        sqlx::query(
+        query(
             "update partition set seen_epoch = $2, \
              cause = case when state = 'held' then cause else $3 end, \
              changed_at_us = case when state = 'held' then changed_at_us else $4 end, \

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use numbering::{Range, TakenRange};
 use serde::Deserialize;
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{Conn, Db, Engine, Row, Store, bulk, metered, names};
+use super::{Conn, Opened, QueryBuilder, Row, Store, metered, query_scalar};
 use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
@@ -29,7 +28,7 @@ const FIND_DEFAULT: u32 = 100;
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
 
 #[async_trait]
-impl Questions for Engine {
+impl Questions for Opened {
     async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
         call!(self, store, "replays" => replays(&store, questions))
     }
@@ -43,7 +42,7 @@ impl Questions for Engine {
 async fn replays(store: &Store, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
     // What a ledger that went back does not know may have been issued all the same.
     let mut tx = store.begin_reading().await?;
-    let found = answers(&mut tx, questions).await?;
+    let found = answers(&mut *tx, questions).await?;
     tx.commit().await?;
     Ok(found)
 }
@@ -57,8 +56,8 @@ async fn ask(
     let mut tx = store.begin_asking().await?;
     let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
     // What another transaction wrote under the names is visible to the statements that follow.
-    names::share_names(&mut tx, &asked).await?;
-    let found = answers(&mut tx, questions).await?;
+    tx.share_names(&asked).await?;
+    let found = answers(&mut *tx, questions).await?;
     tx.commit().await?;
     Ok(found)
 }
@@ -100,7 +99,7 @@ async fn newest(
     if keys.is_empty() {
         return Ok(entries);
     }
-    let rows = bulk::newest(conn, wanted, &keys).await?;
+    let rows = conn.newest(wanted, &keys).await?;
     for (place, row) in places.into_iter().zip(rows) {
         entries[place] = row.as_ref().map(entry_of).transpose()?;
     }
@@ -115,14 +114,14 @@ pub(super) async fn earlier(
     if allocations.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut query = QueryBuilder::<Db>::new("select ");
+    let mut query = QueryBuilder::new("select ");
     query.push(entry_columns!()).push(
         " from journal j join counter c on c.counter_id = j.counter_id \
          where j.path = 'database' and j.number is not null and j.allocation_id",
     );
     let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
-    bulk::push_among(&mut query, ids);
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
+    query.push_among(ids);
+    let rows = query.build().fetch_all(conn).await?;
     let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
 }
@@ -202,7 +201,7 @@ pub(super) async fn row_of(
     query.push(
         " where j.number is not null and j.last_value >= $2 and ($2 - j.first_value) % j.step = 0",
     );
-    let row = sqlx::query(query.sql()).bind(counter_id).bind(value);
+    let row = query.build().bind(counter_id).bind(value);
     let row = row.fetch_optional(&store.reader).await?;
     row.as_ref().map(journal_row_of).transpose()
 }
@@ -221,14 +220,14 @@ pub(super) async fn masks_beside(
         "select mask from journal where counter_id = $1 and first_value > $2 \
          and mask is not null order by first_value limit 1",
     ] {
-        let mask = sqlx::query_scalar(statement).bind(counter_id).bind(value);
+        let mask = query_scalar(statement).bind(counter_id).bind(value);
         masks.extend(mask.fetch_optional(&store.reader).await?);
     }
     Ok(masks)
 }
 
 /// The beginning of a query for whole rows of the journal, or of a part of it.
-pub(super) fn select_rows(journal: &str) -> QueryBuilder<Db> {
+pub(super) fn select_rows(journal: &str) -> QueryBuilder<'_> {
     let mut query = QueryBuilder::new("select ");
     query
         .push(entry_columns!())

@@ -1,6 +1,5 @@
-//! Every statement of the ledger that all engines share. Mounted once per engine: `super` is the
-//! engine and gives `Db`, `Conn`, `Row`, `Engine`, `Store`, the row locks and the statements over
-//! many rows. This page is the table of contents; each method's words stand on the trait.
+//! Every statement of the ledger, for all engines: what one says differently is asked of its
+//! connection ([`crate::dialect`]). This page is the table of contents.
 
 mod activity;
 mod adopt;
@@ -28,6 +27,8 @@ mod take;
 mod unsettled;
 mod versions;
 
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,12 +36,11 @@ use numbering::TakenRange;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{
-    Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk, check_up, life, names,
-};
 use crate::connections::Share;
+use crate::dialect::{Conn, Engine, Moment, Transaction};
 use crate::patience::Patience;
+use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::store::Store;
 use crate::{
     Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
     Connections, Counter, CounterSpec, Deployment, Entry, Event, Gap, GapFilter, HealthReport,
@@ -52,7 +52,7 @@ use numerator_base::metrics::LedgerMeter;
 use numerator_base::node::NodeId;
 use series::Saving;
 
-pub(super) use incarnation::agree;
+pub(crate) use incarnation::agree;
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -76,7 +76,7 @@ macro_rules! call {
         call!($engine, $store of Common, $kind => $work)
     };
     ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store($crate::connections::Share::$share);
+        let $store = $engine.0.store($crate::connections::Share::$share);
         metered(&$store.meter, $kind, $engine.within(&$store, Patience::Call, $work)).await
     }};
 }
@@ -90,9 +90,42 @@ macro_rules! search {
         search!($engine, $store of Common, $kind => $work)
     };
     ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store($crate::connections::Share::$share);
+        let $store = $engine.0.store($crate::connections::Share::$share);
         metered(&$store.meter, $kind, $engine.within(&$store, Patience::Search, $work)).await
     }};
+}
+
+/// A ledger that was opened.
+pub(crate) struct Opened(pub(crate) Box<dyn Engine>);
+
+impl Opened {
+    /// Waits for a call on connections as long as it may take.
+    ///
+    /// # Errors
+    /// Those of the call; `Unreachable` after its time, when it may have written all the same.
+    async fn within<T>(
+        &self,
+        store: &Arc<Store>,
+        patience: Patience,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> Result<T, LedgerError> {
+        let mut call = pin!(call);
+        tokio::select! {
+            biased;
+            result = &mut call => {
+                if result.as_ref().is_err_and(LedgerError::is_of_outgrown_statement) {
+                    self.0.give_up(store, "the schema has changed");
+                }
+                result
+            }
+            () = self.0.is_late(store, patience) => {
+                // Before the call is dropped: its connection must not go back to a living pool.
+                self.0.give_up(store, "the ledger does not answer");
+                let cause = "no answer within database.call_limit".to_owned();
+                Err(LedgerError::Unreachable { cause, maybe_written: true })
+            }
+        }
+    }
 }
 
 /// Counts a call.
@@ -123,13 +156,13 @@ fn bytes(node: &NodeId) -> &[u8] {
 }
 
 #[async_trait]
-impl Ledger for Engine {
+impl Ledger for Opened {
     fn engine(&self) -> &'static str {
-        ENGINE
+        self.0.name()
     }
 
     fn connections(&self) -> Connections {
-        self.store(Share::Common).connections()
+        self.0.store(Share::Common).pool.connections()
     }
 
     async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
@@ -302,7 +335,7 @@ impl Ledger for Engine {
     }
 
     async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
-        call!(self, store of Journal, "other" => bulk::held_counters(&store, counter_ids))
+        call!(self, store of Journal, "other" => store.held_counters(counter_ids))
     }
 
     async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {

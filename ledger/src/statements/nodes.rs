@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Conn, Store, bytes, commit, partitions};
+use super::{Conn, Store, bytes, commit, partitions, query, query_scalar};
 use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::incarnation::Incarnation;
 use crate::witness::Marks;
@@ -16,7 +15,7 @@ pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), Ledger
     let agreed = store.witness.required(None)?;
     let mut tx = store.begin().await?;
     // An identity is never drawn twice: a row that is there is this call's own, repeated.
-    sqlx::query(
+    query(
         "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
          on conflict do nothing",
     )
@@ -55,7 +54,7 @@ pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bo
     if agreed.number > number {
         return Ok(true);
     }
-    let marks = marks(&mut tx, node).await?;
+    let marks = marks(&mut *tx, node).await?;
     tx.commit().await?;
     let reaches = marks.is_some_and(|marks| marks.reach(Marks { beat, batches }));
     Ok(agreed == Incarnation { number, nonce } && reaches)
@@ -63,7 +62,7 @@ pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bo
 
 /// What the ledger shows of a node, also of one that left; `None` where it has no such node.
 pub(super) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
-    let row = sqlx::query("select beat, batches from node where node_id = $1")
+    let row = query("select beat, batches from node where node_id = $1")
         .bind(bytes(&node))
         .fetch_optional(conn)
         .await?;
@@ -77,12 +76,11 @@ pub(super) async fn count_batch(
     conn: &mut Conn,
     node: NodeId,
 ) -> Result<Option<Marks>, LedgerError> {
-    let batches: Option<i64> = sqlx::query_scalar(
-        "update node set batches = batches + 1 where node_id = $1 returning batches",
-    )
-    .bind(bytes(&node))
-    .fetch_optional(conn)
-    .await?;
+    let batches: Option<i64> =
+        query_scalar("update node set batches = batches + 1 where node_id = $1 returning batches")
+            .bind(bytes(&node))
+            .fetch_optional(conn)
+            .await?;
     Ok(batches.map(|batches| Marks { beat: 0, batches }))
 }
 
@@ -99,7 +97,7 @@ pub(super) async fn heartbeat(
     // a full disk then takes it back. Only what was committed is confirmed.
     let mut tx = store.begin_as(node).await?;
     // A ledger that went back must not catch up beat by beat with what it has forgotten.
-    let beaten: Option<i64> = sqlx::query_scalar(
+    let beaten: Option<i64> = query_scalar(
         "update node set beat = beat + 1, sight = $2 \
          where node_id = $1 and left_at_us is null and adopted_at_us is null \
          and beat >= $3 and batches >= $4 returning beat",
@@ -111,7 +109,7 @@ pub(super) async fn heartbeat(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(beat) = beaten else {
-        must_be_remembered(store, &mut tx, node).await?;
+        must_be_remembered(store, &mut *tx, node).await?;
         return Err(LedgerError::NodeGone(node));
     };
     commit(tx).await?;
@@ -125,12 +123,12 @@ pub(super) async fn heartbeat(
 pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin_as(node).await?;
-    sqlx::query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
+    query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
         .bind(bytes(&node))
         .bind(now_us)
         .execute(&mut *tx)
         .await?;
-    sqlx::query(
+    query(
         "update participant set state = 'left', changed_at_us = $2 \
          where node_id = $1 and state in ('joined', 'acknowledged')",
     )
@@ -143,7 +141,7 @@ pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError
 
 /// See [`crate::Ledger::nodes`].
 pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select node_id, label, version, beat, started_at_us, sight from node \
          where left_at_us is null and adopted_at_us is null order by started_at_us, node_id",
     )
@@ -169,7 +167,7 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
 
 /// The partitions in which each present node may have left an outbox.
 async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select distinct p.node_id, p.partition_id from participant p \
          join node n on n.node_id = p.node_id \
          where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined' \
@@ -192,7 +190,7 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
 /// See [`crate::Ledger::retire_node`].
 pub(super) async fn retire(store: &Store, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
     let mut tx = store.begin().await?;
-    let retired = sqlx::query(
+    let retired = query(
         "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
          where node_id = $1 and beat = $2",
     )

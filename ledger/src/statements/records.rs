@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use numbering::TakenRange;
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::gaps::{bounded, span_of};
 use super::partitions::columns;
-use super::{Conn, Db, Row, Store, allow_long_search, bytes, commit};
+use super::{Conn, QueryBuilder, Row, Store, bytes, commit, query, query_scalar};
 use crate::columns::{from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::{At, Collision, Event, LedgerError, Totals};
 
@@ -17,7 +16,7 @@ const ALLOCATIONS_PER_SEARCH: usize = 500;
 
 /// See [`crate::Ledger::collisions`].
 pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collision>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select counter_id, first_value, last_value, allocation_id, other_allocation_id, number, \
          noted_at_us from collision where acknowledged_at_us is null \
          order by collision_id desc limit $1",
@@ -44,7 +43,7 @@ pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collisio
 /// See [`crate::Ledger::collisions_count`].
 pub(super) async fn collisions_count(store: &Store) -> Result<u64, LedgerError> {
     let count: i64 =
-        sqlx::query_scalar("select count(*) from collision where acknowledged_at_us is null")
+        query_scalar("select count(*) from collision where acknowledged_at_us is null")
             .fetch_one(&store.reader)
             .await?;
     unsigned(count, "collisions")
@@ -53,14 +52,14 @@ pub(super) async fn collisions_count(store: &Store) -> Result<u64, LedgerError> 
 /// See [`crate::Ledger::totals`].
 pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let row = sqlx::query(
+    tx.allow_long_search().await?;
+    let row = query(
         "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
          (select count(*) from revision) as revisions",
     )
     .fetch_one(&mut *tx)
     .await?;
-    let (collisions, acknowledged, rejected) = explained(&mut tx).await?;
+    let (collisions, acknowledged, rejected) = explained(&mut *tx).await?;
     tx.commit().await?;
     let (journal, revisions): (i64, i64) = (row.try_get("journal")?, row.try_get("revisions")?);
     Ok(Totals {
@@ -78,7 +77,7 @@ pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
 /// How many collisions nobody has acknowledged, how many somebody has, and how many rejected rows
 /// nobody has.
 pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select (select count(*) from collision where acknowledged_at_us is null) as collisions, \
          (select count(*) from collision where acknowledged_at_us is not null) as acknowledged, \
          (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
@@ -95,13 +94,13 @@ pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), Ledger
 /// See [`crate::Ledger::record_event`].
 pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), LedgerError> {
     let mut tx = store.begin_unfenced().await?;
-    insert_event(&mut tx, event).await?;
+    insert_event(&mut *tx, event).await?;
     commit(tx).await
 }
 
 /// Writes an event in a transaction.
 pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
          values ($1, $2, $3, $4, $5, $6)",
     )
@@ -118,7 +117,7 @@ pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), L
 
 /// See [`crate::Ledger::events`].
 pub(super) async fn events(store: &Store, limit: u32) -> Result<Vec<Event>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select at_us, kind, partition_id, epoch, node_id, detail from event \
          order by event_id desc limit $1",
     )
@@ -131,7 +130,7 @@ pub(super) async fn events(store: &Store, limit: u32) -> Result<Vec<Event>, Ledg
 /// See [`crate::Ledger::events_of`].
 pub(super) async fn events_of(store: &Store, at: At) -> Result<Vec<Event>, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let rows = sqlx::query(
+    let rows = query(
         "select at_us, kind, partition_id, epoch, node_id, detail from event \
          where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
     )
@@ -150,7 +149,7 @@ pub(super) async fn recorded(
 ) -> Result<Vec<bool>, LedgerError> {
     let mut found = HashSet::new();
     for part in allocations.chunks(ALLOCATIONS_PER_SEARCH) {
-        let mut query = QueryBuilder::<Db>::new("with asked (counter_id, first_value) as (");
+        let mut query = QueryBuilder::new("with asked (counter_id, first_value) as (");
         query.push_values(part, |mut row, (_, taken)| {
             let first = i64::try_from(taken.range.first).unwrap_or(i64::MAX);
             row.push_bind(taken.counter_id).push_bind(first);
@@ -161,8 +160,7 @@ pub(super) async fn recorded(
             query.push("select t.allocation_id from asked a join ").push(table);
             query.push(" t on t.counter_id = a.counter_id and t.first_value = a.first_value");
         }
-        let ids: Vec<Vec<u8>> =
-            query.build_query_scalar().persistent(false).fetch_all(&store.reader).await?;
+        let ids: Vec<Vec<u8>> = query.build().once().scalar().fetch_all(&store.reader).await?;
         found.extend(ids);
     }
     Ok(allocations.iter().map(|(id, _)| found.contains(id.as_bytes().as_slice())).collect())

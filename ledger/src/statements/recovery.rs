@@ -2,11 +2,10 @@
 //! compare-and-set on epoch and state in the transaction that locks the partition's row (F4, F6).
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 use uuid::Uuid;
 
 use super::partitions::columns;
-use super::{Conn, Row, Store, allow_long_search, bytes, commit, commit_alone, nodes};
+use super::{Conn, Row, Store, bytes, commit, commit_alone, nodes, query, query_scalar};
 use crate::columns::{Word, owner_columns, read_node, read_owner, small, unsigned};
 use crate::{
     Acknowledged, At, Claim, ClosedEpoch, Closing, LedgerError, Owner, PartitionState, Wanted,
@@ -26,7 +25,7 @@ pub(super) async fn bump(
     }
     let (partition, epoch) = columns(at)?;
     let mut tx = store.begin_as(node).await?;
-    let next: Option<i64> = sqlx::query_scalar(
+    let next: Option<i64> = query_scalar(
         "update partition set epoch = epoch + 1, state = 'recovering', actor = $4, cause = $5, \
          changed_at_us = $6 where partition_id = $1 and epoch = $2 and state = $3 returning epoch",
     )
@@ -53,16 +52,16 @@ pub(super) async fn acknowledge(
         Some(node) => store.begin_as(*node).await?,
         None => store.begin().await?,
     };
-    if lock_recovering(&mut tx, at).await?.is_none() {
+    if lock_recovering(&mut *tx, at).await?.is_none() {
         return Ok(Acknowledged::TooLate);
     }
     for node in acknowledging {
         // What was committed and forgotten is not in the journal: nobody may say that it is.
-        match nodes::must_be_remembered(store, &mut tx, *node).await {
+        match nodes::must_be_remembered(store, &mut *tx, *node).await {
             Err(LedgerError::WentBack(_)) => return Ok(Acknowledged::Forgotten),
             remembered => remembered?,
         }
-        let known = sqlx::query(
+        let known = query(
             "update participant set \
              state = case when state = 'joined' then 'acknowledged' else state end, \
              changed_at_us = $4 where partition_id = $1 and epoch = $2 and node_id = $3",
@@ -101,19 +100,19 @@ pub(super) async fn claim_open(
     let (partition, epoch) = columns(at)?;
     let now_us = store.clock.now_us();
     let mut tx = store.begin_as(node).await?;
-    nodes::must_be_remembered(store, &mut tx, node).await?;
-    let Some(before) = lock_recovering(&mut tx, at).await? else { return Ok(Claim::Elsewhere) };
+    nodes::must_be_remembered(store, &mut *tx, node).await?;
+    let Some(before) = lock_recovering(&mut *tx, at).await? else { return Ok(Claim::Elsewhere) };
     // What the ledger owned was journaled in the transaction that took it (F4).
     let unaccounted = match before {
         Owner::None | Owner::Database => Vec::new(),
-        Owner::Redis { .. } => joined(&mut tx, at).await?,
+        Owner::Redis { .. } => joined(&mut *tx, at).await?,
     };
     let closing = match (unaccounted.is_empty(), at_ceiling) {
         (true, _) => Closing::Exact,
         (false, true) => Closing::Ceiling,
         (false, false) => return Ok(Claim::Waiting(unaccounted)),
     };
-    sqlx::query(
+    query(
         "update partition set state = $3, owner = $4, incarnation = $5, last_closing = $6, \
          lifted_epoch = case when $6 = 'ceiling' and last_ceiling_epoch <> recovered_ceiling_epoch \
              then last_ceiling_epoch else lifted_epoch end, \
@@ -132,7 +131,7 @@ pub(super) async fn claim_open(
     .bind(now_us)
     .execute(&mut *tx)
     .await?;
-    sqlx::query(
+    query(
         "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
          values ($1, $2, $3, $4)",
     )
@@ -149,10 +148,11 @@ pub(super) async fn claim_open(
 /// Locks the partition's row while it shows this epoch `recovering`; the owner of the epoch before.
 async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let row = sqlx::query(for_update!(
+    let row = query(
         "select owner, incarnation from partition \
-         where partition_id = $1 and epoch = $2 and state = 'recovering'"
-    ))
+         where partition_id = $1 and epoch = $2 and state = 'recovering'",
+    )
+    .for_update()
     .bind(partition)
     .bind(epoch)
     .fetch_optional(conn)
@@ -163,7 +163,7 @@ async fn lock_recovering(conn: &mut Conn, at: At) -> Result<Option<Owner>, Ledge
 /// Participants of the epoch before that may still hold what the journal does not have.
 async fn joined(conn: &mut Conn, at: At) -> Result<Vec<NodeId>, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let rows: Vec<Vec<u8>> = sqlx::query_scalar(
+    let rows: Vec<Vec<u8>> = query_scalar(
         "select node_id from participant \
          where partition_id = $1 and epoch = $2 and state = 'joined' order by node_id",
     )
@@ -179,7 +179,7 @@ pub(super) async fn opened(store: &Store, at: At, node: NodeId) -> Result<bool, 
     let (partition, epoch) = columns(at)?;
     let mut tx = store.begin_as(node).await?;
     // The author stays in the row, so that a repeat after a lost answer gets the same answer.
-    let done = sqlx::query(
+    let done = query(
         "update partition set state = 'open', changed_at_us = $4 \
          where partition_id = $1 and epoch = $2 and actor = $3 and owner = 'redis' \
          and state in ('opening', 'open')",
@@ -202,7 +202,7 @@ pub(super) async fn want(
 ) -> Result<u64, LedgerError> {
     let one = partition.map(|partition| small(partition, "partition")).transpose()?;
     let mut tx = store.begin().await?;
-    let changed = sqlx::query(
+    let changed = query(
         "update partition \
          set wanted = $2, lent_to = case when $2 = 'auto' then null else lent_to end \
          where (wanted <> $2 or $2 = 'auto' and lent_to is not null) \
@@ -224,7 +224,7 @@ pub(super) async fn lend(
 ) -> Result<bool, LedgerError> {
     let id = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
     let mut tx = store.begin().await?;
-    let changed = sqlx::query(
+    let changed = query(
         "update partition set lent_to = $3 \
          where partition_id = $1 and lent_to is not distinct from $2",
     )
@@ -244,7 +244,7 @@ pub(super) async fn closed_epoch(
     closing: Option<Closing>,
 ) -> Result<Option<ClosedEpoch>, LedgerError> {
     let (partition, epoch) = columns(at)?;
-    let row = sqlx::query(
+    let row = query(
         "select epoch, closing, closed_at_us from closed_epoch \
          where partition_id = $1 and epoch >= $2 \
          and (cast($3 as text) is null or closing = $3) order by epoch limit 1",
@@ -256,7 +256,7 @@ pub(super) async fn closed_epoch(
     .await?;
     let Some(row) = row else { return Ok(None) };
     let epoch: i64 = row.try_get("epoch")?;
-    let missing = sqlx::query(
+    let missing = query(
         "select p.node_id, coalesce(n.label, '') as label from participant p \
          left join node n on n.node_id = p.node_id \
          where p.partition_id = $1 and p.epoch = $2 and p.state = 'joined' order by p.node_id",
@@ -283,7 +283,7 @@ pub(super) async fn closings(
     partition: u32,
     since_us: i64,
 ) -> Result<u64, LedgerError> {
-    let count: i64 = sqlx::query_scalar(
+    let count: i64 = query_scalar(
         "select count(*) from closed_epoch where partition_id = $1 and closed_at_us >= $2 \
          and epoch > 0 and epoch >= (select epoch - 100 from partition where partition_id = $1)",
     )
@@ -298,9 +298,9 @@ pub(super) async fn closings(
 pub(super) async fn lost_at_most(store: &Store, closed: At) -> Result<u64, LedgerError> {
     let (partition, epoch) = columns(closed)?;
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
+    tx.allow_long_search().await?;
     // Counters that were touched since have left the epoch; their loss is in the gap register.
-    let numbers: i64 = sqlx::query_scalar(
+    let numbers: i64 = query_scalar(
         "select cast(coalesce(sum(numbers), 0) as bigint) from ( \
            select (ceiling - taken) / step as numbers from counter \
              where partition_id = $1 and epoch = $2 \

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Engine, Store, allow_long_search, check_up, commit, metered, partitions};
+use super::{Opened, Store, commit, metered, partitions, query, query_scalar};
 use crate::patience::Patience;
 use crate::{At, LedgerCheckup, LedgerError, SafetyLedger};
 
@@ -10,9 +10,9 @@ use crate::{At, LedgerCheckup, LedgerError, SafetyLedger};
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
 
 #[async_trait]
-impl SafetyLedger for Engine {
+impl SafetyLedger for Opened {
     async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
-        call!(self, store => check_up(&store))
+        call!(self, store => store.pool.check_up())
     }
 
     async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError> {
@@ -32,7 +32,7 @@ async fn vouch(store: &Store, epochs: &[At]) -> Result<(), LedgerError> {
     let mut tx = store.begin().await?;
     for at in epochs {
         let (partition, epoch) = partitions::columns(at)?;
-        sqlx::query(
+        query(
             "update partition set vouched_epoch = $2 \
              where partition_id = $1 and state = 'held' and vouched_epoch < $2",
         )
@@ -47,10 +47,10 @@ async fn vouch(store: &Store, epochs: &[At]) -> Result<(), LedgerError> {
 /// See [`SafetyLedger::last_issued_us`].
 async fn last_issued(store: &Store, upto_us: i64) -> Result<Option<i64>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
+    tx.allow_long_search().await?;
     for span_us in LOOK_BACK_US {
         // What was reported again came later than the ledger was held.
-        let newest: Option<i64> = sqlx::query_scalar(
+        let newest: Option<i64> = query_scalar(
             "select max(issued_at_us) from journal \
              where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",
         )

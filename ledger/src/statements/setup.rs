@@ -1,9 +1,8 @@
 //! The deployment: what is written once per ledger.
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Store, bytes, commit_alone};
+use super::{Store, bytes, commit_alone, query, query_scalar};
 use crate::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::{Deployment, LedgerError};
 
@@ -16,15 +15,15 @@ pub(super) async fn agree_window(
 ) -> Result<(), LedgerError> {
     let mut tx = store.begin().await?;
     // Whoever comes later sees this node, which is registered: of two that differ one is refused.
-    let there: Option<i64> =
-        sqlx::query_scalar(for_update!("select idempotency_window_ms from deployment"))
-            .fetch_one(&mut *tx)
-            .await?;
+    let there: Option<i64> = query_scalar("select idempotency_window_ms from deployment")
+        .for_update()
+        .fetch_one(&mut *tx)
+        .await?;
     if there == Some(signed(window_ms, "window")?) {
         return Ok(());
     }
     if let Some(there) = there {
-        let others: i64 = sqlx::query_scalar(
+        let others: i64 = query_scalar(
             "select count(*) from node \
              where left_at_us is null and adopted_at_us is null and node_id <> $1",
         )
@@ -38,7 +37,7 @@ pub(super) async fn agree_window(
             return Err(LedgerError::SettingsDiffer { setting, here, there });
         }
     }
-    sqlx::query("update deployment set idempotency_window_ms = $1")
+    query("update deployment set idempotency_window_ms = $1")
         .bind(signed(window_ms, "window")?)
         .execute(&mut *tx)
         .await?;
@@ -60,7 +59,7 @@ pub(super) async fn deployment(
 ) -> Result<Deployment, LedgerError> {
     let mut tx = store.begin().await?;
     // Of several processes that start on an empty ledger the first one's row stays.
-    let new = sqlx::query(
+    let new = query(
         "insert into deployment (deployment_id, partitions, prefix, hash) \
          values ($1, $2, $3, $4) on conflict do nothing",
     )
@@ -72,14 +71,14 @@ pub(super) async fn deployment(
     .await?;
     if new.rows_affected() == 1 {
         for partition in 0..wanted.partitions_total() {
-            sqlx::query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
+            query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
                 .bind(small(partition, "partition")?)
                 .bind(store.clock.now_us())
                 .execute(&mut *tx)
                 .await?;
         }
     }
-    let row = sqlx::query("select deployment_id, partitions, prefix, hash from deployment")
+    let row = query("select deployment_id, partitions, prefix, hash from deployment")
         .fetch_one(&mut *tx)
         .await?;
     let there = Deployment {

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, bytes, commit, metered};
+use super::{Conn, Opened, Row, Store, bytes, commit, metered, query};
 use crate::columns::{read_node, unreadable};
 use crate::connections::Share;
 use crate::patience::Patience;
 use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
 
 #[async_trait]
-impl SnowflakeLedger for Engine {
+impl SnowflakeLedger for Opened {
     async fn lease_snowflakes(
         &self,
         node: NodeId,
@@ -33,7 +32,7 @@ impl SnowflakeLedger for Engine {
     }
 
     async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
-        let store = self.store(Share::Common);
+        let store = self.0.store(Share::Common);
         self.within(&store, Patience::Call, held(&store)).await
     }
 
@@ -48,7 +47,7 @@ impl SnowflakeLedger for Engine {
 
 /// See [`SnowflakeLedger::held_snowflakes`].
 async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select l.node_number, l.holder, l.until_ms from snowflake_lease l \
          join node n on n.node_id = l.holder \
          where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
@@ -80,23 +79,25 @@ async fn take(
 ) -> Result<Option<SnowflakeLease>, LedgerError> {
     let mut tx = store.begin().await?;
     // One taker after the other: the next one sees what this one took.
-    sqlx::query(for_update!("select 1 from snowflake_lease where node_number = 0"))
+    query("select 1 from snowflake_lease where node_number = 0")
+        .for_update()
         .execute(&mut *tx)
         .await?;
     // Locked: its last holder may be awake, and move its end.
-    let free = sqlx::query(for_update!(
+    let free = query(
         "select l.node_number, l.until_ms from snowflake_lease l \
          where not exists (select 1 from node n where n.node_id = l.holder \
          and n.left_at_us is null and n.adopted_at_us is null) \
-         order by l.until_ms, l.node_number limit 1"
-    ))
+         order by l.until_ms, l.node_number limit 1",
+    )
+    .for_update()
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = free else { return Ok(None) };
     let node_number = number_of(&row)?;
     let from_ms = now_ms.max(row.try_get("until_ms")?);
     let until_ms = from_ms.saturating_add(millis(lease));
-    sqlx::query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
+    query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
         .bind(i32::from(node_number))
         .bind(bytes(&node))
         .bind(until_ms)
@@ -115,7 +116,7 @@ async fn extend(
     let mut tx = store.begin().await?;
     // An earlier end than the one that was committed: the ledger went back, and the number may have
     // been given away before it did.
-    let row = sqlx::query(
+    let row = query(
         "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else until_ms end \
          where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
     )
@@ -140,7 +141,7 @@ async fn give_back(
     until_ms: i64,
 ) -> Result<(), LedgerError> {
     let mut tx = store.begin().await?;
-    sqlx::query(
+    query(
         "update snowflake_lease set until_ms = $3 \
          where node_number = $1 and holder = $2 and until_ms > $3",
     )
@@ -156,7 +157,7 @@ async fn give_back(
 /// ledger has forgotten.
 pub(super) async fn forget_none(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
     let until_ms = (now_us / 1_000).saturating_add(millis(SNOWFLAKE_LEASE_MAX));
-    sqlx::query("update snowflake_lease set until_ms = $1 where until_ms < $1")
+    query("update snowflake_lease set until_ms = $1 where until_ms < $1")
         .bind(until_ms)
         .execute(conn)
         .await?;

@@ -24,7 +24,7 @@ use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
 use super::seed::{self, Toucher, fenced, name};
-use super::{Conn, Store, bulk, commit, lookup, names, nodes, partitions};
+use super::{Conn, Store, commit, lookup, nodes, partitions, query};
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
 use crate::line::Line;
@@ -72,10 +72,10 @@ async fn attempt(
     let mut tx = store.begin_impatient(node, lock_wait).await?;
     if care == Care::Judged {
         // A number taken from a ledger that went back may have been issued before.
-        nodes::must_be_remembered(store, &mut tx, node).await?;
+        nodes::must_be_remembered(store, &mut *tx, node).await?;
     }
     let started = Instant::now();
-    let locked = lock(&mut tx, &mut toucher, orders).await;
+    let locked = lock(&mut *tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
     let (counters, mut dates) = locked?;
     if let Some(unknown) = dates.unknown() {
@@ -86,9 +86,9 @@ async fn attempt(
     // Only an order that was tried before may have its number.
     let tried = orders.iter().filter(|order| order.retry_count > 0);
     let ids: Vec<_> = tried.map(|order| order.record.allocation_id).collect();
-    let mut earlier = lookup::earlier(&mut tx, &ids).await?;
+    let mut earlier = lookup::earlier(&mut *tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
-    let found = lookup::answers(&mut tx, &questions).await?;
+    let found = lookup::answers(&mut *tx, &questions).await?;
 
     let mut plan = Plan { at, counters, dates, entries: Vec::new(), keys: HashMap::new() };
     let mut planned = Vec::with_capacity(orders.len());
@@ -100,10 +100,10 @@ async fn attempt(
         });
     }
     let verdicts = match care {
-        Care::Plain => plan.write(store, &mut tx, node, now_us).await?,
+        Care::Plain => plan.write(store, &mut *tx, node, now_us).await?,
         Care::Judged => {
-            seed::must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
-            Some(plan.write_judged(&mut tx, node, now_us).await?)
+            seed::must_be_open(&partitions::read(&mut *tx, at.partition).await?, at)?;
+            Some(plan.write_judged(&mut *tx, node, now_us).await?)
         }
     };
     let Some(verdicts) = verdicts else { return Ok(None) };
@@ -120,7 +120,7 @@ async fn lock(
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
     let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
-    names::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
+    conn.lock_names(&keys::lock_names(toucher.at.partition, keys)).await?;
     let dates = LastDates::lock(conn, orders).await?;
     Ok((counters, dates))
 }
@@ -312,9 +312,9 @@ impl Plan {
             counters: self.moves(&lines, &verdicts)?,
         };
         let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
-        let mut is_whole = bulk::move_and_insert(conn, &moves, &heads, node, now_us).await?;
+        let mut is_whole = conn.move_and_insert(&moves, &heads, node, now_us).await?;
         if is_whole && !tails.is_empty() {
-            is_whole = bulk::insert_all(conn, &tails, node, now_us).await?;
+            is_whole = conn.insert_all(&tails, node, now_us).await?;
         }
         if !is_whole {
             return Ok(None);
@@ -378,7 +378,7 @@ impl Plan {
     async fn advance(&self, conn: &mut Conn, moves: &[Move]) -> Result<(), LedgerError> {
         let (partition, epoch) = partitions::columns(self.at)?;
         for to in moves {
-            let moved = sqlx::query(
+            let moved = query(
                 "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
                  where counter_id = $1 and partition_id = $2 and epoch = $3",
             )

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use numbering::SeriesDefinition;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, Row, Store};
+use super::{Conn, QueryBuilder, Row, Store, query, query_scalar};
 use crate::columns::{from_json, unsigned_small};
 use crate::{LedgerError, RestingSeries, SeriesVersion};
 
@@ -51,7 +50,7 @@ const IN_FORCE: &str = "and v.version = s.active_version ";
 /// See [`crate::Ledger::series`].
 pub(super) async fn in_force(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    all_in_force(&mut conn).await
+    all_in_force(&mut *conn).await
 }
 
 /// See [`crate::Ledger::series_versions`].
@@ -62,11 +61,11 @@ pub(super) async fn versions(
     limit: u32,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version <= ").push_bind(i64::from(upto));
     query.push(" order by v.version desc limit ").push_bind(i64::from(limit.min(VERSIONS_MAX)));
-    fetch(&mut conn, query).await
+    fetch(&mut *conn, query).await
 }
 
 /// See [`crate::Documents::series_version`].
@@ -76,25 +75,24 @@ pub(super) async fn one(
     version: u32,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version = ").push_bind(i64::from(version));
-    Ok(fetch(&mut conn, query).await?.pop())
+    Ok(fetch(&mut *conn, query).await?.pop())
 }
 
 /// See [`crate::Ledger::series_stamp`].
 pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> =
-        sqlx::query_scalar("select max(series_version_id) from series_version")
-            .fetch_one(&store.reader)
-            .await?;
+    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
+        .fetch_one(&store.reader)
+        .await?;
     store.witness.show_catalog(0, stamp.unwrap_or(0));
     Ok(stamp.unwrap_or(0))
 }
 
 /// The version in force of each series, by code.
 pub(super) async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("order by s.code");
     fetch(conn, query).await
 }
@@ -103,7 +101,7 @@ pub(super) async fn by_id(
     conn: &mut Conn,
     series_id: i64,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.series_id = ").push_bind(series_id);
     Ok(fetch(conn, query).await?.pop())
 }
@@ -112,7 +110,7 @@ pub(super) async fn by_code(
     conn: &mut Conn,
     code: &str,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
     Ok(fetch(conn, query).await?.pop())
 }
@@ -123,7 +121,7 @@ pub(super) async fn of_used(
     conn: &mut Conn,
     series_id: i64,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version >= s.used_since order by v.version desc");
     fetch(conn, query).await
@@ -132,7 +130,7 @@ pub(super) async fn of_used(
 /// Versions of all series under which numbers may have been issued, or may be at this moment: a
 /// node that has not heard of a change goes on by the version in force before.
 pub(super) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    let mut query = QueryBuilder::new(STRETCHES);
     query.push(
         "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1) \
          or exists (select 1 from counter c where c.series_id = s.series_id)) \
@@ -143,7 +141,7 @@ pub(super) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>
 
 /// All versions of a series, oldest first.
 pub(super) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stretch>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    let mut query = QueryBuilder::new(STRETCHES);
     query.push("where s.series_id = ").push_bind(series_id).push(" order by v.version");
     stretches(conn, query).await
 }
@@ -151,11 +149,11 @@ pub(super) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stret
 /// See [`crate::Ledger::resting_series`].
 pub(super) async fn resting(store: &Store) -> Result<Vec<RestingSeries>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    all_resting(&mut conn).await
+    all_resting(&mut *conn).await
 }
 
 pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by, \
          v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id \
          from series s \
@@ -174,16 +172,13 @@ pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, L
     resting.collect()
 }
 
-async fn stretches(
-    conn: &mut Conn,
-    mut query: QueryBuilder<Db>,
-) -> Result<Vec<Stretch>, LedgerError> {
+async fn stretches(conn: &mut Conn, query: QueryBuilder<'_>) -> Result<Vec<Stretch>, LedgerError> {
     let rows = query.build().fetch_all(conn).await?;
     let stretch = |row: &Row| {
         Ok(Stretch {
             series_id: row.try_get("series_id")?,
             version: unsigned_small(row.try_get("version")?, "version")?,
-            active: row.try_get::<i32, _>("active")? == 1,
+            active: row.try_get::<i32>("active")? == 1,
             definition: Arc::new(definition_of(row)?),
             from: row.try_get("since")?,
             to: row.try_get("until")?,
@@ -194,7 +189,7 @@ async fn stretches(
 
 async fn fetch(
     conn: &mut Conn,
-    mut query: QueryBuilder<Db>,
+    query: QueryBuilder<'_>,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let rows = query.build().fetch_all(conn).await?;
     rows.iter().map(version_of).collect()
@@ -205,7 +200,7 @@ fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
     Ok(SeriesVersion {
         series_id: row.try_get("series_id")?,
         version: unsigned_small(row.try_get("version")?, "version")?,
-        active: row.try_get::<i32, _>("active")? == 1,
+        active: row.try_get::<i32>("active")? == 1,
         partition: unsigned_small(row.try_get("partition")?, "partition")?,
         definition,
         saved_by: row.try_get("saved_by")?,
