@@ -66,8 +66,8 @@ pub(crate) trait Pool: Send + Sync + 'static {
     /// A connection that reads.
     async fn acquire(&self) -> Result<Acquired, Error>;
 
-    /// Begins a transaction in an incarnation; with none in whatever life the ledger lives: for what
-    /// must be written all the same, and for agreeing on one (F25).
+    /// Begins a transaction in an incarnation; with none in whatever life the ledger lives: for
+    /// what must be written all the same, and for agreeing on one (F25).
     async fn begin(
         &self,
         required: Option<Incarnation>,
@@ -90,7 +90,7 @@ pub(crate) trait Pool: Send + Sync + 'static {
 
 /// What begun transactions can do beside statements.
 #[async_trait]
-pub(crate) trait Begun: DerefMut<Target = Conn> + Send {
+pub(crate) trait Ends: DerefMut<Target = Conn> + Send {
     /// Commits.
     async fn commit(self: Box<Self>) -> Result<(), Error>;
 
@@ -180,7 +180,7 @@ pub(crate) struct Moment(pub(crate) i64);
 /// Locks on names, of documents and callers' keys, which are numbered once whatever they count by;
 /// and what else depends on how transactions see each other.
 #[async_trait]
-pub(crate) trait Names: Send {
+pub(crate) trait Locks: Send {
     /// Takes the transaction's locks on names, in rising order, so that two nodes cannot number one
     /// document at the same time.
     async fn lock_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError>;
@@ -217,9 +217,9 @@ pub(crate) trait Names: Send {
 }
 
 /// A connection with all that its engine says.
-pub(crate) trait Dialect: Runs + Bulk + Names {}
+pub(crate) trait Dialect: Runs + Bulk + Locks {}
 
-impl<T: Runs + Bulk + Names> Dialect for T {}
+impl<T: Runs + Bulk + Locks> Dialect for T {}
 
 /// A connection of whichever engine.
 pub(crate) type Conn = dyn Dialect;
@@ -259,7 +259,7 @@ impl DerefMut for Acquired {
 }
 
 /// A transaction; who drops it takes it back.
-pub(crate) struct Transaction(pub(crate) Box<dyn Begun>);
+pub(crate) struct Transaction(pub(crate) Box<dyn Ends>);
 
 impl Transaction {
     /// Commits.

@@ -108,34 +108,34 @@ impl<'q> Statement<'q> {
     ///
     /// # Errors
     /// What the driver says, here and in all that follow.
-    pub(crate) async fn execute<'c>(self, on: impl Into<Target<'c>>) -> Result<Done, Error> {
+    pub(crate) async fn execute<'c>(self, on: impl Into<On<'c>>) -> Result<Done, Error> {
         match on.into() {
-            Target::Conn(conn) => conn.run(self).await,
-            Target::Reader(reader) => reader.acquire().await?.run(self).await,
+            On::Conn(conn) => conn.run(self).await,
+            On::Reader(reader) => reader.acquire().await?.run(self).await,
         }
     }
 
     /// All rows.
-    pub(crate) async fn fetch_all<'c>(self, on: impl Into<Target<'c>>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<Row>, Error> {
         match on.into() {
-            Target::Conn(conn) => conn.all(self).await,
-            Target::Reader(reader) => reader.acquire().await?.all(self).await,
+            On::Conn(conn) => conn.all(self).await,
+            On::Reader(reader) => reader.acquire().await?.all(self).await,
         }
     }
 
     /// The first row, if any.
     pub(crate) async fn fetch_optional<'c>(
         self,
-        on: impl Into<Target<'c>>,
+        on: impl Into<On<'c>>,
     ) -> Result<Option<Row>, Error> {
         match on.into() {
-            Target::Conn(conn) => conn.first(self).await,
-            Target::Reader(reader) => reader.acquire().await?.first(self).await,
+            On::Conn(conn) => conn.first(self).await,
+            On::Reader(reader) => reader.acquire().await?.first(self).await,
         }
     }
 
     /// The first row.
-    pub(crate) async fn fetch_one<'c>(self, on: impl Into<Target<'c>>) -> Result<Row, Error> {
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<Row, Error> {
         self.fetch_optional(on).await?.ok_or(Error::RowNotFound)
     }
 }
@@ -164,41 +164,41 @@ impl<'q, T: for<'r> Column<'r>> Scalar<'q, T> {
     }
 
     /// The column of all rows.
-    pub(crate) async fn fetch_all<'c>(self, on: impl Into<Target<'c>>) -> Result<Vec<T>, Error> {
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
         self.statement.fetch_all(on).await?.iter().map(Row::first).collect()
     }
 
     /// That of the first row, if any.
     pub(crate) async fn fetch_optional<'c>(
         self,
-        on: impl Into<Target<'c>>,
+        on: impl Into<On<'c>>,
     ) -> Result<Option<T>, Error> {
         self.statement.fetch_optional(on).await?.as_ref().map(Row::first).transpose()
     }
 
     /// That of the first row.
-    pub(crate) async fn fetch_one<'c>(self, on: impl Into<Target<'c>>) -> Result<T, Error> {
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
         self.statement.fetch_one(on).await?.first()
     }
 }
 
 /// What a statement runs on.
-pub(crate) enum Target<'c> {
+pub(crate) enum On<'c> {
     /// A connection, mostly in a transaction.
     Conn(&'c mut Conn),
     /// A connection that reads, of whichever is free.
     Reader(&'c Reader),
 }
 
-impl<'c> From<&'c mut Conn> for Target<'c> {
+impl<'c> From<&'c mut Conn> for On<'c> {
     fn from(conn: &'c mut Conn) -> Self {
-        Target::Conn(conn)
+        On::Conn(conn)
     }
 }
 
-impl<'c> From<&'c Reader> for Target<'c> {
+impl<'c> From<&'c Reader> for On<'c> {
     fn from(reader: &'c Reader) -> Self {
-        Target::Reader(reader)
+        On::Reader(reader)
     }
 }
 

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Error, Postgres};
 
 use crate::columns::read_uuid;
 use crate::connections::Connections;
-use crate::dialect::{Acquired, Begin, Begun, Conn, Driver, Pool, Transaction};
+use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
 use crate::statement::{QueryBuilder, Row, query};
 use crate::{LedgerCheckup, LedgerError};
@@ -137,7 +137,7 @@ impl Pool for PgConnections {
 }
 
 #[async_trait]
-impl Begun for Driver<sqlx::Transaction<'static, Postgres>> {
+impl Ends for Driver<sqlx::Transaction<'static, Postgres>> {
     async fn commit(self: Box<Self>) -> Result<(), Error> {
         self.0.commit().await
     }

@@ -10,10 +10,10 @@ use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use crate::LedgerError;
-use crate::dialect::{Moment, Names};
+use crate::dialect::{Locks, Moment};
 
 #[async_trait]
-impl Names for PgConnection {
+impl Locks for PgConnection {
     async fn lock_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError> {
         // Waits as long as the session does: whoever holds a name is at work.
         if sorted.is_empty() {
@@ -58,9 +58,9 @@ impl Names for PgConnection {
     }
 
     async fn know_rows(&mut self) -> Result<(), LedgerError> {
-        // By those of an empty journal it would compare each row with each: nine minutes at 100,000.
-        // Never waits: whom it would wait for may wait for this transaction. Then, and for a role
-        // that does not own the journal, the statistics stay as they are.
+        // By those of an empty journal it would compare each row with each: nine minutes at
+        // 100,000. Never waits: whom it would wait for may wait for this transaction. Then, and for
+        // a role that does not own the journal, the statistics stay as they are.
         sqlx::query("analyze (skip_locked) journal").execute(self).await?;
         Ok(())
     }

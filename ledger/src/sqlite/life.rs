@@ -13,7 +13,7 @@ use sqlx::{Error, Sqlite, SqlitePool};
 use super::mark::{Come, MarkFile};
 use crate::columns::read_uuid;
 use crate::connections::Connections;
-use crate::dialect::{Acquired, Begin, Begun, Conn, Driver, Pool, Transaction};
+use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
 use crate::statement::{Row, query};
 use crate::{LedgerCheckup, LedgerError};
@@ -50,7 +50,7 @@ impl DerefMut for Counted {
 }
 
 #[async_trait]
-impl Begun for Counted {
+impl Ends for Counted {
     /// Raises the mark before anybody hears of the commit.
     async fn commit(self: Box<Self>) -> Result<(), Error> {
         self.inner.commit().await?;
@@ -82,7 +82,7 @@ impl Begun for Counted {
 }
 
 #[async_trait]
-impl Begun for Driver<sqlx::Transaction<'static, Sqlite>> {
+impl Ends for Driver<sqlx::Transaction<'static, Sqlite>> {
     async fn commit(self: Box<Self>) -> Result<(), Error> {
         self.0.commit().await
     }

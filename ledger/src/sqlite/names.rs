@@ -6,10 +6,10 @@ use numerator_base::node::NodeId;
 use sqlx::sqlite::SqliteConnection;
 
 use crate::LedgerError;
-use crate::dialect::{Moment, Names};
+use crate::dialect::{Locks, Moment};
 
 #[async_trait]
-impl Names for SqliteConnection {
+impl Locks for SqliteConnection {
     async fn lock_names(&mut self, _sorted: &[i64]) -> Result<(), LedgerError> {
         Ok(())
     }

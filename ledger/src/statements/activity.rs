@@ -7,24 +7,35 @@ use super::series::{
     put_in_force, start_anew, waits,
 };
 use super::versions::{self, by_id};
-use super::{Conn, Store};
+use super::{Conn, SEARCH, Store};
+use crate::Ledger;
 use crate::{ActivityChange, LedgerError, SeriesRefusal, SeriesVersion};
 
 use super::proving::Proved;
 
-/// See [`crate::Ledger::set_activity`].
-pub(super) async fn set_activity(
-    store: &Store,
-    change: &ActivityChange,
-) -> Result<SeriesVersion, LedgerError> {
-    let mut proved = None;
-    for _ in 0..=PROOFS_MAX {
-        match attempt(store, change, proved.as_ref()).await? {
-            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
-            Attempt::Unproved(question) => proved = Some(question.prove().await?),
-        }
+impl Ledger {
+    /// Activates or deactivates a series by a version of its own, the first under the same checks;
+    /// one that is so already is left as it is (R4.3), unless it is active and waits for a proof
+    /// ([`crate::RestingSeries`]).
+    ///
+    /// # Errors
+    /// Like [`crate::Ledger::apply_series`].
+    pub async fn set_activity(
+        &self,
+        change: &ActivityChange,
+    ) -> Result<SeriesVersion, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut proved = None;
+            for _ in 0..=PROOFS_MAX {
+                match attempt(store, change, proved.as_ref()).await? {
+                    Attempt::Done(mut saved) => return Ok(saved.remove(0)),
+                    Attempt::Unproved(question) => proved = Some(question.prove().await?),
+                }
+            }
+            Err(overtaken())
+        })
+        .await
     }
-    Err(overtaken())
 }
 
 async fn attempt(

@@ -10,9 +10,11 @@ use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
-use super::{Conn, Store, commit, commit_alone, gaps, nodes, partitions, query, restored};
+use super::{CALL, Conn, Store, commit, commit_alone, gaps, nodes, partitions, query, restored};
+use crate::Ledger;
 use crate::batch::{Before, Mark};
 use crate::columns::{raw, signed, unsigned, unsigned_small};
+use crate::connections::Share;
 use crate::line::{Extent, Line};
 use crate::{Appended, Entry, LedgerError};
 
@@ -27,6 +29,72 @@ pub(super) enum Bringer {
     Issuer,
     /// Who reports again, or speaks for a dead node: that may be of before the ledger went back.
     Teller,
+}
+
+impl Ledger {
+    /// Writes issued records: one row per range, in one transaction, which counts as one batch of
+    /// the node. Idempotent by allocation id.
+    /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row
+    /// fills. A record whose (counter, value) or number belongs to another allocation goes to the
+    /// collisions instead; it counts as written.
+    ///
+    /// # Errors
+    /// `WentBack` where an earlier batch of the node is forgotten, or a counter, or its ceiling:
+    /// use `journal_again`.
+    /// `LockTimeout` after a brief wait: [`crate::Ledger::held_counters`] says which counter was
+    /// held.
+    pub async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
+        self.call(CALL.named("append").of(Share::Journal), async |store| {
+            append(store, node, entries).await
+        })
+        .await
+    }
+
+    /// Notes a number that another allocation holds too, behind the back of the unique keys, among
+    /// the collisions. Safe to repeat.
+    pub async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin().await?;
+            let lines = Line::of(0, number)?;
+            let other = other.as_bytes().as_slice();
+            record_collision(&mut *tx, &lines[0], number, Some(other), now_us).await?;
+            commit_alone(store, tx).await
+        })
+        .await
+    }
+
+    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
+    /// journal row (F13): of the counter that has its name, whoever has its id by now.
+    pub async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Journal), async |store| {
+            let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
+            let mut tx = store.begin_unfenced().await?;
+            // Its ids may be of before the ledger went back: they are others' by now (F9).
+            let present = restored::present_counters(&mut *tx, entry).await?;
+            let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
+            ids.sort_unstable();
+            ids.dedup();
+            lock_all(&mut *tx, &ids).await?;
+            for (taken, counter_id) in entry.taken.iter().zip(present) {
+                let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
+                if !insert_rejected(&mut *tx, entry, extent, step, reason, store.clock.now_us())
+                    .await?
+                {
+                    continue;
+                }
+                let Extent { counter_id, first, last } = extent;
+                if counter_id == NO_COUNTER {
+                    continue;
+                }
+                gaps::shrink(&mut *tx, extent).await?;
+                let count = (last - first) / step + 1;
+                tx.advance(&[Mark { counter_id, last, first, epoch, step, count }]).await?;
+            }
+            commit(tx).await
+        })
+        .await
+    }
 }
 
 /// See [`crate::Ledger::append`].
@@ -229,46 +297,6 @@ async fn record_collision(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::Audits::note_twice`].
-pub(super) async fn note_twice(
-    store: &Store,
-    number: &Entry,
-    other: Uuid,
-) -> Result<(), LedgerError> {
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
-    let lines = Line::of(0, number)?;
-    let other = other.as_bytes().as_slice();
-    record_collision(&mut *tx, &lines[0], number, Some(other), now_us).await?;
-    commit_alone(store, tx).await
-}
-
-/// See [`crate::Ledger::reject`].
-pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-    let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
-    let mut tx = store.begin_unfenced().await?;
-    // Its ids may be of before the ledger went back: they are others' by now (F9).
-    let present = restored::present_counters(&mut *tx, entry).await?;
-    let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
-    ids.sort_unstable();
-    ids.dedup();
-    lock_all(&mut *tx, &ids).await?;
-    for (taken, counter_id) in entry.taken.iter().zip(present) {
-        let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
-        if !insert_rejected(&mut *tx, entry, extent, step, reason, store.clock.now_us()).await? {
-            continue;
-        }
-        let Extent { counter_id, first, last } = extent;
-        if counter_id == NO_COUNTER {
-            continue;
-        }
-        gaps::shrink(&mut *tx, extent).await?;
-        let count = (last - first) / step + 1;
-        tx.advance(&[Mark { counter_id, last, first, epoch, step, count }]).await?;
-    }
-    commit(tx).await
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.

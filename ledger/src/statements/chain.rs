@@ -3,11 +3,19 @@
 
 use numbering::ExchangeKind;
 
-use super::{Conn, Row, Store, query};
+use super::{CALL, Conn, Row, Store, query};
+use crate::Ledger;
 use crate::columns::unsigned_small;
 use crate::{ChainQuery, LedgerError, Link, LinkName, LinkPlace};
 
-/// See [`crate::ExchangeSerialLedger::chain`].
+impl Ledger {
+    /// The links of a unified serial's chain, oldest first. Sorts the whole chain for each page.
+    pub async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+        self.call(CALL, async |store| chain(store, query).await).await
+    }
+}
+
+/// See [`crate::Ledger::chain`].
 pub(super) async fn chain(store: &Store, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
     let mut links = issued(&mut *conn, asked).await?;

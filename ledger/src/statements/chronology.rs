@@ -340,7 +340,7 @@ async fn journaled(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>
     Ok(last)
 }
 
-/// See [`crate::Documents::last_date`].
+/// See [`crate::Ledger::last_date`].
 pub(super) async fn last_date(
     store: &Store,
     family: Family<'_>,

@@ -1,70 +1,139 @@
 //! Checks of interface serials and steps of system serials (R8.2, R8.3). Everything is decided on
 //! the serial's own row, which its transaction holds: a value read before decides nothing.
 
-use async_trait::async_trait;
-
-use super::{Conn, Opened, Row, Store, chain, commit_alone, metered, query};
+use super::{CALL, Conn, Row, commit_alone, query};
+use crate::Ledger;
 use crate::columns::{Word, signed, small, unsigned, unsigned_small};
-use crate::patience::Patience;
 use crate::{
-    Asker, BeginStep, Begun, ChainQuery, Checked, EndStep, Ended, Ending, ExchangeSerialLedger,
-    FirstSight, InterfaceCheck, LedgerError, Link, Step, StepState,
+    Asker, BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSight, InterfaceCheck,
+    LedgerError, Step, StepState,
 };
 
-#[async_trait]
-impl ExchangeSerialLedger for Opened {
-    async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
-        call!(self, store => check_interface(&store, check))
+impl Ledger {
+    /// Notes the sight of an interface serial, unless it was seen within the window: then the
+    /// repetition is counted. Safe to repeat under a key.
+    pub async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            // Waits for whoever is noting the same serial, and then sees what became of it.
+            let noted = query(
+                "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
+                 values ($1, $2, $3, $4) \
+                 on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
+                 accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key, \
+                 repeats = 0, repeated_at_us = null \
+                 where interface_check.accepted_at_us <= $5",
+            )
+            .bind(&check.serial)
+            .bind(now_us)
+            .bind(&check.asker.user_id)
+            .bind(&check.asker.key)
+            .bind(now_us.saturating_sub(check.window_us))
+            .execute(&mut *tx)
+            .await?;
+            let checked = if noted.rows_affected() == 1 {
+                let event = SerialEvent {
+                    serial: &check.serial,
+                    unified_serial: check.unified_serial.as_deref(),
+                    kind: "accepted",
+                    attempt: None,
+                    reason: None,
+                };
+                event.write(&mut *tx, now_us, &check.asker).await?;
+                Checked::Accepted { at_us: now_us, replayed: false }
+            } else {
+                repeated(&mut *tx, check, now_us).await?
+            };
+            commit_alone(store, tx).await?;
+            Ok(checked)
+        })
+        .await
     }
 
-    async fn begin_step(&self, begin: &BeginStep) -> Result<Begun, LedgerError> {
-        call!(self, store => begin_step(&store, begin))
+    /// Begins a step that is unknown or has failed. Time alone never ends an attempt. Safe to
+    /// repeat under a key.
+    pub async fn begin_step(&self, begin: &BeginStep) -> Result<Begun, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            let Asker { user_id, key, .. } = &begin.asker;
+            let new = query(
+                "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, \
+                 begun_by, \
+                 begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do \
+                 nothing",
+            )
+            .bind(&begin.serial)
+            .bind(&begin.unified_serial)
+            .bind(now_us)
+            .bind(user_id)
+            .bind(key)
+            .execute(&mut *tx)
+            .await?;
+            let begun = if new.rows_affected() == 1 {
+                Begun::Run(locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?)
+            } else {
+                let step = locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?;
+                let chains = (&step.unified_serial, &begin.unified_serial);
+                match step.state {
+                    _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
+                        Begun::OtherChain(step)
+                    }
+                    StepState::Succeeded => Begun::Succeeded(step),
+                    StepState::InProgress
+                        if is_same_call(
+                            &begin.asker,
+                            &step.begun_by,
+                            step.begun_key.as_deref(),
+                        ) =>
+                    {
+                        Begun::RunAgain(step)
+                    }
+                    StepState::InProgress => Begun::InProgress(step),
+                    StepState::Failed => {
+                        Begun::Run(next_attempt(&mut *tx, step, begin, now_us).await?)
+                    }
+                }
+            };
+            if let Begun::Run(step) = &begun {
+                SerialEvent::of_step(step, "begun").write(&mut *tx, now_us, &begin.asker).await?;
+            }
+            commit_alone(store, tx).await?;
+            Ok(begun)
+        })
+        .await
     }
 
-    async fn end_step(&self, end: &EndStep) -> Result<Ended, LedgerError> {
-        call!(self, store => end_step(&store, end))
+    /// Ends an attempt: compare-and-set on the attempt while it is in progress. Safe to repeat.
+    pub async fn end_step(&self, end: &EndStep) -> Result<Ended, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            let Some(step) = locked(&mut *tx, &end.serial).await? else {
+                return Ok(Ended::Unknown);
+            };
+            let user_id = &end.asker.user_id;
+            // Only who ran it can know that it went well.
+            let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
+            let ended = ended(&step, end, now_us);
+            let outcome = if step.attempt != end.attempt || !may_end {
+                Ended::NotCurrent(step)
+            } else if step.state == StepState::InProgress {
+                write_step(&mut *tx, &ended).await?;
+                let event = SerialEvent::of_step(&ended, ended.state.word());
+                event.write(&mut *tx, now_us, &end.asker).await?;
+                Ended::Noted(ended)
+            } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
+                Ended::NotedBefore(step)
+            } else {
+                Ended::NotCurrent(step)
+            };
+            commit_alone(store, tx).await?;
+            Ok(outcome)
+        })
+        .await
     }
-
-    async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-        call!(self, store => chain::chain(&store, query))
-    }
-}
-
-/// See [`ExchangeSerialLedger::check_interface`].
-async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    // Waits for whoever is noting the same serial, and then sees what became of it.
-    let noted = query(
-        "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
-         values ($1, $2, $3, $4) \
-         on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
-         accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key, \
-         repeats = 0, repeated_at_us = null \
-         where interface_check.accepted_at_us <= $5",
-    )
-    .bind(&check.serial)
-    .bind(now_us)
-    .bind(&check.asker.user_id)
-    .bind(&check.asker.key)
-    .bind(now_us.saturating_sub(check.window_us))
-    .execute(&mut *tx)
-    .await?;
-    let checked = if noted.rows_affected() == 1 {
-        let event = SerialEvent {
-            serial: &check.serial,
-            unified_serial: check.unified_serial.as_deref(),
-            kind: "accepted",
-            attempt: None,
-            reason: None,
-        };
-        event.write(&mut *tx, now_us, &check.asker).await?;
-        Checked::Accepted { at_us: now_us, replayed: false }
-    } else {
-        repeated(&mut *tx, check, now_us).await?
-    };
-    commit_alone(store, tx).await?;
-    Ok(checked)
 }
 
 /// What a serial that was seen within the window means; its row is locked.
@@ -101,48 +170,6 @@ fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
     key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
 }
 
-/// See [`ExchangeSerialLedger::begin_step`].
-async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    let Asker { user_id, key, .. } = &begin.asker;
-    let new = query(
-        "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, begun_by, \
-         begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do nothing",
-    )
-    .bind(&begin.serial)
-    .bind(&begin.unified_serial)
-    .bind(now_us)
-    .bind(user_id)
-    .bind(key)
-    .execute(&mut *tx)
-    .await?;
-    let begun = if new.rows_affected() == 1 {
-        Begun::Run(locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?)
-    } else {
-        let step = locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?;
-        let chains = (&step.unified_serial, &begin.unified_serial);
-        match step.state {
-            _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
-                Begun::OtherChain(step)
-            }
-            StepState::Succeeded => Begun::Succeeded(step),
-            StepState::InProgress
-                if is_same_call(&begin.asker, &step.begun_by, step.begun_key.as_deref()) =>
-            {
-                Begun::RunAgain(step)
-            }
-            StepState::InProgress => Begun::InProgress(step),
-            StepState::Failed => Begun::Run(next_attempt(&mut *tx, step, begin, now_us).await?),
-        }
-    };
-    if let Begun::Run(step) = &begun {
-        SerialEvent::of_step(step, "begun").write(&mut *tx, now_us, &begin.asker).await?;
-    }
-    commit_alone(store, tx).await?;
-    Ok(begun)
-}
-
 /// Begins the next attempt of a step that has failed; its row is locked.
 async fn next_attempt(
     conn: &mut Conn,
@@ -165,31 +192,6 @@ async fn next_attempt(
     };
     write_step(conn, &step).await?;
     Ok(step)
-}
-
-/// See [`ExchangeSerialLedger::end_step`].
-async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    let Some(step) = locked(&mut *tx, &end.serial).await? else { return Ok(Ended::Unknown) };
-    let user_id = &end.asker.user_id;
-    // Only who ran it can know that it went well.
-    let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
-    let ended = ended(&step, end, now_us);
-    let outcome = if step.attempt != end.attempt || !may_end {
-        Ended::NotCurrent(step)
-    } else if step.state == StepState::InProgress {
-        write_step(&mut *tx, &ended).await?;
-        let event = SerialEvent::of_step(&ended, ended.state.word());
-        event.write(&mut *tx, now_us, &end.asker).await?;
-        Ended::Noted(ended)
-    } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
-        Ended::NotedBefore(step)
-    } else {
-        Ended::NotCurrent(step)
-    };
-    commit_alone(store, tx).await?;
-    Ok(outcome)
 }
 
 /// The step as an ending leaves it.

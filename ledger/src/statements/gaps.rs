@@ -2,7 +2,8 @@
 
 use numerator_base::metrics::count_gap;
 
-use super::{Conn, QueryBuilder, Row, Store, query};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, query};
+use crate::Ledger;
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::line::Extent;
 use crate::{At, Gap, GapFilter, GapReason, LedgerError, Span, progression};
@@ -19,24 +20,84 @@ pub(super) fn bounded(limit: u32) -> i64 {
     i64::from(if limit == 0 { LIST_DEFAULT } else { limit.min(LIST_MAX) })
 }
 
-/// See [`crate::Ledger::holes`].
-pub(super) async fn holes(
-    store: &Store,
-    counter_id: i64,
-    after: i64,
-    upto: i64,
-    limit: u32,
-) -> Result<Vec<Span>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    tx.allow_long_search().await?;
-    let found = search(&mut *tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
-    tx.commit().await?;
-    found
-        .into_iter()
-        .map(|(first, last)| {
-            Ok(Span { first: unsigned(first, "hole")?, last: unsigned(last, "hole")? })
+impl Ledger {
+    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
+    /// gap register, at most `limit` of them.
+    pub async fn holes(
+        &self,
+        counter_id: i64,
+        after: i64,
+        upto: i64,
+        limit: u32,
+    ) -> Result<Vec<Span>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let found =
+                search(&mut *tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
+            tx.commit().await?;
+            found
+                .into_iter()
+                .map(|(first, last)| {
+                    Ok(Span { first: unsigned(first, "hole")?, last: unsigned(last, "hole")? })
+                })
+                .collect()
         })
-        .collect()
+        .await
+    }
+
+    /// Values of a counter that stand in the journal more than once or both in the journal and in
+    /// the gap register, at most `limit`.
+    pub async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let rows = query(
+                "with span as ( \
+                   select first_value, last_value from journal where counter_id = $1 \
+                   union all select first_value, last_value from journal_rejected where \
+                   counter_id = $1 \
+                   union all select first_value, last_value from gap where counter_id = $1), \
+                 neighbour as ( \
+                   select first_value, last_value, max(last_value) over (order by first_value, \
+                     last_value rows between unbounded preceding and 1 preceding) as before from \
+                     span) \
+                 select first_value, case when last_value < before then last_value else before end \
+                   as last_value from neighbour where before >= first_value order by 1 limit $2",
+            )
+            .bind(counter_id)
+            .bind(i64::from(limit.min(LIST_MAX)))
+            .fetch_all(&mut *tx)
+            .await?;
+            tx.commit().await?;
+            rows.iter().map(span_of).collect()
+        })
+        .await
+    }
+
+    /// Gaps, newest first.
+    pub async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(
+                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
+                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
+                 from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
+            );
+            if let Some(counter_id) = filter.counter_id {
+                query.push(" and g.counter_id = ").push_bind(counter_id);
+            }
+            if let Some(series_id) = filter.series_id {
+                query.push(" and c.series_id = ").push_bind(series_id);
+            }
+            if let Some(reason) = filter.reason {
+                query.push(" and g.reason = ").push_bind(reason.word());
+            }
+            query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(gap_of).collect()
+        })
+        .await
+    }
 }
 
 /// Runs of values in (`after`, `upto`] that stand nowhere. A run lies between two neighbours whose
@@ -224,54 +285,6 @@ pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
         }
     }
     Ok(())
-}
-
-/// See [`crate::Ledger::overlaps`].
-pub(super) async fn overlaps(
-    store: &Store,
-    counter_id: i64,
-    limit: u32,
-) -> Result<Vec<Span>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    tx.allow_long_search().await?;
-    let rows = query(
-        "with span as ( \
-           select first_value, last_value from journal where counter_id = $1 \
-           union all select first_value, last_value from journal_rejected where counter_id = $1 \
-           union all select first_value, last_value from gap where counter_id = $1), \
-         neighbour as ( \
-           select first_value, last_value, max(last_value) over (order by first_value, \
-             last_value rows between unbounded preceding and 1 preceding) as before from span) \
-         select first_value, case when last_value < before then last_value else before end \
-           as last_value from neighbour where before >= first_value order by 1 limit $2",
-    )
-    .bind(counter_id)
-    .bind(i64::from(limit.min(LIST_MAX)))
-    .fetch_all(&mut *tx)
-    .await?;
-    tx.commit().await?;
-    rows.iter().map(span_of).collect()
-}
-
-/// See [`crate::Ledger::gaps`].
-pub(super) async fn list(store: &Store, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
-    let mut query = QueryBuilder::new(
-        "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
-         g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
-         from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
-    );
-    if let Some(counter_id) = filter.counter_id {
-        query.push(" and g.counter_id = ").push_bind(counter_id);
-    }
-    if let Some(series_id) = filter.series_id {
-        query.push(" and c.series_id = ").push_bind(series_id);
-    }
-    if let Some(reason) = filter.reason {
-        query.push(" and g.reason = ").push_bind(reason.word());
-    }
-    query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(gap_of).collect()
 }
 
 fn gap_of(row: &Row) -> Result<Gap, LedgerError> {

@@ -2,108 +2,86 @@
 //! every process is stopped by its next transaction (F9, F25). Also the way in for what is done
 //! with it then.
 
-use async_trait::async_trait;
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
 use super::{
-    Conn, Opened, Store, commit, counters, incarnation, inquest, metered, nodes, query, reference,
-    restored, snowflakes, versions,
+    CALL, Conn, Store, commit, incarnation, inquest, query, reference, snowflakes, versions,
 };
+use crate::Ledger;
 use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
-use crate::patience::Patience;
-use crate::{
-    Agreement, Appended, At, Confirmed, Entry, Known, LedgerError, Lift, PartitionState, Released,
-    Report, RestoredLedger,
-};
+use crate::{At, Confirmed, LedgerError, PartitionState};
 
-#[async_trait]
-impl RestoredLedger for Opened {
-    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        call!(self, store => hold(&store, seen, cause))
+impl Ledger {
+    /// Puts all partitions on `held` because one shows an epoch below the one that was `seen`: the
+    /// ledger went back (F9). Compare-and-set, true only while it does. An operator ends it.
+    pub async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_unfenced().await?;
+            let shown = incarnation::locked(store, &mut tx).await?;
+            let rows = lock_all(&mut *tx).await?;
+            if !rows.iter().any(|row| row.is_behind(&[seen])) {
+                return Ok(false);
+            }
+            put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+            inquest::end(&mut *tx).await?;
+            let next = incarnation::renew(store, &mut tx, shown).await?;
+            commit(tx).await?;
+            store.witness.agree(next);
+            Ok(true)
+        })
+        .await
     }
 
-    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::Nobody))
+    /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
+    /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
+    pub async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            hold_all(store, seen, cause, Asking::Nobody).await
+        })
+        .await
     }
 
-    fn fails_over(&self) -> bool {
+    /// Holds all partitions like [`crate::Ledger::hold_all`], because this process itself was
+    /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
+    /// once they all have reported, the ledger goes on by itself (F25). Begins no inquest where
+    /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
+    /// that lives on.
+    pub async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            hold_all(store, seen, cause, Asking::All).await
+        })
+        .await
+    }
+
+    /// Whether a copy that lacks commits may take its place without anybody's hand: a standby that
+    /// is promoted. Where not, an operator ends each hold.
+    pub fn fails_over(&self) -> bool {
         self.0.store(Share::Common).pool.fails_over()
     }
 
-    async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::All))
-    }
-
-    async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
-        call!(self, store => inquest::report(&store, report))
-    }
-
-    async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
-        call!(self, store => inquest::agree(&store, node, known))
-    }
-
-    async fn beats(&self, nodes: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError> {
-        call!(self, store => inquest::beats(&store, nodes))
-    }
-
-    fn changed_at(&self) -> Option<Instant> {
+    /// When something was last committed through this handle that no process reports again: a
+    /// series, an import, a change by an operator.
+    pub fn changed_at(&self) -> Option<Instant> {
         self.0.store(Share::Common).witness.changed_at()
     }
 
-    async fn has_catalog(&self) -> Result<bool, LedgerError> {
-        call!(self, store => async {
+    /// Whether the ledger has all series and reference data that it ever showed to this handle.
+    pub async fn has_catalog(&self) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
             let shown = store.witness.catalog();
-            let now = [versions::stamp(&store).await?, reference::stamp(&store).await?];
+            let now = [versions::stamp(store).await?, reference::stamp(store).await?];
             Ok(now.into_iter().zip(shown).all(|(now, shown)| now >= shown))
         })
+        .await
     }
 
-    fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+    /// What was confirmed to a node that registered through this handle.
+    pub fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
         self.0.store(Share::Common).witness.confirmed(node)
     }
-
-    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
-        call!(self, store => nodes::remembers(&store, confirmed))
-    }
-
-    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
-        call!(self, store => counters::any_of(&store, partition))
-    }
-
-    async fn journal_again(
-        &self,
-        node: NodeId,
-        entries: &[Entry],
-    ) -> Result<Appended, LedgerError> {
-        search!(self, store of Journal, "other" => restored::journal_again(&store, node, entries))
-    }
-
-    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
-        search!(self, store => restored::lift(&store, partition, node, lifts))
-    }
-
-    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
-        search!(self, store => restored::release(&store, to, margin))
-    }
-}
-
-/// See [`crate::RestoredLedger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let mut tx = store.begin_unfenced().await?;
-    let shown = incarnation::locked(store, &mut tx).await?;
-    let rows = lock_all(&mut *tx).await?;
-    if !rows.iter().any(|row| row.is_behind(&[seen])) {
-        return Ok(false);
-    }
-    put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
-    inquest::end(&mut *tx).await?;
-    let next = incarnation::renew(store, &mut tx, shown).await?;
-    commit(tx).await?;
-    store.witness.agree(next);
-    Ok(true)
 }
 
 /// Who is asked what was confirmed to it, once all is held.
@@ -115,7 +93,7 @@ pub(super) enum Asking {
     All,
 }
 
-/// See [`crate::RestoredLedger::hold_all`].
+/// See [`crate::Ledger::hold_all`].
 pub(super) async fn hold_all(
     store: &Store,
     seen: &[At],

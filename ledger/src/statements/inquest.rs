@@ -10,8 +10,10 @@ use numerator_base::node::NodeId;
 
 use super::holding::{self, lock_all};
 use super::{
-    Conn, Store, Transaction, bytes, commit, incarnation, nodes, partitions, query, query_scalar,
+    CALL, Conn, Store, Transaction, bytes, commit, incarnation, nodes, partitions, query,
+    query_scalar,
 };
+use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json};
 use crate::incarnation::Incarnation;
 use crate::{Agreement, At, Closing, Known, LedgerError, PartitionState, Report};
@@ -66,31 +68,62 @@ pub(super) async fn end(conn: &mut Conn) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// See [`crate::RestoredLedger::report`].
-pub(super) async fn report(store: &Store, report: &Report) -> Result<bool, LedgerError> {
-    let Report { node, identities, is_complete, known: Known { epochs, nodes } } = report;
-    let nonce = store.witness.required(Some(*node))?.nonce;
-    let mut tx = store.begin_as(*node).await?;
-    if roster(&mut *tx, nonce).await?.is_none() {
-        return Ok(false);
+impl Ledger {
+    /// Tells an inquest what a process remembers; false where there is none in the incarnation in
+    /// which its node registered. Safe to repeat: the last word counts.
+    pub async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let Report { node, identities, is_complete, known: Known { epochs, nodes } } = report;
+            let nonce = store.witness.required(Some(*node))?.nonce;
+            let mut tx = store.begin_as(*node).await?;
+            if roster(&mut *tx, nonce).await?.is_none() {
+                return Ok(false);
+            }
+            let epochs: Vec<(u32, u64)> =
+                epochs.iter().map(|at| (at.partition, at.epoch)).collect();
+            query(
+                "insert into inquest_report (nonce, node_id, is_complete, identities, epochs, \
+                 seen) \
+                 values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set \
+                 is_complete = excluded.is_complete, identities = excluded.identities, \
+                 epochs = excluded.epochs, seen = excluded.seen",
+            )
+            .bind(nonce.as_bytes().as_slice())
+            .bind(bytes(node))
+            .bind(is_complete)
+            .bind(to_json(identities, "inquest_report.identities")?)
+            .bind(to_json(&epochs, "inquest_report.epochs")?)
+            .bind(to_json(nodes, "inquest_report.seen")?)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(true)
+        })
+        .await
     }
-    let epochs: Vec<(u32, u64)> = epochs.iter().map(|at| (at.partition, at.epoch)).collect();
-    query(
-        "insert into inquest_report (nonce, node_id, is_complete, identities, epochs, seen) \
-         values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set \
-         is_complete = excluded.is_complete, identities = excluded.identities, \
-         epochs = excluded.epochs, seen = excluded.seen",
-    )
-    .bind(nonce.as_bytes().as_slice())
-    .bind(bytes(node))
-    .bind(is_complete)
-    .bind(to_json(identities, "inquest_report.identities")?)
-    .bind(to_json(&epochs, "inquest_report.epochs")?)
-    .bind(to_json(nodes, "inquest_report.seen")?)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(true)
+
+    /// Ends the inquest if every node was heard that may have been confirmed anything that this
+    /// ledger lacks, by it, by a reporter or by the caller, and none was confirmed more than it has
+    /// reported again: then all partitions are open, what came before is closed exact, and nobody
+    /// owns them yet.
+    pub async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
+        self.call(CALL, async |store| agree(store, node, known).await).await
+    }
+
+    /// The heartbeats of nodes as the ledger shows them, also of those that left; `None` where it
+    /// has no such node.
+    pub async fn beats(&self, asked: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_reading().await?;
+            let mut beats = Vec::with_capacity(asked.len());
+            for node in asked {
+                beats.push(nodes::marks(&mut *tx, *node).await?.map(|marks| marks.beat));
+            }
+            tx.commit().await?;
+            Ok(beats)
+        })
+        .await
+    }
 }
 
 /// Whom an inquest must hear; `None` where there is none under this nonce.
@@ -105,7 +138,7 @@ async fn roster(
     text.map(|text| from_json(&text, "inquest.roster")).transpose()
 }
 
-/// See [`crate::RestoredLedger::agree`].
+/// See [`crate::Ledger::agree`].
 pub(super) async fn agree(
     store: &Store,
     node: NodeId,
@@ -218,18 +251,4 @@ async fn open_exact(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::RestoredLedger::beats`].
-pub(super) async fn beats(
-    store: &Store,
-    asked: &[NodeId],
-) -> Result<Vec<Option<i64>>, LedgerError> {
-    let mut tx = store.begin_reading().await?;
-    let mut beats = Vec::with_capacity(asked.len());
-    for node in asked {
-        beats.push(nodes::marks(&mut *tx, *node).await?.map(|marks| marks.beat));
-    }
-    tx.commit().await?;
-    Ok(beats)
 }

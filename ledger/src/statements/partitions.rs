@@ -3,11 +3,75 @@
 
 use numerator_base::node::NodeId;
 
-use super::{Conn, Row, Store, bytes, commit, nodes, query, query_scalar};
+use super::{CALL, Conn, Row, Store, bytes, commit, nodes, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
 use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
 
-/// See [`crate::Ledger::partitions`].
+impl Ledger {
+    /// All partitions.
+    pub async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
+        self.call(CALL, async |store| list(store).await).await
+    }
+
+    /// Makes the node a participant of the epoch: compare-and-set under the partition's row lock,
+    /// true only while the ledger shows that epoch `open` (F5).
+    pub async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let (partition, epoch) = columns(at)?;
+            let mut tx = store.begin_as(node).await?;
+            let open: Option<i32> = query_scalar(
+                "select partition_id from partition \
+                 where partition_id = $1 and epoch = $2 and state = 'open'",
+            )
+            .for_update()
+            .bind(partition)
+            .bind(epoch)
+            .fetch_optional(&mut *tx)
+            .await?;
+            if open.is_none() {
+                return Ok(false);
+            }
+            nodes::must_be_remembered(store, &mut *tx, node).await?;
+            let alive: Option<i64> = query_scalar(
+                "select beat from node \
+                 where node_id = $1 and left_at_us is null and adopted_at_us is null",
+            )
+            .for_share()
+            .bind(bytes(&node))
+            .fetch_optional(&mut *tx)
+            .await?;
+            if alive.is_none() {
+                return Err(LedgerError::NodeGone(node));
+            }
+            query(
+                "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
+                 values ($1, $2, $3, 'joined', $4) on conflict do nothing",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bytes(&node))
+            .bind(store.clock.now_us())
+            .execute(&mut *tx)
+            .await?;
+            // Adopted or left for this epoch: it may not come back into it.
+            let state: String = query_scalar(
+                "select state from participant \
+                 where partition_id = $1 and epoch = $2 and node_id = $3",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bytes(&node))
+            .fetch_one(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(matches!(&*state, "joined" | "acknowledged"))
+        })
+        .await
+    }
+}
+
+/// All partitions.
 pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
     let rows = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
@@ -107,57 +171,6 @@ pub(super) async fn close_held(
         .await?;
     }
     Ok(())
-}
-
-/// See [`crate::Ledger::participate`].
-pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(at)?;
-    let mut tx = store.begin_as(node).await?;
-    let open: Option<i32> = query_scalar(
-        "select partition_id from partition \
-         where partition_id = $1 and epoch = $2 and state = 'open'",
-    )
-    .for_update()
-    .bind(partition)
-    .bind(epoch)
-    .fetch_optional(&mut *tx)
-    .await?;
-    if open.is_none() {
-        return Ok(false);
-    }
-    nodes::must_be_remembered(store, &mut *tx, node).await?;
-    let alive: Option<i64> = query_scalar(
-        "select beat from node \
-         where node_id = $1 and left_at_us is null and adopted_at_us is null",
-    )
-    .for_share()
-    .bind(bytes(&node))
-    .fetch_optional(&mut *tx)
-    .await?;
-    if alive.is_none() {
-        return Err(LedgerError::NodeGone(node));
-    }
-    query(
-        "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
-         values ($1, $2, $3, 'joined', $4) on conflict do nothing",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bytes(&node))
-    .bind(store.clock.now_us())
-    .execute(&mut *tx)
-    .await?;
-    // Adopted or left for this epoch: it may not come back into it.
-    let state: String = query_scalar(
-        "select state from participant where partition_id = $1 and epoch = $2 and node_id = $3",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bytes(&node))
-    .fetch_one(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(matches!(&*state, "joined" | "acknowledged"))
 }
 
 /// The columns of an ownership.

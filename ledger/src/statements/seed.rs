@@ -6,12 +6,58 @@ use numerator_base::node::NodeId;
 use super::counters::{self, Resolved, lock_all, lock_or_create};
 use super::gaps::Loss;
 use super::unsettled::{self, START_ROWS_MAX};
-use super::{Conn, Store, bytes, commit, nodes, partitions, query};
+use super::{Conn, SEARCH, Store, bytes, commit, nodes, partitions, query};
+use crate::Ledger;
 use crate::columns::{self, read_node, signed};
 use crate::{
     At, Counter, CounterSpec, GapReason, LedgerError, Owner, Partition, PartitionState,
     SeedOutcome, progression,
 };
+
+impl Ledger {
+    /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
+    /// start by the closing rule ([`Partition::is_above_ceiling`]: above the ceiling, else after
+    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one
+    /// are registered as far as a few rows show them; the rest is left to
+    /// [`crate::Ledger::settle_slice`]. Waits briefly for each lock: a `LockTimeout` names the
+    /// counter that somebody else holds.
+    pub async fn seed(
+        &self,
+        at: At,
+        node: NodeId,
+        specs: &[CounterSpec],
+    ) -> Result<Vec<SeedOutcome>, LedgerError> {
+        self.call(SEARCH.named("seed"), async |store| seed(store, at, node, specs).await).await
+    }
+
+    /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and
+    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, to
+    /// one that nothing was taken from, nor to one whose partition is held.
+    pub async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.begin().await?;
+            // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
+            let home = counters::partition_of(&mut *tx, counter_id).await?;
+            let partition = partitions::share(&mut *tx, home).await?;
+            if partition.state == PartitionState::Held {
+                return Ok(());
+            }
+            let locked = lock_all(&mut *tx, &[counter_id]).await?;
+            let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
+                return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
+            };
+            if counter.is_settled() {
+                return Ok(());
+            }
+            if partitions::closing(&mut *tx, home, counter.epoch).await?.is_none() {
+                return Ok(());
+            }
+            settle_locked(&mut *tx, counter, &partition, store.clock.now_us()).await?;
+            commit(tx).await
+        })
+        .await
+    }
+}
 
 /// See [`crate::Ledger::seed`].
 pub(super) async fn seed(
@@ -173,29 +219,6 @@ async fn close(
         unsettled::begin(conn, loss, journaled, rows_left, now_us).await?;
     }
     Ok(base)
-}
-
-/// See [`crate::Ledger::settle`].
-pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerError> {
-    let mut tx = store.begin().await?;
-    // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
-    let home = counters::partition_of(&mut *tx, counter_id).await?;
-    let partition = partitions::share(&mut *tx, home).await?;
-    if partition.state == PartitionState::Held {
-        return Ok(());
-    }
-    let locked = lock_all(&mut *tx, &[counter_id]).await?;
-    let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
-        return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
-    };
-    if counter.is_settled() {
-        return Ok(());
-    }
-    if partitions::closing(&mut *tx, home, counter.epoch).await?.is_none() {
-        return Ok(());
-    }
-    settle_locked(&mut *tx, counter, &partition, store.clock.now_us()).await?;
-    commit(tx).await
 }
 
 /// Begins to look for what a locked counter's own, closed epoch lost, and moves it on to where it

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, Store, Transaction, chronology, commit_alone, query, query_scalar};
+use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{partition_of, small, to_json, unsigned_small};
 use crate::{Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion};
 
@@ -38,6 +39,31 @@ pub(super) enum Attempt {
     Done(Vec<SeriesVersion>),
     /// Nothing is saved: this has to be proved first.
     Unproved(ProofQuestion),
+}
+
+impl Ledger {
+    /// Saves each definition as a new version of its series, creating the series where it is new; a
+    /// definition equal to the version in force changes nothing. Whether a series is active stays
+    /// as it is. All or nothing, checked against everything that is active afterwards. Each change
+    /// is an event.
+    ///
+    /// # Errors
+    /// `Series` says what keeps a change from being saved ([`SeriesRefusal`]).
+    pub async fn apply_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(SEARCH, async |store| save(store, changes, Saving::Save).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as [`crate::Ledger::apply_series`] would, and
+    /// writes nothing. The id of a series that would be new means nothing.
+    pub async fn try_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(SEARCH, async |store| save(store, changes, Saving::DryRun).await).await
+    }
 }
 
 /// See [`crate::Ledger::apply_series`] and [`crate::Ledger::try_series`].

@@ -23,8 +23,10 @@ use super::counters::lock_or_create;
 use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
+use super::planned::Planned;
 use super::seed::{self, Toucher, fenced, name};
-use super::{Conn, Store, commit, lookup, nodes, partitions, query};
+use super::{CALL, Conn, Store, commit, lookup, nodes, partitions, query};
+use crate::Ledger;
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
 use crate::line::Line;
@@ -35,6 +37,27 @@ use crate::{
 
 /// What orders counters for locking.
 type Name = (i64, String, String);
+
+impl Ledger {
+    /// The database path: looks for earlier numbers under each order's keys, then takes and
+    /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
+    /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
+    /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
+    /// longer than [`crate::LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter. An
+    /// order of a family takes nothing where a later date has a number.
+    pub async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError> {
+        // Not a search, although a first touch may have to: on the database path nothing else may
+        // be asking often enough to notice a dead peer, and requests wait for it.
+        self.call(CALL.named("take"), async |store| take(store, at, node, orders, lock_wait).await)
+            .await
+    }
+}
 
 /// See [`crate::Ledger::take`].
 pub(super) async fn take(
@@ -164,37 +187,6 @@ async fn lock_counters(
 struct Working {
     counter: Counter,
     value: i64,
-}
-
-/// What an order will be answered, before it is known which rows the ledger takes.
-enum Planned {
-    /// Decided.
-    Answered(TakeOutcome),
-    /// The entry at this place of the plan.
-    Entry(usize),
-    /// An earlier order of this batch has these keys already.
-    Same { by_key: Option<usize>, by_document: Option<usize> },
-}
-
-impl Planned {
-    fn outcome(self, entries: &[Entry], verdicts: &[Verdict]) -> TakeOutcome {
-        let collided = |place: usize| matches!(verdicts[place], Verdict::Collided { .. });
-        let lost = |place: usize| TakeOutcome::Collided { number: entries[place].number.clone() };
-        match self {
-            Planned::Answered(outcome) => outcome,
-            Planned::Entry(place) if collided(place) => lost(place),
-            Planned::Entry(place) => TakeOutcome::Taken(entries[place].clone()),
-            Planned::Same { by_key, by_document } => {
-                match by_key.into_iter().chain(by_document).find(|place| collided(*place)) {
-                    Some(place) => lost(place),
-                    None => TakeOutcome::Found(Found {
-                        by_key: by_key.map(|place| entries[place].clone()),
-                        by_document: by_document.map(|place| entries[place].clone()),
-                    }),
-                }
-            }
-        }
-    }
 }
 
 /// What the transaction is going to write.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use numbering::SeriesDefinition;
 
-use super::{Conn, QueryBuilder, Row, Store, query, query_scalar};
+use super::{CALL, Conn, QueryBuilder, Row, Store, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{from_json, unsigned_small};
 use crate::{LedgerError, RestingSeries, SeriesVersion};
 
@@ -47,10 +48,59 @@ impl Stretch {
 /// The rest of the query for those in force.
 const IN_FORCE: &str = "and v.version = s.active_version ";
 
-/// See [`crate::Ledger::series`].
-pub(super) async fn in_force(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    all_in_force(&mut *conn).await
+impl Ledger {
+    /// The versions in force of all series, active or not, by code.
+    pub async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            all_in_force(&mut *conn).await
+        })
+        .await
+    }
+
+    /// Versions of a series up to `upto`, newest first, at most `limit`; none where there is no
+    /// such series.
+    pub async fn series_versions(
+        &self,
+        series_id: i64,
+        upto: u32,
+        limit: u32,
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| versions(store, series_id, upto, limit).await).await
+    }
+
+    /// One version of a series, active or not: an issued number is explained by the version that
+    /// it was made with.
+    pub async fn series_version(
+        &self,
+        series_id: i64,
+        version: u32,
+    ) -> Result<Option<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| one(store, series_id, version).await).await
+    }
+
+    /// The highest version id: changes whenever any series does, and with each activation.
+    pub async fn series_stamp(&self) -> Result<i64, LedgerError> {
+        self.call(CALL, async |store| stamp(store).await).await
+    }
+
+    /// The series that are deactivated and served requests before, by code.
+    pub async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            all_resting(&mut *conn).await
+        })
+        .await
+    }
+}
+
+/// The highest version id.
+pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
+        .fetch_one(&store.reader)
+        .await?;
+    store.witness.show_catalog(0, stamp.unwrap_or(0));
+    Ok(stamp.unwrap_or(0))
 }
 
 /// See [`crate::Ledger::series_versions`].
@@ -68,7 +118,7 @@ pub(super) async fn versions(
     fetch(&mut *conn, query).await
 }
 
-/// See [`crate::Documents::series_version`].
+/// See [`crate::Ledger::series_version`].
 pub(super) async fn one(
     store: &Store,
     series_id: i64,
@@ -79,15 +129,6 @@ pub(super) async fn one(
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version = ").push_bind(i64::from(version));
     Ok(fetch(&mut *conn, query).await?.pop())
-}
-
-/// See [`crate::Ledger::series_stamp`].
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
-        .fetch_one(&store.reader)
-        .await?;
-    store.witness.show_catalog(0, stamp.unwrap_or(0));
-    Ok(stamp.unwrap_or(0))
 }
 
 /// The version in force of each series, by code.
@@ -144,12 +185,6 @@ pub(super) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stret
     let mut query = QueryBuilder::new(STRETCHES);
     query.push("where s.series_id = ").push_bind(series_id).push(" order by v.version");
     stretches(conn, query).await
-}
-
-/// See [`crate::Ledger::resting_series`].
-pub(super) async fn resting(store: &Store) -> Result<Vec<RestingSeries>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    all_resting(&mut *conn).await
 }
 
 pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
