@@ -6,7 +6,7 @@ use numerator_base::node::NodeId;
 use super::{CALL, Conn, Row, Store, bytes, commit, nodes, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
-use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
+use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted, lifted_epoch};
 
 impl Ledger {
     /// All partitions.
@@ -192,10 +192,11 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
         owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
         last_closing: closing.as_deref().map(Closing::read).transpose()?,
         last_ceiling_epoch,
-        lifted_epoch: match epoch("recovered_ceiling_epoch")? {
-            recovered if recovered == last_ceiling_epoch => epoch("lifted_epoch")?,
-            _ => last_ceiling_epoch,
-        },
+        lifted_epoch: lifted_epoch(
+            epoch("lifted_epoch")?,
+            epoch("recovered_ceiling_epoch")?,
+            last_ceiling_epoch,
+        ),
         actor: actor.filter(|_| state != PartitionState::Open),
         cause: row.try_get("cause")?,
         wanted: Wanted::read(row.try_get("wanted")?)?,
