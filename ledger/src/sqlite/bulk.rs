@@ -260,8 +260,8 @@ impl Bulk for SqliteConnection {
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
         let mut query = QueryBuilder::new(
-            "select counter_id, partition_id, epoch, start_value, taken, ceiling, step from counter \
-             where counter_id",
+            "select counter_id, partition_id, epoch, start_value, taken, ceiling, step \
+             from counter where counter_id",
         );
         query.push_among(marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
         let rows = self.all(query.build()).await?;
