@@ -3,10 +3,6 @@
 
 use std::fmt;
 
-use async_trait::async_trait;
-
-use super::{At, LedgerError};
-
 /// A setting or state of the database that makes losing its last commits likelier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LedgerHazard {
@@ -81,19 +77,4 @@ pub struct LedgerCheckup {
     pub hazards: Vec<LedgerHazard>,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,
-}
-
-/// Answers about commits that are gone, or may go.
-#[async_trait]
-pub trait SafetyLedger: Send + Sync + 'static {
-    /// Asks the database how it keeps commits. Changes nothing.
-    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError>;
-
-    /// Notes the epochs of Redis after which none followed, by the word of a node that took part
-    /// in them; only while the partitions are held, and until they are held anew or released. Safe
-    /// to repeat.
-    async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError>;
-
-    /// When the newest number that was journaled by `upto_us` was issued; `None`: there is none.
-    async fn last_issued_us(&self, upto_us: i64) -> Result<Option<i64>, LedgerError>;
 }

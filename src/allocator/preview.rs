@@ -4,7 +4,7 @@ use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 use super::pending_request::Order;
 use super::{AllocError, Allocator, Preview, Request, redis_path, replay, unread};
-use crate::ledger::{At, Closing, Counter, Partition};
+use crate::ledger::{At, Counter, Partition};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -115,7 +115,7 @@ impl Allocator {
                 let at = At { partition, epoch };
                 let closed = context.ledger.closed_epoch(at, None).await;
                 let closed = closed.map_err(|error| unread(&error))?;
-                !closed.is_some_and(|closed| closed.at == at && closed.closing == Closing::Exact)
+                !closed.is_some_and(|closed| closed.closes_exact(at))
             }
         };
         Ok(if is_above { counter.ceiling } else { counter.taken })

@@ -25,7 +25,7 @@ const IMPORTED: &str = "imported";
 ///
 /// # Errors
 /// `Form` where the plan has problems; whatever keeps the ledger from importing, see
-/// [`crate::ledger::Imports::import`]. Nothing is written then, unless the ledger says otherwise.
+/// [`crate::ledger::Ledger::import`]. Nothing is written then, unless the ledger says otherwise.
 pub async fn apply_numbers(
     import: &Import<'_>,
     file: &Path,

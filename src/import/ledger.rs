@@ -17,7 +17,7 @@ use super::tables::{Source, TableRow};
 use super::tally::Tally;
 use super::{Import, ImportError, apply_counters};
 use crate::allocator::ServedSeries;
-use crate::ledger::{Imported, ImportedVersion};
+use crate::ledger::{Imported, ImportedVersion, lifted_epoch};
 
 /// What is read, all as it is at one moment: `counter` last, since the others say what its rows
 /// mean.
@@ -186,10 +186,9 @@ impl Old {
             "partition" => {
                 let ceiling = number(table_row, "last_ceiling_epoch");
                 // An older version has no such columns.
-                let lifted = match number(table_row, "recovered_ceiling_epoch") {
-                    recovered if recovered == ceiling => number(table_row, "lifted_epoch"),
-                    _ => ceiling,
-                };
+                let [lifted, recovered] = ["lifted_epoch", "recovered_ceiling_epoch"]
+                    .map(|column| number(table_row, column));
+                let lifted = lifted_epoch(lifted, recovered, ceiling);
                 let epochs = [number(table_row, "epoch"), ceiling, lifted];
                 self.partitions.insert(text("partition_id"), epochs);
                 self.is_held |= table_row.get("state") == Some("held");

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Stores, Trouble};
 use crate::counter::{OutboxEntry, Redis};
-use crate::ledger::{At, Closing, LedgerError, Record};
+use crate::ledger::{At, LedgerError, Record};
 use crate::node::NodeId;
 
 /// Entries of an outbox read at once.
@@ -62,7 +62,11 @@ pub(super) async fn backlog(
             let at = At { partition, epoch: entry.epoch };
             let discarded = match exact.get(&entry.epoch) {
                 Some(known) => *known,
-                None => *exact.entry(entry.epoch).or_insert(is_exact(stores, at).await?),
+                None => {
+                    let closed = stores.ledger.closed_epoch(at, None).await?;
+                    let is_exact = closed.is_some_and(|closed| closed.closes_exact(at));
+                    *exact.entry(entry.epoch).or_insert(is_exact)
+                }
             };
             if !discarded {
                 open.push(entry);
@@ -71,12 +75,6 @@ pub(super) async fn backlog(
         count(stores, &open, &mut backlog).await?;
     }
     Ok(backlog)
-}
-
-/// Whether an epoch was closed exact: then what its entries hold was journaled or never handed out.
-async fn is_exact(stores: &Stores, at: At) -> Result<bool, LedgerError> {
-    let closed = stores.ledger.closed_epoch(at, None).await?;
-    Ok(closed.is_some_and(|closed| closed.at == at && closed.closing == Closing::Exact))
 }
 
 async fn count(

@@ -8,8 +8,8 @@ use crate::source::{Source, code, is_word, line_of};
 /// What declares a type.
 const DECLARATIONS: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
-/// The engines of the ledger: the same statements are compiled for each, and each gives them the
-/// types that they name.
+/// The engines of the ledger: each gives the statements what the others give them too, under their
+/// names.
 const ENGINES: [&str; 2] = ["ledger/src/postgres/", "ledger/src/sqlite/"];
 
 /// Crates that are one room.

@@ -2,91 +2,23 @@
 
 use std::collections::HashSet;
 
+use async_trait::async_trait;
 use numerator_base::node::NodeId;
 use sqlx::error::{BoxDynError, DatabaseError};
-use sqlx::postgres::PgArguments;
-use sqlx::{Arguments as _, Encode, QueryBuilder, Row as _, Type};
+use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::{Arguments as _, Row as _};
 
-use super::{Conn, Db, Row, Store};
 use crate::LedgerError;
 use crate::batch::{
     Before, Earlier, Mark, Move, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
     nothing_above, open_in_its_epoch,
 };
+use crate::dialect::Bulk;
 use crate::line::{Extent, Head, Line};
+use crate::statement::Row;
 
 /// From so many lines on, the statements for a savepoint cost less than it saves.
 const SAVEPOINT_LINES: usize = 100;
-
-/// See [`crate::Ledger::held_counters`]. One that is not there is not held either.
-pub(super) async fn held_counters(store: &Store, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
-    let mut tx = store.begin_brief(None).await?;
-    let present = "select counter_id from counter where counter_id = any ($1) order by counter_id";
-    let mut held: Vec<i64> = sqlx::query_scalar(present).bind(ids).fetch_all(&mut *tx).await?;
-    let free: Vec<i64> = sqlx::query_scalar(
-        "select counter_id from counter where counter_id = any ($1) \
-         for no key update skip locked",
-    )
-    .bind(ids)
-    .fetch_all(&mut *tx)
-    .await?;
-    // Only looked at: nobody waits for what was free.
-    tx.rollback().await?;
-    let free: HashSet<i64> = free.into_iter().collect();
-    held.retain(|id| !free.contains(id));
-    Ok(held)
-}
-
-/// Whether a statement with [`push_among`] has one text, worth to be kept prepared.
-pub(super) const ONE_TEXT: bool = true;
-
-/// Ends a condition on a column: its value is among these. One text however many there are, so that
-/// the statement is planned once.
-pub(super) fn push_among<T>(query: &mut QueryBuilder<Db>, values: Vec<T>)
-where
-    Vec<T>: for<'q> Encode<'q, Db> + Type<Db> + Send + 'static,
-{
-    query.push(" = any (").push_bind(values).push(")");
-}
-
-/// For each extent the last row of its counter that begins at or before its end. Rows of one
-/// counter do not overlap, so an extent overlaps a row exactly when it overlaps this one.
-pub(super) async fn neighbours(
-    conn: &mut Conn,
-    table: Table,
-    extents: &[Extent],
-) -> Result<Vec<Option<Neighbour>>, LedgerError> {
-    let statement = match table {
-        Table::Journal => {
-            "select e.place, n.first_value, n.last_value, n.allocation_id \
-             from unnest($1::bigint[], $2::bigint[]) \
-             with ordinality as e (counter_id, last, place) \
-             cross join lateral (select first_value, last_value, allocation_id from journal j \
-             where j.counter_id = e.counter_id and j.first_value <= e.last \
-             order by first_value desc limit 1) as n"
-        }
-        Table::Gap => {
-            "select e.place, n.first_value, n.last_value, null::bytea as allocation_id \
-             from unnest($1::bigint[], $2::bigint[]) \
-             with ordinality as e (counter_id, last, place) \
-             cross join lateral (select first_value, last_value from gap g \
-             where g.counter_id = e.counter_id and g.first_value <= e.last \
-             order by first_value desc limit 1) as n"
-        }
-    };
-    let counters: Vec<i64> = extents.iter().map(|extent| extent.counter_id).collect();
-    let lasts: Vec<i64> = extents.iter().map(|extent| extent.last).collect();
-    let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(conn).await?;
-    let neighbour = |row: Row| {
-        Ok(Neighbour {
-            first: row.try_get("first_value")?,
-            last: row.try_get("last_value")?,
-            allocation_id: row.try_get("allocation_id")?,
-        })
-    };
-    let placed = in_place(rows, extents.len())?;
-    placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
-}
 
 /// The newest row under a condition, for each key.
 macro_rules! newest {
@@ -107,32 +39,9 @@ macro_rules! newest {
     };
 }
 
-/// For each key its newest journal row, with the key of the row's counter.
-pub(super) async fn newest(
-    conn: &mut Conn,
-    wanted: WantedKey,
-    keys: &[Earlier<'_>],
-) -> Result<Vec<Option<Row>>, LedgerError> {
-    let statement = match wanted {
-        WantedKey::CallerKey => {
-            newest!("idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id")
-        }
-        // A document is numbered once, whoever asks.
-        WantedKey::Document => newest!("document_id = q.value and series_id = q.series_id"),
-    };
-    let rows = sqlx::query(statement)
-        .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
-        .bind(keys.iter().map(|key| key.user_id).collect::<Vec<_>>())
-        .bind(keys.iter().map(|key| key.value).collect::<Vec<_>>())
-        .bind(keys.iter().map(|key| key.since_us).collect::<Vec<_>>())
-        .fetch_all(conn)
-        .await?;
-    in_place(rows, keys.len())
-}
-
 /// Rows put where their column `place`, an ordinality, says.
-fn in_place(rows: Vec<Row>, count: usize) -> Result<Vec<Option<Row>>, LedgerError> {
-    let mut placed: Vec<Option<Row>> = (0..count).map(|_| None).collect();
+fn in_place(rows: Vec<PgRow>, count: usize) -> Result<Vec<Option<PgRow>>, LedgerError> {
+    let mut placed: Vec<Option<PgRow>> = (0..count).map(|_| None).collect();
     for row in rows {
         let place: i64 = row.try_get("place")?;
         let slot = usize::try_from(place - 1).ok().and_then(|index| placed.get_mut(index));
@@ -158,46 +67,6 @@ macro_rules! insert {
             ")"
         )
     };
-}
-
-/// Inserts lines; returns the (counter, first value) of those that no unique key kept out.
-///
-/// To ask each unique key first costs a sixth of the work, and next to never keeps a line out: that
-/// is done only once a line was.
-pub(super) async fn insert_lines(
-    conn: &mut Conn,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<HashSet<(i64, i64)>, LedgerError> {
-    if lines.len() >= SAVEPOINT_LINES {
-        sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
-        if insert_all(&mut *conn, lines, node, now_us).await? {
-            sqlx::raw_sql("release savepoint lines").execute(conn).await?;
-            let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
-            return Ok(lines.iter().map(key).collect());
-        }
-        sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
-    }
-    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-    let insert = concat!(insert!(), " on conflict do nothing returning counter_id, first_value");
-    let rows = sqlx::query_with(insert, bound).fetch_all(conn).await?;
-    rows.iter().map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?))).collect()
-}
-
-/// Inserts lines. False where a unique key kept one out: then the transaction has failed.
-pub(super) async fn insert_all(
-    conn: &mut Conn,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<bool, LedgerError> {
-    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-    match sqlx::query_with(insert!(), bound).execute(conn).await {
-        Ok(_) => Ok(true),
-        Err(error) if is_kept_out(&error) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Whether a statement failed because a unique key has such a row.
@@ -247,112 +116,7 @@ fn bind_lines(lines: &[&Line<'_>], node: NodeId, now_us: i64) -> Result<PgArgume
     Ok(bound)
 }
 
-/// Moves counters and inserts the lines that this accounts for, in one statement. False where a
-/// counter must not move, the ledger forgot the node, or a unique key kept a line out: then nothing
-/// of this may be committed.
-pub(super) async fn move_and_insert(
-    conn: &mut Conn,
-    moves: &Moves,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<bool, LedgerError> {
-    let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
-    let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-    // All parts of a statement see what was there before it.
-    let moved: Result<i64, _> = sqlx::query_scalar_with(
-        concat!(
-            "with inserted as (",
-            insert!(),
-            "), moved as (\
-             update counter c set taken = m.value, ceiling = m.value, \
-             journaled = c.journaled + m.journaled \
-             from unnest($28::bigint[], $29::bigint[], $30::bigint[]) \
-             as m (counter_id, value, journaled) \
-             where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
-             and ($33::bigint is null or exists (select from node \
-             where node_id = $26 and beat >= $33 and batches >= $34)) and ",
-            open_in_its_epoch!(),
-            " and ",
-            nothing_above!(),
-            " returning 1) select count(*) from moved"
-        ),
-        bound,
-    )
-    .bind(column(|counter| counter.counter_id))
-    .bind(column(|counter| counter.value))
-    .bind(column(|counter| counter.journaled))
-    .bind(moves.partition_id)
-    .bind(moves.epoch)
-    .bind(moves.confirmed.map(|marks| marks.beat))
-    .bind(moves.confirmed.map(|marks| marks.batches))
-    .fetch_one(conn)
-    .await;
-    match moved {
-        Ok(moved) => Ok(usize::try_from(moved) == Ok(moves.counters.len())),
-        Err(error) if is_kept_out(&error) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// About how many rows a table has: what the server last counted of it, and estimated since.
-pub(super) async fn rows_about(conn: &mut Conn, table: &'static str) -> Result<i64, LedgerError> {
-    let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class \
-         where oid = to_regclass($1)";
-    Ok(sqlx::query_scalar(about).bind(table).fetch_one(conn).await?)
-}
-
-/// What an insert with ids of its own says before its values.
-pub(super) const OWN_IDS: &str = "overriding system value ";
-
-/// Ids for so many counters, which nobody else gets.
-pub(super) async fn reserve_counters(
-    conn: &mut Conn,
-    count: usize,
-) -> Result<Vec<i64>, LedgerError> {
-    let ids = sqlx::query_scalar(
-        "select nextval(pg_get_serial_sequence('counter', 'counter_id')) \
-         from generate_series(1, $1)",
-    )
-    .bind(i64::try_from(count).unwrap_or(i64::MAX))
-    .fetch_all(conn)
-    .await?;
-    Ok(ids)
-}
-
-/// Locks the counters of marks, in the order of their names, and moves them on, in one statement;
-/// returns how they stood before. Unknown ones are left out.
-pub(super) async fn advance(conn: &mut Conn, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
-    let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
-    // Values are set from the row itself: it is its newest version by then, whoever held it.
-    let rows = sqlx::query(
-        "with held as materialized ( \
-           select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
-             c.step, m.last, \
-             case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
-               then m.count else 0 end as count \
-           from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
-             $6::bigint[]) as m (counter_id, last, first, epoch, step, count) \
-           join counter c on c.counter_id = m.counter_id \
-           order by c.series_id, c.serial, c.key for update of c) \
-         update counter c set taken = greatest(c.taken, h.last), \
-           ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
-         from held h where c.counter_id = h.counter_id \
-         returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
-           h.step",
-    )
-    .bind(column(|mark| mark.counter_id))
-    .bind(column(|mark| mark.last))
-    .bind(column(|mark| mark.first))
-    .bind(column(|mark| mark.epoch))
-    .bind(column(|mark| mark.step))
-    .bind(column(|mark| mark.count))
-    .fetch_all(conn)
-    .await?;
-    rows.iter().map(before).collect()
-}
-
-fn before(row: &Row) -> Result<Before, LedgerError> {
+fn before(row: &PgRow) -> Result<Before, LedgerError> {
     Ok(Before {
         counter_id: row.try_get("counter_id")?,
         partition_id: row.try_get("partition_id")?,
@@ -362,4 +126,206 @@ fn before(row: &Row) -> Result<Before, LedgerError> {
         ceiling: row.try_get("ceiling")?,
         step: row.try_get("step")?,
     })
+}
+
+#[async_trait]
+impl Bulk for PgConnection {
+    async fn neighbours(
+        &mut self,
+        table: Table,
+        extents: &[Extent],
+    ) -> Result<Vec<Option<Neighbour>>, LedgerError> {
+        let statement = match table {
+            Table::Journal => {
+                "select e.place, n.first_value, n.last_value, n.allocation_id \
+                 from unnest($1::bigint[], $2::bigint[]) \
+                 with ordinality as e (counter_id, last, place) \
+                 cross join lateral (select first_value, last_value, allocation_id from journal j \
+                 where j.counter_id = e.counter_id and j.first_value <= e.last \
+                 order by first_value desc limit 1) as n"
+            }
+            Table::Gap => {
+                "select e.place, n.first_value, n.last_value, null::bytea as allocation_id \
+                 from unnest($1::bigint[], $2::bigint[]) \
+                 with ordinality as e (counter_id, last, place) \
+                 cross join lateral (select first_value, last_value from gap g \
+                 where g.counter_id = e.counter_id and g.first_value <= e.last \
+                 order by first_value desc limit 1) as n"
+            }
+        };
+        let counters: Vec<i64> = extents.iter().map(|extent| extent.counter_id).collect();
+        let lasts: Vec<i64> = extents.iter().map(|extent| extent.last).collect();
+        let rows = sqlx::query(statement).bind(counters).bind(lasts).fetch_all(&mut *self).await?;
+        let neighbour = |row: PgRow| {
+            Ok(Neighbour {
+                first: row.try_get("first_value")?,
+                last: row.try_get("last_value")?,
+                allocation_id: row.try_get("allocation_id")?,
+            })
+        };
+        let placed = in_place(rows, extents.len())?;
+        placed.into_iter().map(|row| row.map(neighbour).transpose()).collect()
+    }
+
+    async fn newest(
+        &mut self,
+        wanted: WantedKey,
+        keys: &[Earlier<'_>],
+    ) -> Result<Vec<Option<Row>>, LedgerError> {
+        let statement = match wanted {
+            WantedKey::CallerKey => {
+                newest!(
+                    "idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id"
+                )
+            }
+            // A document is numbered once, whoever asks.
+            WantedKey::Document => newest!("document_id = q.value and series_id = q.series_id"),
+        };
+        let rows = sqlx::query(statement)
+            .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.user_id).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.value).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.since_us).collect::<Vec<_>>())
+            .fetch_all(&mut *self)
+            .await?;
+        let placed = in_place(rows, keys.len())?;
+        Ok(placed.into_iter().map(|row| row.map(Row::Postgres)).collect())
+    }
+
+    async fn insert_lines(
+        &mut self,
+        lines: &[&Line<'_>],
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<HashSet<(i64, i64)>, LedgerError> {
+        // To ask each unique key first costs a sixth of the work, and next to never keeps a line
+        // out: that is done only once a line was.
+        if lines.len() >= SAVEPOINT_LINES {
+            sqlx::raw_sql("savepoint lines").execute(&mut *self).await?;
+            if self.insert_all(lines, node, now_us).await? {
+                sqlx::raw_sql("release savepoint lines").execute(&mut *self).await?;
+                let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
+                return Ok(lines.iter().map(key).collect());
+            }
+            sqlx::raw_sql("rollback to savepoint lines").execute(&mut *self).await?;
+        }
+        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+        let insert =
+            concat!(insert!(), " on conflict do nothing returning counter_id, first_value");
+        let rows = sqlx::query_with(insert, bound).fetch_all(&mut *self).await?;
+        rows.iter()
+            .map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?)))
+            .collect()
+    }
+
+    async fn insert_all(
+        &mut self,
+        lines: &[&Line<'_>],
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<bool, LedgerError> {
+        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+        match sqlx::query_with(insert!(), bound).execute(&mut *self).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_kept_out(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn move_and_insert(
+        &mut self,
+        moves: &Moves,
+        lines: &[&Line<'_>],
+        node: NodeId,
+        now_us: i64,
+    ) -> Result<bool, LedgerError> {
+        let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
+        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
+        // All parts of a statement see what was there before it.
+        let moved: Result<i64, _> = sqlx::query_scalar_with(
+            concat!(
+                "with inserted as (",
+                insert!(),
+                "), moved as (\
+                 update counter c set taken = m.value, ceiling = m.value, \
+                 journaled = c.journaled + m.journaled \
+                 from unnest($28::bigint[], $29::bigint[], $30::bigint[]) \
+                 as m (counter_id, value, journaled) \
+                 where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
+                 and ($33::bigint is null or exists (select from node \
+                 where node_id = $26 and beat >= $33 and batches >= $34)) and ",
+                open_in_its_epoch!(),
+                " and ",
+                nothing_above!(),
+                " returning 1) select count(*) from moved"
+            ),
+            bound,
+        )
+        .bind(column(|counter| counter.counter_id))
+        .bind(column(|counter| counter.value))
+        .bind(column(|counter| counter.journaled))
+        .bind(moves.partition_id)
+        .bind(moves.epoch)
+        .bind(moves.confirmed.map(|marks| marks.beat))
+        .bind(moves.confirmed.map(|marks| marks.batches))
+        .fetch_one(&mut *self)
+        .await;
+        match moved {
+            Ok(moved) => Ok(usize::try_from(moved) == Ok(moves.counters.len())),
+            Err(error) if is_kept_out(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
+        let column = |of: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(of).collect() };
+        // Values are set from the row itself: it is its newest version by then, whoever held it.
+        let rows = sqlx::query(
+            "with held as materialized ( \
+               select c.counter_id, c.partition_id, c.epoch, c.start_value, c.taken, c.ceiling, \
+                 c.step, m.last, \
+                 case when m.epoch = c.epoch and m.step = c.step and m.first > c.start_value \
+                   then m.count else 0 end as count \
+               from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
+                 $6::bigint[]) as m (counter_id, last, first, epoch, step, count) \
+               join counter c on c.counter_id = m.counter_id \
+               order by c.series_id, c.serial, c.key for update of c) \
+             update counter c set taken = greatest(c.taken, h.last), \
+               ceiling = greatest(c.ceiling, h.last), journaled = c.journaled + h.count \
+             from held h where c.counter_id = h.counter_id \
+             returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling, \
+               h.step",
+        )
+        .bind(column(|mark| mark.counter_id))
+        .bind(column(|mark| mark.last))
+        .bind(column(|mark| mark.first))
+        .bind(column(|mark| mark.epoch))
+        .bind(column(|mark| mark.step))
+        .bind(column(|mark| mark.count))
+        .fetch_all(&mut *self)
+        .await?;
+        rows.iter().map(before).collect()
+    }
+
+    async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {
+        // What the server last counted of it, and estimated since.
+        let about = "select cast(greatest(reltuples, 0) as bigint) from pg_class \
+             where oid = to_regclass($1)";
+        Ok(sqlx::query_scalar(about).bind(table).fetch_one(&mut *self).await?)
+    }
+
+    async fn reserve_counters(&mut self, count: usize) -> Result<Vec<i64>, LedgerError> {
+        let ids = sqlx::query_scalar(
+            "select nextval(pg_get_serial_sequence('counter', 'counter_id')) \
+             from generate_series(1, $1)",
+        )
+        .bind(i64::try_from(count).unwrap_or(i64::MAX))
+        .fetch_all(&mut *self)
+        .await?;
+        Ok(ids)
+    }
+
+    fn own_ids(&self) -> &'static str {
+        "overriding system value "
+    }
 }

@@ -1,12 +1,11 @@
 //! How a PostgreSQL server keeps commits, as far as a session of the program may see it.
 
-use sqlx::Row as _;
+use sqlx::{PgPool, Row as _};
 
-use super::Store;
 use crate::{LedgerCheckup, LedgerError, LedgerHazard};
 
-/// See [`crate::SafetyLedger::check_up`].
-pub(super) async fn check_up(store: &Store) -> Result<LedgerCheckup, LedgerError> {
+/// What this session may see of it.
+pub(super) async fn check_up(connections: &PgPool) -> Result<LedgerCheckup, LedgerError> {
     // A base backup under way is no standby yet. Without the right to see them all, the rows of
     // others' sessions are there and say nothing.
     let row = sqlx::query(
@@ -15,7 +14,7 @@ pub(super) async fn check_up(store: &Store) -> Result<LedgerCheckup, LedgerError
          count(*) filter (where sync_state = 'async' and state <> 'backup') as standbys, \
          count(*) filter (where state is null) as hidden from pg_stat_replication",
     )
-    .fetch_one(&store.reader)
+    .fetch_one(connections)
     .await?;
     let mut checkup = LedgerCheckup::default();
     let setting: String = row.try_get("synchronous_commit")?;

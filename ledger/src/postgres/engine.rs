@@ -9,20 +9,20 @@
 //! Heartbeat and journal have a connection each (F31): calls that wait for locks may hold all
 //! others, and a process whose heartbeat stands still is taken for dead.
 
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use numerator_base::clock::SharedClock;
-use numerator_base::metrics::LedgerMeter;
 use sqlx::Connection as _;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
-use super::Store;
+use super::life::PgConnections;
+use crate::LedgerSettings;
 use crate::connections::Share;
+use crate::dialect::Engine;
 use crate::patience::{Patience, SEARCH_TIME};
-use crate::witness::Witness;
-use crate::{LedgerError, LedgerSettings};
+use crate::store::{Lasting, Store};
 
 /// How long a caller waits for a connection of the pool, which tries a refused one all that time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,14 +36,14 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 const COMMON_MIN: u32 = 4;
 
 /// The engine.
-pub(super) struct Engine {
+pub(super) struct PgEngine {
     current: Mutex<Shares>,
     options: PgConnectOptions,
     settings: LedgerSettings,
     clock: SharedClock,
 }
 
-impl Engine {
+impl PgEngine {
     /// An engine that connects when it is first asked.
     pub(super) fn new(
         options: PgConnectOptions,
@@ -51,72 +51,57 @@ impl Engine {
         clock: SharedClock,
     ) -> Self {
         let current = Shares::new(&options, settings, &clock, &Lasting::default());
-        Engine { current: Mutex::new(current), options, settings, clock }
+        PgEngine { current: Mutex::new(current), options, settings, clock }
     }
 
-    /// A share of the connections of now.
-    pub(super) fn store(&self, share: Share) -> Arc<Store> {
-        let current = self.current.lock().expect("no holder of this lock panics");
-        Arc::clone(current.of(share))
+    fn current(&self) -> MutexGuard<'_, Shares> {
+        self.current.lock().expect("no holder of this lock panics")
+    }
+}
+
+#[async_trait]
+impl Engine for PgEngine {
+    fn name(&self) -> &'static str {
+        "postgres"
     }
 
-    /// Waits for a call on connections as long as it may take.
-    ///
-    /// # Errors
-    /// Those of the call; `Unreachable` after its time, when it may have written all the same.
-    pub(super) async fn within<T>(
-        &self,
-        store: &Arc<Store>,
-        patience: Patience,
-        call: impl Future<Output = Result<T, LedgerError>>,
-    ) -> Result<T, LedgerError> {
-        let mut call = pin!(call);
-        let is_late = async {
-            tokio::time::sleep(self.settings.call_limit).await;
-            if patience == Patience::Search {
-                // Others, who ask often, notice a dead peer.
-                let given_up = store.writer.close_event();
-                let _ = tokio::time::timeout(SEARCH_TIME, given_up).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            result = &mut call => {
-                if result.as_ref().is_err_and(LedgerError::is_of_outgrown_statement) {
-                    self.give_up(store, "the schema has changed");
-                }
-                result
-            }
-            () = is_late => {
-                // Before the call is dropped: its connection must not go back to a living pool.
-                self.give_up(store, "the ledger does not answer");
-                let cause = "no answer within database.call_limit".to_owned();
-                Err(LedgerError::Unreachable { cause, maybe_written: true })
-            }
+    fn store(&self, share: Share) -> Arc<Store> {
+        Arc::clone(&self.current().of(share).store)
+    }
+
+    async fn is_late(&self, store: &Arc<Store>, patience: Patience) {
+        tokio::time::sleep(self.settings.call_limit).await;
+        let pool = self.current().pool_of(store);
+        if let (Patience::Search, Some(pool)) = (patience, pool) {
+            // Others, who ask often, notice a dead peer.
+            let _ = tokio::time::timeout(SEARCH_TIME, pool.close_event()).await;
         }
     }
 
     /// Replaces the connections, unless somebody else has done so, and closes the old ones as they
     /// come back.
     fn give_up(&self, store: &Arc<Store>, why: &str) {
-        let mut current = self.current.lock().expect("no holder of this lock panics");
-        if current.has(store) {
+        let mut current = self.current();
+        if current.pool_of(store).is_some() {
             let limit = self.settings.call_limit;
             tracing::error!(?limit, "{why}; giving the connections to the ledger up");
-            let lasting =
-                Lasting { witness: Arc::clone(&store.witness), meter: Arc::clone(&store.meter) };
-            let next = Shares::new(&self.options, self.settings, &self.clock, &lasting);
+            let next = Shares::new(&self.options, self.settings, &self.clock, &store.lasting());
             std::mem::replace(&mut *current, next).close();
         }
-        assert!(store.writer.is_closed(), "a closed pool takes no connection back");
     }
 }
 
 /// The connections of one time, by whose they are.
 struct Shares {
-    common: Arc<Store>,
-    heartbeat: Arc<Store>,
-    journal: Arc<Store>,
+    common: PgShare,
+    heartbeat: PgShare,
+    journal: PgShare,
+}
+
+/// So many connections.
+struct PgShare {
+    store: Arc<Store>,
+    pool: PgPool,
 }
 
 impl Shares {
@@ -127,14 +112,17 @@ impl Shares {
         clock: &SharedClock,
         lasting: &Lasting,
     ) -> Self {
-        let store = |connections_max| {
-            Arc::new(connections(options, connections_max, settings, clock, lasting))
+        let share = |connections_max| {
+            let pool = connections(options, connections_max);
+            let begins = PgConnections { pool: pool.clone(), lock_timeout: settings.lock_timeout };
+            let store = Store::new(Arc::new(begins), Arc::clone(clock), lasting.clone());
+            PgShare { store: Arc::new(store), pool }
         };
-        let common = store(settings.connections_max.max(COMMON_MIN));
-        Shares { common, heartbeat: store(1), journal: store(1) }
+        let common = share(settings.connections_max.max(COMMON_MIN));
+        Shares { common, heartbeat: share(1), journal: share(1) }
     }
 
-    fn of(&self, share: Share) -> &Arc<Store> {
+    fn of(&self, share: Share) -> &PgShare {
         match share {
             Share::Common => &self.common,
             Share::Heartbeat => &self.heartbeat,
@@ -142,41 +130,30 @@ impl Shares {
         }
     }
 
-    fn all(&self) -> [&Arc<Store>; 3] {
+    fn all(&self) -> [&PgShare; 3] {
         [&self.common, &self.heartbeat, &self.journal]
     }
 
-    fn has(&self, store: &Arc<Store>) -> bool {
-        self.all().into_iter().any(|own| Arc::ptr_eq(own, store))
+    /// The connections of a store; `None` where they were given up.
+    fn pool_of(&self, store: &Arc<Store>) -> Option<PgPool> {
+        let own = self.all().into_iter().find(|own| Arc::ptr_eq(&own.store, store));
+        own.map(|own| own.pool.clone())
     }
 
     /// Closes all of them as they come back.
-    fn close(&self) {
-        for store in self.all() {
-            let pool = store.writer.clone();
+    fn close(self) {
+        for PgShare { pool, .. } in [self.common, self.heartbeat, self.journal] {
             // The call marks the pool as closed at once; the future waits for connections.
-            drop(store.writer.close());
+            drop(pool.close());
+            assert!(pool.is_closed(), "a closed pool takes no connection back");
             tokio::spawn(async move { pool.close().await });
         }
     }
 }
 
-/// What outlives connections.
-#[derive(Default)]
-struct Lasting {
-    witness: Arc<Witness>,
-    meter: Arc<LedgerMeter>,
-}
-
 /// So many connections.
-fn connections(
-    options: &PgConnectOptions,
-    connections_max: u32,
-    settings: LedgerSettings,
-    clock: &SharedClock,
-    Lasting { witness, meter }: &Lasting,
-) -> Store {
-    let pool = PgPoolOptions::new()
+fn connections(options: &PgConnectOptions, connections_max: u32) -> PgPool {
+    PgPoolOptions::new()
         .max_connections(connections_max)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
@@ -188,15 +165,7 @@ fn connections(
                 Ok(true)
             })
         })
-        .connect_lazy_with(options.clone());
-    Store {
-        writer: pool.clone(),
-        reader: pool,
-        clock: Arc::clone(clock),
-        witness: Arc::clone(witness),
-        lock_timeout: settings.lock_timeout,
-        meter: Arc::clone(meter),
-    }
+        .connect_lazy_with(options.clone())
 }
 
 #[cfg(test)]
@@ -211,17 +180,17 @@ mod tests {
     #[tokio::test]
     async fn what_the_ledger_confirmed_is_remembered_over_new_connections() {
         let clock: SharedClock = Arc::new(ManualClock::at(0));
-        let engine = Engine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
+        let engine = PgEngine::new(PgConnectOptions::new(), LedgerSettings::default(), clock);
         let (before, node) = (engine.store(Share::Common), NodeId::random());
         let confirmed = Marks { beat: 7, batches: 3 };
         before.witness.register(node, Incarnation::first());
         before.witness.confirm(node, confirmed);
-        let journal = engine.store(Share::Journal);
+        let journal = engine.current().journal.pool.clone();
         engine.give_up(&before, "a test");
-        assert!(journal.writer.is_closed(), "all connections of a time go together");
+        assert!(journal.is_closed(), "all connections of a time go together");
         for share in [Share::Common, Share::Heartbeat, Share::Journal] {
             let after = engine.store(share);
-            assert!(!after.writer.is_closed());
+            assert!(!engine.current().of(share).pool.is_closed());
             assert_eq!(after.witness.of(node), Some(confirmed), "{share:?}");
         }
     }

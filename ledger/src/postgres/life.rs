@@ -5,130 +5,161 @@
 //! lost nothing itself. No transaction lives through a change of them: a standby takes no writes,
 //! and a dump is put back by transactions of its own.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use numerator_base::node::NodeId;
-use sqlx::{AssertSqlSafe, Row as _};
+use async_trait::async_trait;
+use sqlx::{AssertSqlSafe, Error, Postgres};
 
-use super::{BRIEF_WAIT, Conn, Store, Transaction};
-use crate::LedgerError;
 use crate::columns::read_uuid;
+use crate::connections::Connections;
+use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
+use crate::statement::{QueryBuilder, Row, query};
+use crate::{LedgerCheckup, LedgerError};
 
-impl Store {
-    /// Begins a transaction in what was agreed on last.
-    pub(super) async fn begin(&self) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(None)?, "begin").await
+/// The longest wait for one lock of work that is done again and again behind the answers (journal,
+/// seeds, raises): what is not held goes first meanwhile (F31). Never longer than
+/// `database.lock_timeout`.
+const BRIEF_WAIT: Duration = Duration::from_secs(1);
+
+/// One share of the connections of one time to a PostgreSQL database.
+pub(super) struct PgConnections {
+    pub(super) pool: sqlx::PgPool,
+    pub(super) lock_timeout: Duration,
+}
+
+impl PgConnections {
+    /// What begins a transaction. One that waits for locks sets how long: all in one message.
+    fn beginning(&self, begin: Begin) -> String {
+        let brief = |begin: &str| {
+            let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
+            format!("{begin}; set local lock_timeout = {lock_wait_ms}")
+        };
+        match begin {
+            Begin::Writing => "begin".to_owned(),
+            Begin::Brief => brief("begin"),
+            Begin::Impatient(lock_wait) => {
+                let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
+                // The statements are the same for one counter as for many; planning them anew
+                // would cost more than they do.
+                format!(
+                    "begin; set local lock_timeout = {lock_wait_ms}; \
+                     set local plan_cache_mode = force_generic_plan"
+                )
+            }
+            Begin::Reading => "begin read only".to_owned(),
+            Begin::Asking => brief("begin read only"),
+        }
+    }
+}
+
+#[async_trait]
+impl Pool for PgConnections {
+    fn connections(&self) -> Connections {
+        let pool = &self.pool;
+        Connections::of_pool(pool.size(), pool.num_idle(), pool.options().get_max_connections())
     }
 
-    /// Begins a transaction of a node, in the incarnation that it registered in.
-    pub(super) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(Some(node))?, "begin").await
+    fn fails_over(&self) -> bool {
+        true
     }
 
-    /// The same, of a node or of none, for one that waits [`BRIEF_WAIT`] for each lock.
-    pub(super) async fn begin_brief(
-        &self,
-        node: Option<NodeId>,
-    ) -> Result<Transaction, LedgerError> {
-        let begin = self.brief("begin");
-        self.begin_in(self.witness.required(node)?, &begin).await
-    }
-
-    /// The same for one that waits shorter for each lock than the session would.
-    pub(super) async fn begin_impatient(
-        &self,
-        node: NodeId,
-        lock_wait: Duration,
-    ) -> Result<Transaction, LedgerError> {
-        let lock_wait_ms = lock_wait.min(self.lock_timeout).as_millis().max(1);
-        // The statements are the same for one counter as for many; planning them anew would cost
-        // more than they do.
-        let begin = format!(
-            "begin; set local lock_timeout = {lock_wait_ms}; \
-             set local plan_cache_mode = force_generic_plan"
-        );
-        self.begin_in(self.witness.required(Some(node))?, &begin).await
-    }
-
-    /// Begins a transaction that reads, in what was agreed on last.
-    pub(super) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(None)?, "begin read only").await
-    }
-
-    /// The same for one that waits [`BRIEF_WAIT`] for each name.
-    pub(super) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
-        let begin = self.brief("begin read only");
-        self.begin_in(self.witness.required(None)?, &begin).await
-    }
-
-    /// The same in whatever life the ledger lives.
-    pub(super) async fn begin_reading_unfenced(&self) -> Result<Transaction, LedgerError> {
-        Ok(self.writer.begin_with("begin read only").await?)
-    }
-
-    /// Begins a transaction in whatever life the ledger lives: for what must be written all the
-    /// same, and for agreeing on one.
-    pub(super) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
-        Ok(self.writer.begin().await?)
-    }
-
-    /// A beginning that has its transaction wait [`BRIEF_WAIT`] for each lock.
-    fn brief(&self, begin: &str) -> String {
-        let lock_wait_ms = BRIEF_WAIT.min(self.lock_timeout).as_millis();
-        format!("{begin}; set local lock_timeout = {lock_wait_ms}")
+    async fn acquire(&self) -> Result<Acquired, Error> {
+        Ok(Acquired(Box::new(Driver(self.pool.acquire().await?))))
     }
 
     /// One round trip: a message of the simple protocol may hold all of it. The comparison comes
     /// first, and becomes part of the transaction: where it fails none was begun, and the
     /// connection is as it was.
-    async fn begin_in(
+    async fn begin(
         &self,
-        Incarnation { nonce, .. }: Incarnation,
-        begin: &str,
+        required: Option<Incarnation>,
+        begin: Begin,
     ) -> Result<Transaction, LedgerError> {
-        let nonce = nonce.simple();
-        let begin = format!("select must_be_incarnation('\\x{nonce}'); {begin}");
-        self.writer.begin_with(AssertSqlSafe(begin)).await.map_err(LedgerError::at_begin)
+        let begin = self.beginning(begin);
+        let begun = match required {
+            None => self.pool.begin_with(AssertSqlSafe(begin)).await?,
+            Some(Incarnation { nonce, .. }) => {
+                let nonce = nonce.simple();
+                let begin = format!("select must_be_incarnation('\\x{nonce}'); {begin}");
+                let begun = self.pool.begin_with(AssertSqlSafe(begin)).await;
+                begun.map_err(LedgerError::at_begin)?
+            }
+        };
+        Ok(Transaction(Box::new(Driver(begun))))
+    }
+
+    async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
+        let row = query(
+            "select number, nonce, life = ledger_life() and born = xmin::text::bigint \
+             as is_present from incarnation",
+        )
+        .fetch_optional(conn)
+        .await?;
+        let shown = |row: Row| -> Result<Shown, LedgerError> {
+            let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
+            let incarnation = Incarnation { number: row.try_get("number")?, nonce };
+            Ok(Shown { incarnation, is_present: row.try_get("is_present")? })
+        };
+        row.map(shown).transpose()
+    }
+
+    async fn held_counters(
+        &self,
+        required: Incarnation,
+        ids: &[i64],
+    ) -> Result<Vec<i64>, LedgerError> {
+        let begin = self.begin(Some(required), Begin::Brief);
+        let mut tx = begin.await?;
+        let among = |select| {
+            let mut query = QueryBuilder::new(select);
+            query.push_among(ids.to_vec());
+            query
+        };
+        let select = "select counter_id from counter where counter_id";
+        let mut present = among(select);
+        present.push(" order by counter_id");
+        let mut held: Vec<i64> = present.build().scalar().fetch_all(&mut *tx).await?;
+        let mut free = among(select);
+        free.push(" for no key update skip locked");
+        let free: Vec<i64> = free.build().scalar().fetch_all(&mut *tx).await?;
+        // Only looked at: nobody waits for what was free.
+        tx.rollback().await?;
+        let free: HashSet<i64> = free.into_iter().collect();
+        held.retain(|id| !free.contains(id));
+        Ok(held)
+    }
+
+    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
+        super::check_up::check_up(&self.pool).await
     }
 }
 
-/// What the ledger shows; `None` where nothing was agreed on yet.
-pub(super) async fn read(_store: &Store, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
-    let row = sqlx::query(
-        "select number, nonce, life = ledger_life() and born = xmin::text::bigint as is_present \
-         from incarnation",
-    )
-    .fetch_optional(conn)
-    .await?;
-    let shown = |row: super::Row| -> Result<Shown, LedgerError> {
-        let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
-        let incarnation = Incarnation { number: row.try_get("number")?, nonce };
-        Ok(Shown { incarnation, is_present: row.try_get("is_present")? })
-    };
-    row.map(shown).transpose()
-}
+#[async_trait]
+impl Ends for Driver<sqlx::Transaction<'static, Postgres>> {
+    async fn commit(self: Box<Self>) -> Result<(), Error> {
+        self.0.commit().await
+    }
 
-/// Keeps others from agreeing on anything until the transaction ends.
-pub(super) async fn lock(conn: &mut Conn) -> Result<(), LedgerError> {
-    sqlx::query("lock table incarnation in share row exclusive mode").execute(conn).await?;
-    Ok(())
-}
+    async fn rollback(self: Box<Self>) -> Result<(), Error> {
+        self.0.rollback().await
+    }
 
-/// Agrees on an incarnation in the life of now. The lock is held.
-pub(super) async fn write(
-    tx: &mut Transaction,
-    Incarnation { number, nonce }: Incarnation,
-) -> Result<(), LedgerError> {
-    sqlx::query(
-        "insert into incarnation (number, nonce, life, born) values ($1, $2, ledger_life(), \
-         (pg_current_xact_id()::text::numeric % 4294967296)::bigint) \
-         on conflict (only_row) do update set number = excluded.number, nonce = excluded.nonce, \
-         life = excluded.life, born = excluded.born",
-    )
-    .bind(number)
-    .bind(nonce.as_bytes().as_slice())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    async fn agree(
+        &mut self,
+        Incarnation { number, nonce }: Incarnation,
+    ) -> Result<(), LedgerError> {
+        sqlx::query(
+            "insert into incarnation (number, nonce, life, born) values ($1, $2, ledger_life(), \
+             (pg_current_xact_id()::text::numeric % 4294967296)::bigint) \
+             on conflict (only_row) do update set number = excluded.number, \
+             nonce = excluded.nonce, life = excluded.life, born = excluded.born",
+        )
+        .bind(number)
+        .bind(nonce.as_bytes().as_slice())
+        .execute(&mut *self.0)
+        .await?;
+        Ok(())
+    }
 }

@@ -1,17 +1,17 @@
 //! Opens a PostgreSQL ledger: session limits, durability checks, the state of its schema.
 
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::statements::agree;
-use super::{Engine, migrate};
+use super::{PgEngine, migrate};
 use crate::connections::Share;
-use crate::{LedgerError, LedgerSettings, SharedLedger};
+use crate::dialect::Engine;
+use crate::statements::agree;
+use crate::{LedgerError, LedgerSettings};
 
 /// How long the first connection may take; a server that is up answers in a fraction of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ pub(crate) async fn open(
     url: &str,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<SharedLedger, LedgerError> {
+) -> Result<Box<dyn Engine>, LedgerError> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|e| LedgerError::Refused(format!("database.url: {e}")))?
         .options(SESSION)
@@ -56,9 +56,9 @@ pub(crate) async fn open(
     require_durable_commits(&mut first).await?;
     migrate::run(&mut first, settings).await?;
     first.close().await?;
-    let engine = Engine::new(options, settings, clock);
+    let engine = PgEngine::new(options, settings, clock);
     agree(&engine.store(Share::Common)).await?;
-    Ok(Arc::new(engine))
+    Ok(Box::new(engine))
 }
 
 /// How long statements may wait and run: one that waits for its lock to the end has time to work.
@@ -110,6 +110,7 @@ async fn require_durable_commits(connection: &mut PgConnection) -> Result<(), Le
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+    use std::sync::Arc;
 
     use numerator_base::clock::ManualClock;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

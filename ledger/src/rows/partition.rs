@@ -180,6 +180,14 @@ impl Partition {
     }
 }
 
+/// Up to which epoch counters go on above their ceilings, by three columns of a partition: as was
+/// `lifted`, while the epoch that a recovery closed last at the ceiling is the last that was closed
+/// there; else that `ceiling` one itself (F32).
+#[must_use]
+pub fn lifted_epoch<T: PartialEq>(lifted: T, recovered: T, ceiling: T) -> T {
+    if recovered == ceiling { lifted } else { ceiling }
+}
+
 /// An epoch that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedEpoch {
@@ -191,6 +199,15 @@ pub struct ClosedEpoch {
     pub closed_at_us: i64,
     /// Participants that neither acknowledged nor left nor were adopted whole, with their labels.
     pub missing: Vec<(NodeId, String)>,
+}
+
+impl ClosedEpoch {
+    /// Whether it is that epoch, and was closed exact: then what was taken in it was journaled or
+    /// never handed out.
+    #[must_use]
+    pub fn closes_exact(&self, at: At) -> bool {
+        self.at == at && self.closing == Closing::Exact
+    }
 }
 
 /// Something an operator or auditor should know of (R5.2).

@@ -1,14 +1,15 @@
 //! How SQLite keeps commits: as the program has set it, unless its file is where it cannot be.
 
-use super::Store;
+use sqlx::SqlitePool;
+
 use crate::{LedgerCheckup, LedgerError, LedgerHazard};
 
 /// `pragma synchronous` of a connection that waits for the disk at each commit.
 const FULL: i64 = 2;
 
-/// See [`crate::SafetyLedger::check_up`].
-pub(super) async fn check_up(store: &Store) -> Result<LedgerCheckup, LedgerError> {
-    let level: i64 = sqlx::query_scalar("pragma synchronous").fetch_one(&store.writer).await?;
+/// What a connection that writes does.
+pub(super) async fn check_up(writer: &SqlitePool) -> Result<LedgerCheckup, LedgerError> {
+    let level: i64 = sqlx::query_scalar("pragma synchronous").fetch_one(writer).await?;
     let mut checkup = LedgerCheckup::default();
     if level < FULL {
         checkup.hazards.push(LedgerHazard::LazyCommit { setting: level.to_string() });

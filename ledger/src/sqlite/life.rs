@@ -5,135 +5,199 @@
 //! so. Under the write lock the file may not stand below its mark.
 
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::sync::Arc;
 
-use numerator_base::node::NodeId;
-use sqlx::Row as _;
+use async_trait::async_trait;
+use sqlx::{Error, Sqlite, SqlitePool};
 
-use super::mark::Come;
-use super::{Conn, Db, Store};
-use crate::LedgerError;
+use super::mark::{Come, MarkFile};
 use crate::columns::read_uuid;
+use crate::connections::Connections;
+use crate::dialect::{Acquired, Begin, Conn, Driver, Ends, Pool, Transaction};
 use crate::incarnation::{Incarnation, Shown};
+use crate::statement::{Row, query};
+use crate::{LedgerCheckup, LedgerError};
 
 /// Why nothing is begun.
 const FORGOTTEN: &str = "it is not the incarnation that was agreed on";
 
-/// A transaction that raised the generation, where the ledger has not gone back.
-pub(super) struct Transaction {
-    inner: sqlx::Transaction<'static, Db>,
-    store: Store,
+/// The connections to the file, and what lies beside it.
+pub(super) struct SqlitePools {
+    pub(super) writer: SqlitePool,
+    pub(super) reader: SqlitePool,
+    pub(super) mark: Arc<MarkFile>,
+}
+
+/// A transaction that raised the generation, where it writes and the ledger has not gone back.
+struct Counted {
+    inner: sqlx::Transaction<'static, Sqlite>,
+    mark: Arc<MarkFile>,
     come: Option<Come>,
 }
 
-impl Transaction {
-    /// Commits, and raises the mark before anybody hears of it.
-    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+impl Deref for Counted {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &*self.inner
+    }
+}
+
+impl DerefMut for Counted {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut *self.inner
+    }
+}
+
+#[async_trait]
+impl Ends for Counted {
+    /// Raises the mark before anybody hears of the commit.
+    async fn commit(self: Box<Self>) -> Result<(), Error> {
         self.inner.commit().await?;
-        if let Some(Err(error)) = self.come.map(|come| self.store.mark.raise(&come)) {
+        if let Some(Err(error)) = self.come.map(|come| self.mark.raise(&come)) {
             // Committed it is: only whether an older copy would be noticed is in doubt.
             tracing::error!(%error, "the mark beside the ledger cannot be written");
         }
         Ok(())
     }
 
-    /// Takes back everything, the generation too.
-    pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
+    /// The generation too.
+    async fn rollback(self: Box<Self>) -> Result<(), Error> {
         self.inner.rollback().await
     }
-}
 
-impl Deref for Transaction {
-    type Target = Conn;
-
-    fn deref(&self) -> &Conn {
-        &self.inner
+    /// The generation goes on from where the file stands.
+    async fn agree(&mut self, on: Incarnation) -> Result<(), LedgerError> {
+        sqlx::query(
+            "insert into incarnation (only_row, number, nonce, generation) values (1, $1, $2, 1) \
+             on conflict (only_row) do update set number = excluded.number, nonce = excluded.nonce",
+        )
+        .bind(on.number)
+        .bind(on.nonce.as_bytes().as_slice())
+        .execute(&mut *self.inner)
+        .await?;
+        self.come = come(&mut *self.inner).await?;
+        Ok(())
     }
 }
 
-impl DerefMut for Transaction {
-    fn deref_mut(&mut self) -> &mut Conn {
-        &mut self.inner
+#[async_trait]
+impl Ends for Driver<sqlx::Transaction<'static, Sqlite>> {
+    async fn commit(self: Box<Self>) -> Result<(), Error> {
+        self.0.commit().await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), Error> {
+        self.0.rollback().await
+    }
+
+    async fn agree(&mut self, _on: Incarnation) -> Result<(), LedgerError> {
+        Err(LedgerError::Refused("who reads agrees on nothing".into()))
     }
 }
 
-impl Store {
-    /// Begins a transaction in what was agreed on last.
-    pub(super) async fn begin(&self) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(None)?).await
+#[async_trait]
+impl Pool for SqlitePools {
+    fn connections(&self) -> Connections {
+        let [writer, reader] = [&self.writer, &self.reader].map(|pool| {
+            Connections::of_pool(pool.size(), pool.num_idle(), pool.options().get_max_connections())
+        });
+        Connections {
+            used: writer.used + reader.used,
+            idle: writer.idle + reader.idle,
+            max: writer.max + reader.max,
+        }
     }
 
-    /// Begins a transaction of a node, in the incarnation that it registered in.
-    pub(super) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(Some(node))?).await
+    fn fails_over(&self) -> bool {
+        false
     }
 
-    /// There is one lock for all: a shorter wait would let nobody else go first.
-    pub(super) async fn begin_brief(
+    async fn acquire(&self) -> Result<Acquired, Error> {
+        Ok(Acquired(Box::new(Driver(self.reader.acquire().await?))))
+    }
+
+    /// There is one lock for all that write, and its wait is the connection's own: a shorter one
+    /// would let nobody else go first. Who only asks waits for nobody.
+    async fn begin(
         &self,
-        node: Option<NodeId>,
+        required: Option<Incarnation>,
+        begin: Begin,
     ) -> Result<Transaction, LedgerError> {
-        self.begin_in(self.witness.required(node)?).await
+        match begin {
+            Begin::Writing | Begin::Brief | Begin::Impatient(_) => {
+                self.begin_to_write(required).await
+            }
+            Begin::Reading | Begin::Asking => self.begin_to_read(required).await,
+        }
     }
 
-    /// There is one lock for all, and whoever writes holds it: its wait is the connection's own.
-    pub(super) async fn begin_impatient(
+    async fn shown(&self, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
+        let marked = self.marked()?;
+        let shown = |come: Come| {
+            let is_present = marked.is_some_and(|marked| come.reaches(&marked));
+            Shown { incarnation: come.incarnation, is_present }
+        };
+        Ok(come(conn).await?.map(shown))
+    }
+
+    /// No counter is held by itself: there is one lock for all.
+    async fn held_counters(
         &self,
-        node: NodeId,
-        _lock_wait: Duration,
+        _required: Incarnation,
+        _ids: &[i64],
+    ) -> Result<Vec<i64>, LedgerError> {
+        Ok(Vec::new())
+    }
+
+    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
+        super::check_up::check_up(&self.writer).await
+    }
+}
+
+impl SqlitePools {
+    async fn begin_to_read(
+        &self,
+        required: Option<Incarnation>,
     ) -> Result<Transaction, LedgerError> {
-        self.begin_as(node).await
-    }
-
-    /// Begins a transaction that reads, in what was agreed on last.
-    pub(super) async fn begin_reading(
-        &self,
-    ) -> Result<sqlx::Transaction<'static, Db>, LedgerError> {
-        let required = self.witness.required(None)?;
+        let Some(required) = required else {
+            return Ok(Transaction(Box::new(Driver(self.reader.begin().await?))));
+        };
         // Before the first statement: what is committed meanwhile may be marked already.
         let marked = self.marked()?;
         let mut tx = self.reader.begin().await?;
-        let come = come(&mut tx).await?;
+        let come = come(&mut *tx).await?;
         let reaches = |come: &Come| marked.is_some_and(|marked| come.reaches(&marked));
         match come {
-            Some(come) if come.incarnation == required && reaches(&come) => Ok(tx),
+            Some(come) if come.incarnation == required && reaches(&come) => {
+                Ok(Transaction(Box::new(Driver(tx))))
+            }
             _ => Err(LedgerError::WentBack(FORGOTTEN.into())),
         }
     }
 
-    /// The same: who only asks waits for nobody.
-    pub(super) async fn begin_asking(&self) -> Result<sqlx::Transaction<'static, Db>, LedgerError> {
-        self.begin_reading().await
-    }
-
-    /// The same however far the ledger has come.
-    pub(super) async fn begin_reading_unfenced(
+    /// A ledger that went back does not catch up by what is written to it all the same.
+    async fn begin_to_write(
         &self,
-    ) -> Result<sqlx::Transaction<'static, Db>, LedgerError> {
-        Ok(self.reader.begin().await?)
-    }
-
-    /// Begins a transaction however far the ledger has come: for what must be written all the
-    /// same, and for agreeing on an incarnation. One that went back does not catch up by it.
-    pub(super) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
+        required: Option<Incarnation>,
+    ) -> Result<Transaction, LedgerError> {
         let mut inner = self.writer.begin_with("begin immediate").await?;
         let marked = self.marked()?;
         let reaches = |come: &Come| marked.is_some_and(|marked| come.reaches(&marked));
-        let come = come(&mut inner).await?.filter(reaches);
+        let come = come(&mut *inner).await?.filter(reaches);
         if come.is_some() {
             sqlx::query("update incarnation set generation = generation + 1")
                 .execute(&mut *inner)
                 .await?;
         }
         let come = come.map(|come| Come { generation: come.generation + 1, ..come });
-        Ok(Transaction { inner, store: self.clone(), come })
-    }
-
-    async fn begin_in(&self, required: Incarnation) -> Result<Transaction, LedgerError> {
-        let tx = self.begin_unfenced().await?;
-        match tx.come {
-            Some(come) if come.incarnation == required => Ok(tx),
-            _ => Err(LedgerError::WentBack(FORGOTTEN.into())),
+        let tx = Counted { inner, mark: Arc::clone(&self.mark), come };
+        match required {
+            None => Ok(Transaction(Box::new(tx))),
+            Some(required) if come.is_some_and(|come| come.incarnation == required) => {
+                Ok(Transaction(Box::new(tx)))
+            }
+            Some(_) => Err(LedgerError::WentBack(FORGOTTEN.into())),
         }
     }
 
@@ -147,47 +211,14 @@ impl Store {
 }
 
 async fn come(conn: &mut Conn) -> Result<Option<Come>, LedgerError> {
-    let row = sqlx::query("select number, nonce, generation from incarnation")
+    let row = query("select number, nonce, generation from incarnation")
         .fetch_optional(conn)
         .await
         .map_err(LedgerError::at_begin)?;
-    let come = |row: super::Row| -> Result<Come, LedgerError> {
+    let come = |row: Row| -> Result<Come, LedgerError> {
         let nonce = read_uuid(row.try_get("nonce")?, "incarnation.nonce")?;
         let incarnation = Incarnation { number: row.try_get("number")?, nonce };
         Ok(Come { incarnation, generation: row.try_get("generation")? })
     };
     row.map(come).transpose()
-}
-
-/// What the ledger shows; `None` where nothing was agreed on yet.
-pub(super) async fn read(store: &Store, conn: &mut Conn) -> Result<Option<Shown>, LedgerError> {
-    let marked = store.marked()?;
-    let shown = |come: Come| {
-        let is_present = marked.is_some_and(|marked| come.reaches(&marked));
-        Shown { incarnation: come.incarnation, is_present }
-    };
-    Ok(come(conn).await?.map(shown))
-}
-
-/// Keeps others from agreeing on anything until the transaction ends: it is the only writer.
-#[expect(clippy::unused_async, reason = "other engines ask the server")]
-pub(super) async fn lock(_conn: &mut Conn) -> Result<(), LedgerError> {
-    Ok(())
-}
-
-/// Agrees on an incarnation. The generation goes on from where the file stands.
-pub(super) async fn write(
-    tx: &mut Transaction,
-    incarnation: Incarnation,
-) -> Result<(), LedgerError> {
-    sqlx::query(
-        "insert into incarnation (only_row, number, nonce, generation) values (1, $1, $2, 1) \
-         on conflict (only_row) do update set number = excluded.number, nonce = excluded.nonce",
-    )
-    .bind(incarnation.number)
-    .bind(incarnation.nonce.as_bytes().as_slice())
-    .execute(&mut **tx)
-    .await?;
-    tx.come = come(tx).await?;
-    Ok(())
 }

@@ -6,19 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
-use numerator_base::metrics::LedgerMeter;
 use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+use super::SqliteEngine;
+use super::life::SqlitePools;
+use super::mark::MarkFile;
 use super::place::Place;
-use super::statements::agree;
-use super::{Engine, MarkFile, Store};
+use crate::dialect::Engine;
 use crate::schema::Schema;
-use crate::witness::Witness;
-use crate::{LedgerError, LedgerSettings, Migrate, SharedLedger};
+use crate::statements::agree;
+use crate::store::{Lasting, Store};
+use crate::{LedgerError, LedgerSettings, Migrate};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
 
@@ -36,7 +38,7 @@ pub(crate) async fn open(
     path: &Path,
     settings: LedgerSettings,
     clock: SharedClock,
-) -> Result<SharedLedger, LedgerError> {
+) -> Result<Box<dyn Engine>, LedgerError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -85,11 +87,11 @@ pub(crate) async fn open(
             Box::pin(async move { Ok(is_sound) })
         })
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
-    let (witness, meter) = (Arc::new(Witness::default()), Arc::new(LedgerMeter::new()));
-    let store = Store { writer, reader, clock, witness, meter, mark: Arc::new(mark) };
+    let pools = Arc::new(SqlitePools { writer, reader, mark: Arc::new(mark) });
+    let store = Store::new(pools, clock, Lasting::default());
     agree(&store).await?;
     drop(lock);
-    Ok(Arc::new(Engine(Arc::new(store))))
+    Ok(Box::new(SqliteEngine(Arc::new(store))))
 }
 
 /// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with

@@ -7,24 +7,35 @@ use super::series::{
     put_in_force, start_anew, waits,
 };
 use super::versions::{self, by_id};
-use super::{Conn, Store};
+use super::{Conn, SEARCH, Store};
+use crate::Ledger;
 use crate::{ActivityChange, LedgerError, SeriesRefusal, SeriesVersion};
 
 use super::proving::Proved;
 
-/// See [`crate::Ledger::set_activity`].
-pub(super) async fn set_activity(
-    store: &Store,
-    change: &ActivityChange,
-) -> Result<SeriesVersion, LedgerError> {
-    let mut proved = None;
-    for _ in 0..=PROOFS_MAX {
-        match attempt(store, change, proved.as_ref()).await? {
-            Attempt::Done(mut saved) => return Ok(saved.remove(0)),
-            Attempt::Unproved(question) => proved = Some(question.prove().await?),
-        }
+impl Ledger {
+    /// Activates or deactivates a series by a version of its own, the first under the same checks;
+    /// one that is so already is left as it is (R4.3), unless it is active and waits for a proof
+    /// ([`crate::RestingSeries`]).
+    ///
+    /// # Errors
+    /// Like [`crate::Ledger::apply_series`].
+    pub async fn set_activity(
+        &self,
+        change: &ActivityChange,
+    ) -> Result<SeriesVersion, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut proved = None;
+            for _ in 0..=PROOFS_MAX {
+                match attempt(store, change, proved.as_ref()).await? {
+                    Attempt::Done(mut saved) => return Ok(saved.remove(0)),
+                    Attempt::Unproved(question) => proved = Some(question.prove().await?),
+                }
+            }
+            Err(overtaken())
+        })
+        .await
     }
-    Err(overtaken())
 }
 
 async fn attempt(
@@ -33,13 +44,13 @@ async fn attempt(
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
-    lock_all(&mut tx).await?;
+    lock_all(&mut *tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: change.series_id };
-    let before = by_id(&mut tx, change.series_id).await?.ok_or(unknown)?;
+    let before = by_id(&mut *tx, change.series_id).await?.ok_or(unknown)?;
     if let Some(expected) = change.expected {
         must_stand_at(&before, expected)?;
     }
-    let resting = versions::all_resting(&mut tx).await?;
+    let resting = versions::all_resting(&mut *tx).await?;
     if before.active == change.active && !(change.active && waits(&before, &resting)) {
         return Ok(Attempt::Done(vec![before]));
     }
@@ -57,9 +68,9 @@ async fn attempt(
         ..before
     };
     if !change.active {
-        begin_nothing(&mut tx, &after).await?;
+        begin_nothing(&mut *tx, &after).await?;
     }
-    put_in_force(&mut tx, &mut after).await?;
+    put_in_force(&mut *tx, &mut after).await?;
     let saved = Saved { version: after, asks: true, frees };
     finish_save(store, tx, vec![saved], Saving::Save, proved).await
 }

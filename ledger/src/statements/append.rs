@@ -10,9 +10,11 @@ use uuid::Uuid;
 
 use super::counters::lock_all;
 use super::entries::{self, Care, Judged, Verdict};
-use super::{Conn, Store, bulk, commit, commit_alone, gaps, nodes, partitions, restored};
+use super::{CALL, Conn, Store, commit, commit_alone, gaps, nodes, partitions, query, restored};
+use crate::Ledger;
 use crate::batch::{Before, Mark};
 use crate::columns::{raw, signed, unsigned, unsigned_small};
+use crate::connections::Share;
 use crate::line::{Extent, Line};
 use crate::{Appended, Entry, LedgerError};
 
@@ -27,6 +29,72 @@ pub(super) enum Bringer {
     Issuer,
     /// Who reports again, or speaks for a dead node: that may be of before the ledger went back.
     Teller,
+}
+
+impl Ledger {
+    /// Writes issued records: one row per range, in one transaction, which counts as one batch of
+    /// the node. Idempotent by allocation id.
+    /// Raises each counter's `taken` and count of journaled values, shrinks gaps that a late row
+    /// fills. A record whose (counter, value) or number belongs to another allocation goes to the
+    /// collisions instead; it counts as written.
+    ///
+    /// # Errors
+    /// `WentBack` where an earlier batch of the node is forgotten, or a counter, or its ceiling:
+    /// use `journal_again`.
+    /// `LockTimeout` after a brief wait: [`crate::Ledger::held_counters`] says which counter was
+    /// held.
+    pub async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
+        self.call(CALL.named("append").of(Share::Journal), async |store| {
+            append(store, node, entries).await
+        })
+        .await
+    }
+
+    /// Notes a number that another allocation holds too, behind the back of the unique keys, among
+    /// the collisions. Safe to repeat.
+    pub async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin().await?;
+            let lines = Line::of(0, number)?;
+            let other = other.as_bytes().as_slice();
+            record_collision(&mut *tx, &lines[0], number, Some(other), now_us).await?;
+            commit_alone(store, tx).await
+        })
+        .await
+    }
+
+    /// Writes one entry that the ledger refused to the raw table, counts it for `taken` like a
+    /// journal row (F13): of the counter that has its name, whoever has its id by now.
+    pub async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Journal), async |store| {
+            let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
+            let mut tx = store.begin_unfenced().await?;
+            // Its ids may be of before the ledger went back: they are others' by now (F9).
+            let present = restored::present_counters(&mut *tx, entry).await?;
+            let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
+            ids.sort_unstable();
+            ids.dedup();
+            lock_all(&mut *tx, &ids).await?;
+            for (taken, counter_id) in entry.taken.iter().zip(present) {
+                let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
+                if !insert_rejected(&mut *tx, entry, extent, step, reason, store.clock.now_us())
+                    .await?
+                {
+                    continue;
+                }
+                let Extent { counter_id, first, last } = extent;
+                if counter_id == NO_COUNTER {
+                    continue;
+                }
+                gaps::shrink(&mut *tx, extent).await?;
+                let count = (last - first) / step + 1;
+                tx.advance(&[Mark { counter_id, last, first, epoch, step, count }]).await?;
+            }
+            commit(tx).await
+        })
+        .await
+    }
 }
 
 /// See [`crate::Ledger::append`].
@@ -55,16 +123,16 @@ async fn attempt(
 ) -> Result<Appended, LedgerError> {
     // Whoever waits behind these rows does not wait longer for a counter that they do not need.
     let mut tx = store.begin_brief(Some(node)).await?;
-    nodes::must_be_remembered(store, &mut tx, node).await?;
+    nodes::must_be_remembered(store, &mut *tx, node).await?;
     let now_us = store.clock.now_us();
-    let appended = journal(&mut tx, node, entries, now_us, (Bringer::Issuer, care)).await;
+    let appended = journal(&mut *tx, node, entries, now_us, (Bringer::Issuer, care)).await;
     if matches!(appended, Err(LedgerError::WentBack(_))) {
         // No mark of the node may be missing: its next heartbeat must say so all the same.
         store.witness.forget(node);
     }
     let appended = appended?;
     // Last, so that the node's heartbeat does not wait for the rows.
-    let counted = nodes::count_batch(&mut tx, node).await?;
+    let counted = nodes::count_batch(&mut *tx, node).await?;
     commit(tx).await?;
     if let Some(counted) = counted.filter(|_| store.witness.of(node).is_some()) {
         store.witness.confirm(node, counted);
@@ -144,7 +212,7 @@ async fn advance(
     marks: &[Mark],
     bringer: Bringer,
 ) -> Result<Vec<Before>, LedgerError> {
-    let mut before = bulk::advance(conn, marks).await?;
+    let mut before = conn.advance(marks).await?;
     before.sort_unstable_by_key(|before| before.counter_id);
     let is_there = |mark: &&Mark| {
         before.binary_search_by_key(&mark.counter_id, |before| before.counter_id).is_ok()
@@ -195,7 +263,7 @@ async fn correct(
         let counted = written.map(|line| mark(std::slice::from_ref(line)).counted(before));
         let excess = all.counted(before) - counted.sum::<i64>();
         if excess != 0 {
-            sqlx::query("update counter set journaled = journaled - $2 where counter_id = $1")
+            query("update counter set journaled = journaled - $2 where counter_id = $1")
                 .bind(before.counter_id)
                 .bind(excess)
                 .execute(&mut *conn)
@@ -212,7 +280,7 @@ async fn record_collision(
     other: Option<&[u8]>,
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "insert into collision (counter_id, first_value, last_value, step, allocation_id, \
          other_allocation_id, number, raw, noted_at_us) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing",
@@ -229,46 +297,6 @@ async fn record_collision(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::Audits::note_twice`].
-pub(super) async fn note_twice(
-    store: &Store,
-    number: &Entry,
-    other: Uuid,
-) -> Result<(), LedgerError> {
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
-    let lines = Line::of(0, number)?;
-    let other = other.as_bytes().as_slice();
-    record_collision(&mut tx, &lines[0], number, Some(other), now_us).await?;
-    commit_alone(store, tx).await
-}
-
-/// See [`crate::Ledger::reject`].
-pub(super) async fn reject(store: &Store, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-    let epoch = signed(entry.at.epoch, "epoch").unwrap_or(i64::MAX);
-    let mut tx = store.begin_unfenced().await?;
-    // Its ids may be of before the ledger went back: they are others' by now (F9).
-    let present = restored::present_counters(&mut tx, entry).await?;
-    let mut ids: Vec<i64> = present.iter().copied().flatten().collect();
-    ids.sort_unstable();
-    ids.dedup();
-    lock_all(&mut tx, &ids).await?;
-    for (taken, counter_id) in entry.taken.iter().zip(present) {
-        let (extent, step) = plausible(taken, counter_id.unwrap_or(NO_COUNTER));
-        if !insert_rejected(&mut tx, entry, extent, step, reason, store.clock.now_us()).await? {
-            continue;
-        }
-        let Extent { counter_id, first, last } = extent;
-        if counter_id == NO_COUNTER {
-            continue;
-        }
-        gaps::shrink(&mut tx, extent).await?;
-        let count = (last - first) / step + 1;
-        bulk::advance(&mut tx, &[Mark { counter_id, last, first, epoch, step, count }]).await?;
-    }
-    commit(tx).await
 }
 
 /// A range as columns take it, whatever is wrong with it: the raw text keeps the truth.
@@ -289,7 +317,7 @@ async fn insert_rejected(
     now_us: i64,
 ) -> Result<bool, LedgerError> {
     let allocation_id: Uuid = entry.record.allocation_id;
-    let done = sqlx::query(
+    let done = query(
         "insert into journal_rejected (counter_id, first_value, last_value, step, allocation_id, \
          raw, reason, rejected_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8) \
          on conflict do nothing",

@@ -1,20 +1,17 @@
 //! What those who check the ledger ask, page by page. Takes nothing.
 
-use async_trait::async_trait;
 use numbering::{Range, TakenRange};
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::gaps::{bounded, search, span_of, window};
 use super::{
-    Conn, Db, Engine, Row, Store, allow_long_search, append, bulk, commit_alone, metered, records,
-    unsettled,
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar, records,
 };
+use crate::Ledger;
 use crate::columns::{FurtherSerial, from_json, read_uuid, unsigned};
-use crate::patience::Patience;
 use crate::{
-    Acknowledgement, Audited, Audits, Entry, Event, LedgerError, Nobodys, Span, Totals, Unsettled,
-    ValueOf, Written, WrittenText,
+    Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, Totals, ValueOf, Written,
+    WrittenText,
 };
 
 /// Most rows of a page.
@@ -23,65 +20,176 @@ const PAGE_MAX: u32 = 10_000;
 /// As far as a table is counted for a look.
 const COUNTED_MAX: i64 = 10_000;
 
-#[async_trait]
-impl Audits for Engine {
-    async fn settle_slice(&self, rows_max: u32) -> Result<bool, LedgerError> {
-        // Bounded by its rows; but a slow disk must not cost others their connections.
-        search!(self, store => unsettled::settle_slice(&store, rows_max))
-    }
-
-    async fn unsettled(&self, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
-        call!(self, store => unsettled::list(&store, limit))
-    }
-
-    async fn audit(
+impl Ledger {
+    /// Looks at the values of a counter in (`after`, `upto`], at about `rows_max` rows of the
+    /// ledger: how far it came, and what stands nowhere or twice.
+    pub async fn audit(
         &self,
         counter_id: i64,
         after: i64,
         upto: i64,
         rows_max: u32,
     ) -> Result<Audited, LedgerError> {
-        search!(self, store => audit(&store, counter_id, (after, upto), rows_max))
+        self.call(SEARCH, async |store| audit(store, counter_id, (after, upto), rows_max).await)
+            .await
     }
 
-    async fn written(
+    /// Rows of the journal behind one, up to those of a counter, at most `limit`; on request only
+    /// those of several numbers.
+    pub async fn written(
         &self,
         after: ValueOf,
         upto_counter: i64,
         ranges_only: bool,
         limit: u32,
     ) -> Result<Vec<Written>, LedgerError> {
-        search!(self, store => written(&store, after, upto_counter, ranges_only, limit))
+        self.call(SEARCH, async |store| {
+            written(store, after, upto_counter, ranges_only, limit).await
+        })
+        .await
     }
 
-    async fn holders(
+    /// Which allocations hold numbers, each in its scope, as the first of theirs.
+    pub async fn holders(
         &self,
         numbers: &[(String, String)],
     ) -> Result<Vec<(String, String, Uuid)>, LedgerError> {
-        search!(self, store => holders(&store, numbers))
+        self.call(SEARCH, async |store| {
+            let mut query = QueryBuilder::new("with asked (number, scope) as (");
+            query.push_values(numbers, |mut row, (number, scope)| {
+                row.push_bind(number).push_bind(scope);
+            });
+            query.push(
+                ") select j.number, j.scope, j.allocation_id from asked a \
+                 join journal j on j.number = a.number and j.scope = a.scope",
+            );
+            let rows = query.build().once().fetch_all(&store.reader).await?;
+            let holder = |row: &Row| {
+                let id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
+                Ok((row.try_get("number")?, row.try_get("scope")?, id))
+            };
+            rows.iter().map(holder).collect()
+        })
+        .await
     }
 
-    async fn newest_numbers(
+    /// The newest number of at most `counters_max` counters of each series, with the code of its
+    /// series; those of the greatest keys.
+    pub async fn newest_numbers(
         &self,
         counters_max: u32,
     ) -> Result<Vec<(String, String)>, LedgerError> {
-        search!(self, store => newest_numbers(&store, counters_max))
+        self.call(SEARCH, async |store| {
+            let all = query("select series_id, code from series order by code")
+                .fetch_all(&store.reader)
+                .await?;
+            let mut numbers = Vec::new();
+            for series in &all {
+                // By the name of the counter: its index gives them in order.
+                let newest: Vec<Option<String>> = query_scalar(
+                    "select (select j.number from journal j where j.counter_id = c.counter_id \
+                     and j.number is not null order by j.first_value desc limit 1) from counter c \
+                     where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
+                )
+                .bind(series.try_get::<i64>("series_id")?)
+                .bind(bounded(counters_max))
+                .fetch_all(&store.reader)
+                .await?;
+                let code: String = series.try_get("code")?;
+                numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
+            }
+            Ok(numbers)
+        })
+        .await
     }
 
-    async fn note_twice(&self, number: &Entry, other: Uuid) -> Result<(), LedgerError> {
-        call!(self, store => append::note_twice(&store, number, other))
+    /// Rejected records of counters that the ledger does not have, but for those acknowledged,
+    /// newest first, at most `limit`.
+    pub async fn nobodys(&self, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let rows = query(
+                "select allocation_id, first_value, last_value, reason from journal_rejected r \
+                 where acknowledged_at_us is null and not exists \
+                 (select 1 from counter c where c.counter_id = r.counter_id) \
+                 order by journal_rejected_id desc limit $1",
+            )
+            .bind(bounded(limit))
+            .fetch_all(&store.reader)
+            .await?;
+            let nobodys = |row: &Row| {
+                let allocation_id = read_uuid(row.try_get("allocation_id")?, "allocation_id")?;
+                Ok(Nobodys { allocation_id, span: span_of(row)?, reason: row.try_get("reason")? })
+            };
+            rows.iter().map(nobodys).collect()
+        })
+        .await
     }
 
-    async fn nobodys(&self, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
-        search!(self, store => nobodys(&store, limit))
+    /// Marks an allocation's collisions and rejected records as explained; how many were not yet.
+    /// Who said so, and why, stands beside them and among the events.
+    pub async fn acknowledge_finding(
+        &self,
+        explained: &Acknowledgement,
+    ) -> Result<u64, LedgerError> {
+        self.call(CALL, async |store| {
+            let Acknowledgement { allocation_id, user_id, reason } = explained;
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin().await?;
+            let mut count = 0;
+            for statement in [
+                "update collision set acknowledged_at_us = $2, acknowledged_by = $3, \
+                 acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
+                "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3, \
+                 acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
+            ] {
+                let done = query(statement)
+                    .bind(allocation_id.as_bytes().as_slice())
+                    .bind(now_us)
+                    .bind(user_id)
+                    .bind(reason)
+                    .execute(&mut *tx)
+                    .await?;
+                count += done.rows_affected();
+            }
+            if count > 0 {
+                let event = Event {
+                    at_us: now_us,
+                    kind: "acknowledged".into(),
+                    partition: None,
+                    epoch: None,
+                    node_id: None,
+                    detail: serde_json::json!({
+                        "allocation_id": allocation_id, "by": user_id, "reason": reason,
+                    }),
+                };
+                records::insert_event(&mut *tx, &event).await?;
+            }
+            commit_alone(store, tx).await?;
+            Ok(count)
+        })
+        .await
     }
 
-    async fn acknowledge_finding(&self, explained: &Acknowledgement) -> Result<u64, LedgerError> {
-        call!(self, store => acknowledge_finding(&store, explained))
-    }
-
-    async fn sizes(&self) -> Result<Totals, LedgerError> {
-        call!(self, store => sizes(&store))
+    /// Sizes of the ledger at the price of a look: exact as far as ten thousand rows, beyond that
+    /// what the engine knows about the table.
+    pub async fn sizes(&self) -> Result<Totals, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            let (journal, is_journal_estimated) = size(&mut *conn, "journal").await?;
+            let (gaps, is_gap_estimated) = size(&mut *conn, "gap").await?;
+            let (revisions, is_revision_estimated) = size(&mut *conn, "revision").await?;
+            let (collisions, acknowledged, rejected) = records::explained(&mut *conn).await?;
+            Ok(Totals {
+                journal: unsigned((journal - revisions).max(0), "journal")?,
+                revisions: unsigned(revisions, "revision")?,
+                gaps: unsigned(gaps, "gaps")?,
+                collisions,
+                acknowledged,
+                rejected,
+                estimated: is_journal_estimated || is_gap_estimated || is_revision_estimated,
+            })
+        })
+        .await
     }
 }
 
@@ -92,11 +200,11 @@ async fn audit(
     rows_max: u32,
 ) -> Result<Audited, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
+    tx.allow_long_search().await?;
     let rows_max = rows_max.clamp(1, PAGE_MAX);
-    let (_, upto) = window(&mut tx, counter_id, after, upto, rows_max).await?;
-    let holes = search(&mut tx, counter_id, after, upto, None, rows_max).await?;
-    let overlaps = overlaps(&mut tx, counter_id, (after, upto), rows_max).await?;
+    let (_, upto) = window(&mut *tx, counter_id, after, upto, rows_max).await?;
+    let holes = search(&mut *tx, counter_id, after, upto, None, rows_max).await?;
+    let overlaps = overlaps(&mut *tx, counter_id, (after, upto), rows_max).await?;
     tx.commit().await?;
     let span = |(first, last): (i64, i64)| {
         Ok::<_, LedgerError>(Span {
@@ -116,7 +224,7 @@ async fn overlaps(
 ) -> Result<Vec<Span>, LedgerError> {
     // Of the rows before, those that reach into the page count; of journal and gap register only
     // the last one can.
-    let rows = sqlx::query(
+    let rows = query(
         "with span as ( \
            select first_value, last_value from journal where counter_id = $1 \
              and first_value <= $3 and first_value >= coalesce((select max(first_value) \
@@ -150,8 +258,8 @@ async fn written(
     limit: u32,
 ) -> Result<Vec<Written>, LedgerError> {
     let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let mut query = QueryBuilder::<Db>::new(
+    tx.allow_long_search().await?;
+    let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
          rest from journal where (counter_id, first_value) > (",
     );
@@ -207,132 +315,13 @@ fn taken_of(row: &Row, of: ValueOf) -> Result<Option<Vec<TakenRange>>, LedgerErr
     Ok(taken.iter().all(is_sound).then_some(taken))
 }
 
-async fn holders(
-    store: &Store,
-    numbers: &[(String, String)],
-) -> Result<Vec<(String, String, Uuid)>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("with asked (number, scope) as (");
-    query.push_values(numbers, |mut row, (number, scope)| {
-        row.push_bind(number).push_bind(scope);
-    });
-    query.push(
-        ") select j.number, j.scope, j.allocation_id from asked a \
-         join journal j on j.number = a.number and j.scope = a.scope",
-    );
-    let rows = query.build().persistent(false).fetch_all(&store.reader).await?;
-    let holder = |row: &Row| {
-        let id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;
-        Ok((row.try_get("number")?, row.try_get("scope")?, id))
-    };
-    rows.iter().map(holder).collect()
-}
-
-async fn newest_numbers(
-    store: &Store,
-    counters_max: u32,
-) -> Result<Vec<(String, String)>, LedgerError> {
-    let all = sqlx::query("select series_id, code from series order by code")
-        .fetch_all(&store.reader)
-        .await?;
-    let mut numbers = Vec::new();
-    for series in &all {
-        // By the name of the counter: its index gives them in order.
-        let newest: Vec<Option<String>> = sqlx::query_scalar(
-            "select (select j.number from journal j where j.counter_id = c.counter_id \
-             and j.number is not null order by j.first_value desc limit 1) from counter c \
-             where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
-        )
-        .bind(series.try_get::<i64, _>("series_id")?)
-        .bind(bounded(counters_max))
-        .fetch_all(&store.reader)
-        .await?;
-        let code: String = series.try_get("code")?;
-        numbers.extend(newest.into_iter().flatten().map(|number| (code.clone(), number)));
-    }
-    Ok(numbers)
-}
-
-async fn nobodys(store: &Store, limit: u32) -> Result<Vec<Nobodys>, LedgerError> {
-    let rows = sqlx::query(
-        "select allocation_id, first_value, last_value, reason from journal_rejected r \
-         where acknowledged_at_us is null and not exists \
-         (select 1 from counter c where c.counter_id = r.counter_id) \
-         order by journal_rejected_id desc limit $1",
-    )
-    .bind(bounded(limit))
-    .fetch_all(&store.reader)
-    .await?;
-    let nobodys = |row: &Row| {
-        let allocation_id = read_uuid(row.try_get("allocation_id")?, "allocation_id")?;
-        Ok(Nobodys { allocation_id, span: span_of(row)?, reason: row.try_get("reason")? })
-    };
-    rows.iter().map(nobodys).collect()
-}
-
-async fn acknowledge_finding(
-    store: &Store,
-    explained: &Acknowledgement,
-) -> Result<u64, LedgerError> {
-    let Acknowledgement { allocation_id, user_id, reason } = explained;
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin().await?;
-    let mut count = 0;
-    for statement in [
-        "update collision set acknowledged_at_us = $2, acknowledged_by = $3, \
-         acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
-        "update journal_rejected set acknowledged_at_us = $2, acknowledged_by = $3, \
-         acknowledged_reason = $4 where allocation_id = $1 and acknowledged_at_us is null",
-    ] {
-        let done = sqlx::query(statement)
-            .bind(allocation_id.as_bytes().as_slice())
-            .bind(now_us)
-            .bind(user_id)
-            .bind(reason)
-            .execute(&mut *tx)
-            .await?;
-        count += done.rows_affected();
-    }
-    if count > 0 {
-        let event = Event {
-            at_us: now_us,
-            kind: "acknowledged".into(),
-            partition: None,
-            epoch: None,
-            node_id: None,
-            detail: serde_json::json!({
-                "allocation_id": allocation_id, "by": user_id, "reason": reason,
-            }),
-        };
-        records::insert_event(&mut tx, &event).await?;
-    }
-    commit_alone(store, tx).await?;
-    Ok(count)
-}
-
-async fn sizes(store: &Store) -> Result<Totals, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    let (journal, is_journal_estimated) = size(&mut conn, "journal").await?;
-    let (gaps, is_gap_estimated) = size(&mut conn, "gap").await?;
-    let (revisions, is_revision_estimated) = size(&mut conn, "revision").await?;
-    let (collisions, acknowledged, rejected) = records::explained(&mut conn).await?;
-    Ok(Totals {
-        journal: unsigned((journal - revisions).max(0), "journal")?,
-        revisions: unsigned(revisions, "revision")?,
-        gaps: unsigned(gaps, "gaps")?,
-        collisions,
-        acknowledged,
-        rejected,
-        estimated: is_journal_estimated || is_gap_estimated || is_revision_estimated,
-    })
-}
-
 /// How many rows a table has, and whether that is only about.
 async fn size(conn: &mut Conn, table: &'static str) -> Result<(i64, bool), LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("select count(*) from (select 1 from ");
+    let mut query = QueryBuilder::new("select count(*) from (select 1 from ");
     query.push(table).push(" limit ").push_bind(COUNTED_MAX + 1).push(") as some_rows");
-    let counted: i64 = query.build_query_scalar().fetch_one(&mut *conn).await?;
+    let counted: i64 = query.build().scalar().fetch_one(&mut *conn).await?;
     if counted <= COUNTED_MAX {
         return Ok((counted, false));
     }
-    Ok((bulk::rows_about(conn, table).await?.max(counted), true))
+    Ok((conn.rows_about(table).await?.max(counted), true))
 }

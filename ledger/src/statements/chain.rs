@@ -2,33 +2,40 @@
 //! happened to serials that carried it.
 
 use numbering::ExchangeKind;
-use sqlx::Row as _;
 
-use super::{Conn, Row, Store};
+use super::{CALL, Conn, Row, Store, query};
+use crate::Ledger;
 use crate::columns::unsigned_small;
 use crate::{ChainQuery, LedgerError, Link, LinkName, LinkPlace};
 
-/// See [`crate::ExchangeSerialLedger::chain`].
-pub(super) async fn chain(store: &Store, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+impl Ledger {
+    /// The links of a unified serial's chain, oldest first. Sorts the whole chain for each page.
+    pub async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+        self.call(CALL, async |store| chain(store, query).await).await
+    }
+}
+
+/// See [`crate::Ledger::chain`].
+pub(super) async fn chain(store: &Store, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut links = issued(&mut conn, query).await?;
-    links.extend(events(&mut conn, query).await?);
+    let mut links = issued(&mut *conn, asked).await?;
+    links.extend(events(&mut *conn, asked).await?);
     links.sort_by(|a, b| a.place.cmp(&b.place));
-    links.truncate(query.limit as usize);
+    links.truncate(asked.limit as usize);
     Ok(links)
 }
 
 /// Serials issued under the unified serial, and that itself: their document ids begin with it.
-async fn issued(conn: &mut Conn, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+async fn issued(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
     // Of the links of one time, issued serials come first: after an event there is none left.
-    let (at_us, number) = match &query.after {
+    let (at_us, number) = match &asked.after {
         None => (i64::MIN, None),
         Some(LinkPlace { at_us, name: LinkName::Issued(number) }) => (*at_us, Some(number)),
         Some(LinkPlace { at_us, name: LinkName::Event(_) }) => (at_us.saturating_add(1), None),
     };
     let [unified, system, interface] = ExchangeKind::ALL.map(ExchangeKind::type_code);
-    let serial = &query.unified_serial;
-    let rows = sqlx::query(
+    let serial = &asked.unified_serial;
+    let rows = query(
         "select number, document_id, user_id, ip_address, issued_at_us from (\
          select number, document_id, user_id, ip_address, issued_at_us from journal \
          where number = $1 and type_code = $2 \
@@ -48,7 +55,7 @@ async fn issued(conn: &mut Conn, query: &ChainQuery) -> Result<Vec<Link>, Ledger
     .bind(interface)
     .bind(at_us)
     .bind(number.map_or("", String::as_str))
-    .bind(i64::from(query.limit))
+    .bind(i64::from(asked.limit))
     .fetch_all(conn)
     .await?;
     rows.iter().map(issued_link).collect()
@@ -70,21 +77,21 @@ fn issued_link(row: &Row) -> Result<Link, LedgerError> {
 }
 
 /// What happened to serials that carried the unified serial.
-async fn events(conn: &mut Conn, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-    let (at_us, event_id) = match &query.after {
+async fn events(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
+    let (at_us, event_id) = match &asked.after {
         None => (i64::MIN, 0),
         Some(LinkPlace { at_us, name: LinkName::Issued(_) }) => (*at_us, 0),
         Some(LinkPlace { at_us, name: LinkName::Event(event_id) }) => (*at_us, *event_id),
     };
-    let rows = sqlx::query(
+    let rows = query(
         "select serial_event_id, serial, kind, attempt, at_us, user_id, ip_address, reason \
          from serial_event where unified_serial = $1 and at_us >= $2 \
          and (at_us > $2 or serial_event_id > $3) order by at_us, serial_event_id limit $4",
     )
-    .bind(&query.unified_serial)
+    .bind(&asked.unified_serial)
     .bind(at_us)
     .bind(event_id)
-    .bind(i64::from(query.limit))
+    .bind(i64::from(asked.limit))
     .fetch_all(conn)
     .await?;
     rows.iter().map(event_link).collect()

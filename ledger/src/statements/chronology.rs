@@ -9,9 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{QueryBuilder, Row as _};
-
-use super::{Conn, Db, Store};
+use super::{Conn, QueryBuilder, Store, query, query_scalar};
 use crate::{ImportedCounter, LedgerError, TakeOrder};
 
 /// Rows of the journal that one caller looks at for the last date of a family.
@@ -99,7 +97,7 @@ impl LastDates {
     /// Writes what was noted.
     pub(super) async fn write(&self, conn: &mut Conn) -> Result<(), LedgerError> {
         for ((series_id, serial, key), last) in &self.dates {
-            sqlx::query(
+            query(
                 "update chronology set last_date = $4 where series_id = $1 and serial = $2 \
                  and family = $3 and last_date < $4",
             )
@@ -142,7 +140,7 @@ async fn lock_or_search(
     if let Some(last) = lock(conn, family).await? {
         return Ok(Some(last));
     }
-    sqlx::query(
+    query(
         "insert into chronology_search (series_id, serial, family, last_date, key, value) \
          values ($1, $2, $3, '', $3, -1) on conflict do nothing",
     )
@@ -170,10 +168,11 @@ async fn search_family(
     family: Family<'_>,
     rows_max: u32,
 ) -> Result<(), LedgerError> {
-    let row = sqlx::query(for_update!(
+    let row = query(
         "select last_date, key, value from chronology_search \
-         where series_id = $1 and serial = $2 and family = $3"
-    ))
+         where series_id = $1 and serial = $2 and family = $3",
+    )
+    .for_update()
     .bind(family.series_id)
     .bind(family.serial)
     .bind(family.key)
@@ -186,7 +185,7 @@ async fn search_family(
     if look(conn, family, &mut search, rows_max).await? {
         return create(conn, family, &search.last_date).await;
     }
-    sqlx::query(
+    query(
         "update chronology_search set last_date = $4, key = $5, value = $6 \
          where series_id = $1 and serial = $2 and family = $3",
     )
@@ -214,7 +213,7 @@ async fn look(
             return Ok(true);
         };
         let value = if key == search.key { search.value } else { -1 };
-        let row = sqlx::query(
+        let row = query(
             "select count(*) as rows, max(document_date) as last_date, \
              max(first_value) as last from (\
              select document_date, first_value from journal \
@@ -243,7 +242,7 @@ async fn next_counter(
     search: &Search,
 ) -> Result<Option<(i64, String)>, LedgerError> {
     let (from, to) = periods(family);
-    let mut query = QueryBuilder::<Db>::new("select counter_id, key from counter ");
+    let mut query = QueryBuilder::new("select counter_id, key from counter ");
     query.push("where series_id = ").push_bind(family.series_id);
     query.push(" and serial = ").push_bind(family.serial);
     query.push(if search.value == WHOLE { " and key > " } else { " and key >= " });
@@ -256,7 +255,7 @@ async fn next_counter(
 
 /// One slice for a family whose date is being looked for; false where there is none.
 pub(super) async fn search_slice(conn: &mut Conn, rows_max: u32) -> Result<bool, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select series_id, serial, family from chronology_search \
          order by series_id, serial, family limit 1",
     )
@@ -278,7 +277,7 @@ fn still_searched(counter: Option<String>) -> LedgerError {
 /// Gives a family its row, unless it has one, and locks it: its search is over.
 async fn create(conn: &mut Conn, family: Family<'_>, last: &str) -> Result<(), LedgerError> {
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
-    sqlx::query(
+    query(
         "insert into chronology (series_id, serial, family, last_date) values ($1, $2, $3, $4) \
          on conflict do nothing",
     )
@@ -290,21 +289,20 @@ async fn create(conn: &mut Conn, family: Family<'_>, last: &str) -> Result<(), L
     .await?;
     let gone = || LedgerError::Conflict("chronology: created and gone".into());
     lock(conn, family).await?.ok_or_else(gone)?;
-    sqlx::query(
-        "delete from chronology_search where series_id = $1 and serial = $2 and family = $3",
-    )
-    .bind(family.series_id)
-    .bind(family.serial)
-    .bind(family.key)
-    .execute(conn)
-    .await?;
+    query("delete from chronology_search where series_id = $1 and serial = $2 and family = $3")
+        .bind(family.series_id)
+        .bind(family.serial)
+        .bind(family.key)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
 async fn lock(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, LedgerError> {
-    let last = sqlx::query_scalar(for_update!(
-        "select last_date from chronology where series_id = $1 and serial = $2 and family = $3"
-    ))
+    let last = query_scalar(
+        "select last_date from chronology where series_id = $1 and serial = $2 and family = $3",
+    )
+    .for_update()
     .bind(family.series_id)
     .bind(family.serial)
     .bind(family.key)
@@ -327,7 +325,7 @@ fn periods(family: Family<'_>) -> (String, String) {
 /// as long.
 async fn journaled(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, LedgerError> {
     let (from, to) = periods(family);
-    let last = sqlx::query_scalar(
+    let last = query_scalar(
         "select max(j.document_date) from counter c join journal j on j.counter_id = c.counter_id \
          where c.series_id = $1 and c.serial = $2 \
          and (c.key = $3 or (c.key >= $4 and c.key < $5))",
@@ -342,13 +340,13 @@ async fn journaled(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>
     Ok(last)
 }
 
-/// See [`crate::Documents::last_date`].
+/// See [`crate::Ledger::last_date`].
 pub(super) async fn last_date(
     store: &Store,
     family: Family<'_>,
 ) -> Result<Option<String>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let known: Option<String> = sqlx::query_scalar(
+    let known: Option<String> = query_scalar(
         "select last_date from chronology where series_id = $1 and serial = $2 and family = $3",
     )
     .bind(family.series_id)
@@ -361,7 +359,7 @@ pub(super) async fn last_date(
         None => {
             let key = family.key.to_owned();
             let mut search = Search { last_date: String::new(), key, value: -1 };
-            if !look(&mut conn, family, &mut search, CALL_ROWS_MAX).await? {
+            if !look(&mut *conn, family, &mut search, CALL_ROWS_MAX).await? {
                 return Err(still_searched(None));
             }
             search.last_date
@@ -373,11 +371,11 @@ pub(super) async fn last_date(
 /// Forgets the dates of a series whose chronology was switched: numbers may be issued unnoticed
 /// while it is off, and the journal has their dates.
 pub(super) async fn forget(conn: &mut Conn, series_id: i64) -> Result<(), LedgerError> {
-    sqlx::query("delete from chronology where series_id = $1")
+    query("delete from chronology where series_id = $1")
         .bind(series_id)
         .execute(&mut *conn)
         .await?;
-    sqlx::query("delete from chronology_search where series_id = $1")
+    query("delete from chronology_search where series_id = $1")
         .bind(series_id)
         .execute(conn)
         .await?;

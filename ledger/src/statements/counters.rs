@@ -1,9 +1,9 @@
 //! Counter rows: reading, locking, raising. A counter's own row is the fence (F4).
 
 use numerator_base::node::NodeId;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, FOR_UPDATE, Row, Store, allow_long_search, bulk, bytes, commit, partitions};
+use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::{At, Counter, CounterSpec, LedgerError, Raise};
 
@@ -21,39 +21,98 @@ pub(super) struct Resolved {
     pub(super) seeded_by: Vec<u8>,
 }
 
-/// See [`crate::Ledger::raise`].
-pub(super) async fn raise(
-    store: &Store,
-    at: At,
-    raises: &[Raise],
-) -> Result<Vec<Option<i64>>, LedgerError> {
-    let (partition, epoch) = partitions::columns(at)?;
-    let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
-    let mut ceilings = Vec::with_capacity(raises.len());
-    let mut tx = store.begin_brief(None).await?;
-    lock_all(&mut tx, &ids).await?;
-    for raise in raises {
-        // Partition and epoch stand in the row that changes: one read elsewhere may be stale by
-        // the time the row lock is granted.
-        let ceiling = sqlx::query_scalar(
-            "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
-             where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
-        )
-        .bind(raise.counter_id)
-        .bind(partition)
-        .bind(epoch)
-        .bind(raise.ceiling)
-        .fetch_optional(&mut *tx)
-        .await?;
-        ceilings.push(ceiling);
+impl Ledger {
+    /// Raises ceilings where the counter's own row still carries this epoch; the ceiling in force,
+    /// or `None` where it does not (F4). Never lowers one.
+    pub async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
+        self.call(CALL.named("raise"), async |store| {
+            let (partition, epoch) = partitions::columns(at)?;
+            let ids: Vec<i64> = raises.iter().map(|raise| raise.counter_id).collect();
+            let mut ceilings = Vec::with_capacity(raises.len());
+            let mut tx = store.begin_brief(None).await?;
+            lock_all(&mut *tx, &ids).await?;
+            for raise in raises {
+                // Partition and epoch stand in the row that changes: one read elsewhere may be
+                // stale by the time the row lock is granted.
+                let ceiling = query_scalar(
+                    "update counter set ceiling = case when ceiling < $4 then $4 else ceiling end \
+                     where counter_id = $1 and partition_id = $2 and epoch = $3 returning ceiling",
+                )
+                .bind(raise.counter_id)
+                .bind(partition)
+                .bind(epoch)
+                .bind(raise.ceiling)
+                .fetch_optional(&mut *tx)
+                .await?;
+                ceilings.push(ceiling);
+            }
+            commit(tx).await?;
+            Ok(ceilings)
+        })
+        .await
     }
-    commit(tx).await?;
-    Ok(ceilings)
+
+    /// The counter's row, for previews and listings.
+    pub async fn counter(
+        &self,
+        series_id: i64,
+        serial: &str,
+        key: &str,
+    ) -> Result<Option<Counter>, LedgerError> {
+        self.call(CALL, async |store| by_name(store, series_id, serial, key).await).await
+    }
+
+    /// Counters after `after` by id, at most `limit`: for `verify` and `status`.
+    pub async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
+            query.push_bind(i64::from(limit.min(PAGE_MAX)));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+        })
+        .await
+    }
+
+    /// Whether the ledger knows any counter of a partition.
+    pub async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let first: Option<i64> =
+                query_scalar("select counter_id from counter where partition_id = $1 limit 1")
+                    .bind(small(partition, "partition")?)
+                    .fetch_optional(&store.reader)
+                    .await?;
+            Ok(first.is_some())
+        })
+        .await
+    }
+
+    /// Counters whose ceiling leaves the least headroom, among those of the epochs that Redis owns
+    /// now, at most `limit`: how long issuing could go on without the ledger.
+    pub async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.reader.begin().await?;
+            // Every counter is looked at: this is for a person who waits for it.
+            tx.allow_long_search().await?;
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push(
+                "where exists (select 1 from partition p where p.partition_id = \
+                 counter.partition_id \
+                 and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis') \
+                 order by (ceiling - taken) / step, counter_id limit ",
+            );
+            query.push_bind(i64::from(limit.min(PAGE_MAX)));
+            let rows = query.build().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+        })
+        .await
+    }
 }
 
 /// Where a counter lives, as long as nobody moves it.
 pub(super) async fn partition_of(conn: &mut Conn, counter_id: i64) -> Result<u32, LedgerError> {
-    let home = sqlx::query_scalar("select partition_id from counter where counter_id = $1")
+    let home = query_scalar("select partition_id from counter where counter_id = $1")
         .bind(counter_id)
         .fetch_optional(conn)
         .await?;
@@ -71,50 +130,10 @@ pub(super) async fn by_name(
     serial: &str,
     key: &str,
 ) -> Result<Option<Counter>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, series_id, serial, key);
     let row = query.build().fetch_optional(&store.reader).await?;
     Ok(row.as_ref().map(resolved_of).transpose()?.map(|resolved| resolved.counter))
-}
-
-/// See [`crate::Ledger::counters`].
-pub(super) async fn page(
-    store: &Store,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<Counter>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push("where counter_id > ").push_bind(after).push(" order by counter_id limit ");
-    query.push_bind(i64::from(limit.min(PAGE_MAX)));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
-}
-
-/// See [`crate::Ledger::has_counters`].
-pub(super) async fn any_of(store: &Store, partition: u32) -> Result<bool, LedgerError> {
-    let first: Option<i64> =
-        sqlx::query_scalar("select counter_id from counter where partition_id = $1 limit 1")
-            .bind(small(partition, "partition")?)
-            .fetch_optional(&store.reader)
-            .await?;
-    Ok(first.is_some())
-}
-
-/// See [`crate::Ledger::tightest`].
-pub(super) async fn tightest(store: &Store, limit: u32) -> Result<Vec<Counter>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    // Every counter is looked at: this is for a person who waits for it.
-    allow_long_search(&mut tx).await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push(
-        "where exists (select 1 from partition p where p.partition_id = counter.partition_id \
-         and p.epoch = counter.epoch and p.state = 'open' and p.owner = 'redis') \
-         order by (ceiling - taken) / step, counter_id limit ",
-    );
-    query.push_bind(i64::from(limit.min(PAGE_MAX)));
-    let rows = query.build().fetch_all(&mut *tx).await?;
-    tx.commit().await?;
-    rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
 /// Locks counters by id, in the order of their names; unknown ids are left out. Whoever locks
@@ -123,11 +142,11 @@ pub(super) async fn lock_all(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Counter
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where counter_id");
-    bulk::push_among(&mut query, ids.to_vec());
-    query.push(" order by series_id, serial, key").push(FOR_UPDATE);
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
+    query.push_among(ids.to_vec());
+    query.push(" order by series_id, serial, key");
+    let rows = query.build().for_update().fetch_all(conn).await?;
     rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
 }
 
@@ -182,7 +201,7 @@ async fn create(
     let step = columns::step(spec.step)?;
     let origin = signed(spec.start, "start")? - step;
     // Somebody else may be creating it: the insert waits for that transaction, then does nothing.
-    sqlx::query(
+    query(
         "insert into counter (series_id, serial, key, partition_id, epoch, origin, start_value, \
          taken, ceiling, step, seeded_by, seeded_at_us) \
          values ($1, $2, $3, $4, 0, $5, $5, $5, $5, $6, $7, $8) on conflict do nothing",
@@ -233,11 +252,11 @@ struct Home {
 
 /// Where a series lives until the transaction ends; `None`: the ledger does not know it.
 async fn home(conn: &mut Conn, series_id: i64) -> Result<Option<Home>, LedgerError> {
-    let series =
-        sqlx::query(for_share!("select partition, used_since from series where series_id = $1"))
-            .bind(series_id)
-            .fetch_optional(conn)
-            .await?;
+    let series = query("select partition, used_since from series where series_id = $1")
+        .for_share()
+        .bind(series_id)
+        .fetch_optional(conn)
+        .await?;
     series
         .map(|series| {
             Ok(Home {
@@ -255,20 +274,19 @@ pub(super) async fn id_of(
     serial: &str,
     key: &str,
 ) -> Result<Option<i64>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new("select counter_id from counter ");
+    let mut query = QueryBuilder::new("select counter_id from counter ");
     push_name(&mut query, series_id, serial, key);
-    Ok(query.build_query_scalar().fetch_optional(conn).await?)
+    Ok(query.build().scalar().fetch_optional(conn).await?)
 }
 
 async fn lock(conn: &mut Conn, spec: &CounterSpec) -> Result<Option<Resolved>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     push_name(&mut query, spec.series_id, &spec.serial, &spec.key);
-    query.push(FOR_UPDATE);
-    let row = query.build().fetch_optional(conn).await?;
+    let row = query.build().for_update().fetch_optional(conn).await?;
     row.as_ref().map(resolved_of).transpose()
 }
 
-fn push_name(query: &mut QueryBuilder<Db>, series_id: i64, serial: &str, key: &str) {
+fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &str) {
     query.push("where series_id = ").push_bind(series_id);
     query.push(" and serial = ").push_bind(serial.to_owned());
     query.push(" and key = ").push_bind(key.to_owned());

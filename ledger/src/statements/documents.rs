@@ -1,16 +1,12 @@
 //! What the ledger knows of documents. Reads and writes no epoch: a document's numbers are facts.
 
-use async_trait::async_trait;
-use sqlx::{QueryBuilder, Row as _};
-
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{Conn, Db, Engine, Row, Store, allow_long_search, commit_alone, metered, versions};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, commit_alone, query, query_scalar};
+use crate::Ledger;
 use crate::columns::read_uuid;
-use crate::patience::Patience;
 use crate::{
-    Documents, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised, Revision,
-    SeriesVersion, ValueOf,
+    JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised, Revision, ValueOf,
 };
 
 /// Most rows of a page.
@@ -25,112 +21,156 @@ const TEXTS: i64 = 0;
 const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.number, \
      r.document_id, r.user_id, r.ip_address, r.reason, r.revised_at_us from revision r ";
 
-#[async_trait]
-impl Documents for Engine {
-    async fn numbers_of(
+impl Ledger {
+    /// The numbers of a document behind a position, oldest first, at most `limit` of them (1,000).
+    /// A number just issued by the Redis path appears once it is journaled.
+    pub async fn numbers_of(
         &self,
         document_id: &str,
         after: Option<Position>,
         limit: u32,
     ) -> Result<Vec<JournalRow>, LedgerError> {
-        call!(self, store => numbers_of(&store, document_id, after, limit))
+        self.call(CALL, async |store| {
+            let mut query = select_rows("journal");
+            query.push(" where j.number is not null and j.document_id = ");
+            query.push_bind(document_id.to_owned());
+            if let Some(Position { issued_at_us, of }) = after {
+                query.push(" and (j.issued_at_us, j.counter_id, j.first_value) > (");
+                query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
+                query.push_bind(of.value).push(")");
+            }
+            query.push(" order by j.issued_at_us, j.counter_id, j.first_value limit ");
+            query.push_bind(i64::from(limit.min(PAGE_MAX)));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(journal_row_of).collect()
+        })
+        .await
     }
 
-    async fn series_version(
+    /// Writes a revision of a journaled number (R2.10). Safe to repeat. Its text is unique in its
+    /// scope among all numbers and revisions, whoever writes at the same time.
+    ///
+    /// # Errors
+    /// `Refused` where the journal does not have the number.
+    pub async fn revise(&self, new: &NewRevision) -> Result<Revised, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            // One revision of a number at a time: the bound holds, and an equal label is seen.
+            let scope: Option<String> = query_scalar(
+                "select scope from journal where counter_id = $1 and first_value = $2 \
+                 and allocation_id = $3 and document_id is not null",
+            )
+            .for_update()
+            .bind(new.of.counter_id)
+            .bind(new.of.value)
+            .bind(new.allocation_id.as_bytes().as_slice())
+            .fetch_optional(&mut *tx)
+            .await?;
+            let Some(scope) = scope else {
+                let why = "the journal has no such number of a document";
+                return Err(LedgerError::Refused(format!("revision: {why}")));
+            };
+            let mut known = QueryBuilder::new(COLUMNS);
+            known.push("where r.counter_id = ").push_bind(new.of.counter_id);
+            known.push(" and r.value = ").push_bind(new.of.value);
+            let known = known.build().fetch_all(&mut *tx).await?;
+            let known = known.iter().map(revision_of).collect::<Result<Vec<_>, _>>()?;
+            let count = known.len();
+            if let Some(same) = known.into_iter().find(|revision| revision.rev == new.rev) {
+                return Ok(Revised::Known(same));
+            }
+            if count >= REVISIONS_MAX as usize {
+                return Ok(Revised::TooMany);
+            }
+            let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
+                return Ok(Revised::Collided);
+            };
+            if !keep_text(&mut *tx, revision_id, new).await? {
+                return Ok(Revised::Collided);
+            }
+            commit_alone(store, tx).await?;
+            Ok(Revised::Written(revision))
+        })
+        .await
+    }
+
+    /// The revisions of numbers, each number's oldest first.
+    pub async fn revisions_of(&self, numbers: &[ValueOf]) -> Result<Vec<Revision>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut revisions = Vec::new();
+            for part in numbers.chunks(NUMBERS_PER_SEARCH) {
+                let mut query = QueryBuilder::new("with asked (counter_id, value) as (");
+                query.push_values(part, |mut row, of| {
+                    row.push_bind(of.counter_id).push_bind(of.value);
+                });
+                query.push(") ").push(COLUMNS);
+                query.push(
+                    "join asked a on a.counter_id = r.counter_id and a.value = r.value \
+                     order by r.revision_id",
+                );
+                let rows = query.build().once().fetch_all(&store.reader).await?;
+                for row in &rows {
+                    revisions.push(revision_of(row)?);
+                }
+            }
+            Ok(revisions)
+        })
+        .await
+    }
+
+    /// Revisions with this text, of whatever scope, oldest first, at most `limit`.
+    pub async fn revisions_named(
         &self,
-        series_id: i64,
-        version: u32,
-    ) -> Result<Option<SeriesVersion>, LedgerError> {
-        call!(self, store => versions::one(&store, series_id, version))
+        number: &str,
+        limit: u32,
+    ) -> Result<Vec<Revision>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push("where r.number = ").push_bind(number.to_owned());
+            query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(revision_of).collect()
+        })
+        .await
     }
 
-    async fn last_date(
+    /// Revisions whose number the journal does not have, or whose own text it does not hold, at
+    /// most `limit`: there are none unless somebody else wrote into the ledger.
+    pub async fn stray_revisions(&self, limit: u32) -> Result<Vec<Revision>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push(
+                "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
+                 and j.first_value = r.value and j.allocation_id = r.allocation_id \
+                 and j.scope = r.scope) \
+                 or not exists (select 1 from journal t where t.counter_id = ",
+            );
+            query.push_bind(TEXTS).push(
+                " and t.first_value = r.revision_id and t.number = r.number and t.scope = r.scope) \
+                 order by r.revision_id limit ",
+            );
+            query.push_bind(i64::from(limit.min(PAGE_MAX)));
+            let rows = query.build().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            rows.iter().map(revision_of).collect()
+        })
+        .await
+    }
+
+    /// The latest document date that a family of counters has given numbers to: the counters of a
+    /// series' first serial that differ in their period alone; their key is the family's but for
+    /// that.
+    pub async fn last_date(
         &self,
         series_id: i64,
         serial: &str,
         family: &str,
     ) -> Result<Option<String>, LedgerError> {
         let family = Family { series_id, serial, key: family };
-        call!(self, store => chronology::last_date(&store, family))
+        self.call(CALL, async |store| chronology::last_date(store, family).await).await
     }
-
-    async fn revise(&self, revision: &NewRevision) -> Result<Revised, LedgerError> {
-        call!(self, store => revise(&store, revision))
-    }
-
-    async fn revisions_of(&self, numbers: &[ValueOf]) -> Result<Vec<Revision>, LedgerError> {
-        call!(self, store => revisions_of(&store, numbers))
-    }
-
-    async fn revisions_named(
-        &self,
-        number: &str,
-        limit: u32,
-    ) -> Result<Vec<Revision>, LedgerError> {
-        call!(self, store => revisions_named(&store, number, limit))
-    }
-
-    async fn stray_revisions(&self, limit: u32) -> Result<Vec<Revision>, LedgerError> {
-        search!(self, store => stray_revisions(&store, limit))
-    }
-}
-
-async fn numbers_of(
-    store: &Store,
-    document_id: &str,
-    after: Option<Position>,
-    limit: u32,
-) -> Result<Vec<JournalRow>, LedgerError> {
-    let mut query = select_rows("journal");
-    query.push(" where j.number is not null and j.document_id = ");
-    query.push_bind(document_id.to_owned());
-    if let Some(Position { issued_at_us, of }) = after {
-        query.push(" and (j.issued_at_us, j.counter_id, j.first_value) > (");
-        query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
-        query.push_bind(of.value).push(")");
-    }
-    query.push(" order by j.issued_at_us, j.counter_id, j.first_value limit ");
-    query.push_bind(i64::from(limit.min(PAGE_MAX)));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(journal_row_of).collect()
-}
-
-async fn revise(store: &Store, new: &NewRevision) -> Result<Revised, LedgerError> {
-    let mut tx = store.begin().await?;
-    // One revision of a number at a time: the bound holds, and an equal label is seen.
-    let scope: Option<String> = sqlx::query_scalar(for_update!(
-        "select scope from journal where counter_id = $1 and first_value = $2 \
-         and allocation_id = $3 and document_id is not null"
-    ))
-    .bind(new.of.counter_id)
-    .bind(new.of.value)
-    .bind(new.allocation_id.as_bytes().as_slice())
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some(scope) = scope else {
-        let why = "the journal has no such number of a document";
-        return Err(LedgerError::Refused(format!("revision: {why}")));
-    };
-    let mut known = QueryBuilder::<Db>::new(COLUMNS);
-    known.push("where r.counter_id = ").push_bind(new.of.counter_id);
-    known.push(" and r.value = ").push_bind(new.of.value);
-    let known = known.build().fetch_all(&mut *tx).await?;
-    let known = known.iter().map(revision_of).collect::<Result<Vec<_>, _>>()?;
-    let count = known.len();
-    if let Some(same) = known.into_iter().find(|revision| revision.rev == new.rev) {
-        return Ok(Revised::Known(same));
-    }
-    if count >= REVISIONS_MAX as usize {
-        return Ok(Revised::TooMany);
-    }
-    let Some((revision_id, revision)) = insert(&mut tx, new, &scope).await? else {
-        return Ok(Revised::Collided);
-    };
-    if !keep_text(&mut tx, revision_id, new).await? {
-        return Ok(Revised::Collided);
-    }
-    commit_alone(store, tx).await?;
-    Ok(Revised::Written(revision))
 }
 
 /// Writes the revision itself; `None` where another one has its text.
@@ -139,7 +179,7 @@ async fn insert(
     new: &NewRevision,
     scope: &str,
 ) -> Result<Option<(i64, Revision)>, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "insert into revision (counter_id, value, rev, allocation_id, number, scope, document_id, \
          user_id, ip_address, reason, revised_at_us) \
          select $1, $2, $3, $4, $5, $6, document_id, $7, $8, $9, $10 from journal \
@@ -170,7 +210,7 @@ async fn keep_text(
     new: &NewRevision,
 ) -> Result<bool, LedgerError> {
     let mask = new.number.replace('{', "{{").replace('}', "}}");
-    let done = sqlx::query(
+    let done = query(
         "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
          scope, mask, series_id, version, type_code, project, document_date, user_id, ip_address, \
          payload_digest, issued_at_us, retry_count, path, partition_id, epoch, node_id, \
@@ -193,58 +233,6 @@ async fn keep_text(
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)
-}
-
-async fn revisions_of(store: &Store, numbers: &[ValueOf]) -> Result<Vec<Revision>, LedgerError> {
-    let mut revisions = Vec::new();
-    for part in numbers.chunks(NUMBERS_PER_SEARCH) {
-        let mut query = QueryBuilder::<Db>::new("with asked (counter_id, value) as (");
-        query.push_values(part, |mut row, of| {
-            row.push_bind(of.counter_id).push_bind(of.value);
-        });
-        query.push(") ").push(COLUMNS);
-        query.push(
-            "join asked a on a.counter_id = r.counter_id and a.value = r.value \
-             order by r.revision_id",
-        );
-        let rows = query.build().persistent(false).fetch_all(&store.reader).await?;
-        for row in &rows {
-            revisions.push(revision_of(row)?);
-        }
-    }
-    Ok(revisions)
-}
-
-async fn revisions_named(
-    store: &Store,
-    number: &str,
-    limit: u32,
-) -> Result<Vec<Revision>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push("where r.number = ").push_bind(number.to_owned());
-    query.push(" order by r.revision_id limit ").push_bind(i64::from(limit.min(PAGE_MAX)));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(revision_of).collect()
-}
-
-async fn stray_revisions(store: &Store, limit: u32) -> Result<Vec<Revision>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
-    query.push(
-        "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
-         and j.first_value = r.value and j.allocation_id = r.allocation_id \
-         and j.scope = r.scope) \
-         or not exists (select 1 from journal t where t.counter_id = ",
-    );
-    query.push_bind(TEXTS).push(
-        " and t.first_value = r.revision_id and t.number = r.number and t.scope = r.scope) \
-         order by r.revision_id limit ",
-    );
-    query.push_bind(i64::from(limit.min(PAGE_MAX)));
-    let rows = query.build().fetch_all(&mut *tx).await?;
-    tx.commit().await?;
-    rows.iter().map(revision_of).collect()
 }
 
 fn revision_of(row: &Row) -> Result<Revision, LedgerError> {

@@ -4,9 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use numerator_base::node::NodeId;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, bulk, gaps};
+use super::{Conn, QueryBuilder, gaps, query_scalar};
 use crate::batch::Table;
 use crate::line::{Extent, Line};
 use crate::{Entry, LedgerError};
@@ -77,7 +76,7 @@ pub(super) async fn write<'a>(
     // The first serial's row carries the number: the further ones follow only where it could be
     // written.
     let heads: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_some()).collect();
-    let inserted = bulk::insert_lines(conn, &heads, node, now_us).await?;
+    let inserted = conn.insert_lines(&heads, node, now_us).await?;
     for line in heads {
         if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
             let other = holder(conn, line).await?;
@@ -90,7 +89,7 @@ pub(super) async fn write<'a>(
     }
     let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();
     if !tails.is_empty() {
-        let inserted = bulk::insert_lines(conn, &tails, node, now_us).await?;
+        let inserted = conn.insert_lines(&tails, node, now_us).await?;
         if inserted.len() != tails.len() {
             let why = "a further serial's value appeared between the probe and the insert";
             return Err(LedgerError::Conflict(why.into()));
@@ -144,11 +143,11 @@ async fn judge_rejected(
     if counters.is_empty() {
         return Ok(());
     }
-    let mut query = QueryBuilder::<Db>::new(
+    let mut query = QueryBuilder::new(
         "select counter_id, first_value, allocation_id from journal_rejected where counter_id",
     );
-    bulk::push_among(&mut query, counters);
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
+    query.push_among(counters);
+    let rows = query.build().fetch_all(conn).await?;
     let mut rejected: HashSet<(i64, i64, Vec<u8>)> = HashSet::with_capacity(rows.len());
     for row in rows {
         rejected.insert((
@@ -183,7 +182,7 @@ async fn judge_neighbours(
         .filter(|line| touched.contains(&line.extent.counter_id))
         .collect();
     let extents: Vec<Extent> = probed.iter().map(|line| line.extent).collect();
-    let neighbours = bulk::neighbours(conn, Table::Journal, &extents).await?;
+    let neighbours = conn.neighbours(Table::Journal, &extents).await?;
     for (line, neighbour) in probed.into_iter().zip(neighbours) {
         if let Some(neighbour) = neighbour.filter(|n| n.last >= line.extent.first) {
             verdicts[line.entry] = verdict_against(line, neighbour.first, neighbour.allocation_id);
@@ -209,7 +208,7 @@ async fn touched_counters(
         return Ok(HashSet::new());
     }
     let extents: Vec<Extent> = whole.into_values().collect();
-    let neighbours = bulk::neighbours(conn, table, &extents).await?;
+    let neighbours = conn.neighbours(table, &extents).await?;
     let touched = extents.iter().zip(neighbours).filter(|(extent, neighbour)| {
         neighbour.as_ref().is_some_and(|neighbour| neighbour.last >= extent.first)
     });
@@ -221,12 +220,11 @@ async fn holder(conn: &mut Conn, line: &Line<'_>) -> Result<Option<Vec<u8>>, Led
     let Some(head) = &line.head else {
         return Ok(None);
     };
-    let other =
-        sqlx::query_scalar("select allocation_id from journal where number = $1 and scope = $2")
-            .bind(head.number)
-            .bind(head.scope)
-            .fetch_optional(conn)
-            .await?;
+    let other = query_scalar("select allocation_id from journal where number = $1 and scope = $2")
+        .bind(head.number)
+        .bind(head.scope)
+        .fetch_optional(conn)
+        .await?;
     Ok(other)
 }
 

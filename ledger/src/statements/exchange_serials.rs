@@ -1,71 +1,139 @@
 //! Checks of interface serials and steps of system serials (R8.2, R8.3). Everything is decided on
 //! the serial's own row, which its transaction holds: a value read before decides nothing.
 
-use async_trait::async_trait;
-use sqlx::Row as _;
-
-use super::{Conn, Engine, Row, Store, chain, commit_alone, metered};
+use super::{CALL, Conn, Row, commit_alone, query};
+use crate::Ledger;
 use crate::columns::{Word, signed, small, unsigned, unsigned_small};
-use crate::patience::Patience;
 use crate::{
-    Asker, BeginStep, Begun, ChainQuery, Checked, EndStep, Ended, Ending, ExchangeSerialLedger,
-    FirstSight, InterfaceCheck, LedgerError, Link, Step, StepState,
+    Asker, BeginStep, Begun, Checked, EndStep, Ended, Ending, FirstSight, InterfaceCheck,
+    LedgerError, Step, StepState,
 };
 
-#[async_trait]
-impl ExchangeSerialLedger for Engine {
-    async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
-        call!(self, store => check_interface(&store, check))
+impl Ledger {
+    /// Notes the sight of an interface serial, unless it was seen within the window: then the
+    /// repetition is counted. Safe to repeat under a key.
+    pub async fn check_interface(&self, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            // Waits for whoever is noting the same serial, and then sees what became of it.
+            let noted = query(
+                "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
+                 values ($1, $2, $3, $4) \
+                 on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
+                 accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key, \
+                 repeats = 0, repeated_at_us = null \
+                 where interface_check.accepted_at_us <= $5",
+            )
+            .bind(&check.serial)
+            .bind(now_us)
+            .bind(&check.asker.user_id)
+            .bind(&check.asker.key)
+            .bind(now_us.saturating_sub(check.window_us))
+            .execute(&mut *tx)
+            .await?;
+            let checked = if noted.rows_affected() == 1 {
+                let event = SerialEvent {
+                    serial: &check.serial,
+                    unified_serial: check.unified_serial.as_deref(),
+                    kind: "accepted",
+                    attempt: None,
+                    reason: None,
+                };
+                event.write(&mut *tx, now_us, &check.asker).await?;
+                Checked::Accepted { at_us: now_us, replayed: false }
+            } else {
+                repeated(&mut *tx, check, now_us).await?
+            };
+            commit_alone(store, tx).await?;
+            Ok(checked)
+        })
+        .await
     }
 
-    async fn begin_step(&self, begin: &BeginStep) -> Result<Begun, LedgerError> {
-        call!(self, store => begin_step(&store, begin))
+    /// Begins a step that is unknown or has failed. Time alone never ends an attempt. Safe to
+    /// repeat under a key.
+    pub async fn begin_step(&self, begin: &BeginStep) -> Result<Begun, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            let Asker { user_id, key, .. } = &begin.asker;
+            let new = query(
+                "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, \
+                 begun_by, \
+                 begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do \
+                 nothing",
+            )
+            .bind(&begin.serial)
+            .bind(&begin.unified_serial)
+            .bind(now_us)
+            .bind(user_id)
+            .bind(key)
+            .execute(&mut *tx)
+            .await?;
+            let begun = if new.rows_affected() == 1 {
+                Begun::Run(locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?)
+            } else {
+                let step = locked(&mut *tx, &begin.serial).await?.ok_or_else(lost)?;
+                let chains = (&step.unified_serial, &begin.unified_serial);
+                match step.state {
+                    _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
+                        Begun::OtherChain(step)
+                    }
+                    StepState::Succeeded => Begun::Succeeded(step),
+                    StepState::InProgress
+                        if is_same_call(
+                            &begin.asker,
+                            &step.begun_by,
+                            step.begun_key.as_deref(),
+                        ) =>
+                    {
+                        Begun::RunAgain(step)
+                    }
+                    StepState::InProgress => Begun::InProgress(step),
+                    StepState::Failed => {
+                        Begun::Run(next_attempt(&mut *tx, step, begin, now_us).await?)
+                    }
+                }
+            };
+            if let Begun::Run(step) = &begun {
+                SerialEvent::of_step(step, "begun").write(&mut *tx, now_us, &begin.asker).await?;
+            }
+            commit_alone(store, tx).await?;
+            Ok(begun)
+        })
+        .await
     }
 
-    async fn end_step(&self, end: &EndStep) -> Result<Ended, LedgerError> {
-        call!(self, store => end_step(&store, end))
+    /// Ends an attempt: compare-and-set on the attempt while it is in progress. Safe to repeat.
+    pub async fn end_step(&self, end: &EndStep) -> Result<Ended, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let now_us = store.clock.now_us();
+            let Some(step) = locked(&mut *tx, &end.serial).await? else {
+                return Ok(Ended::Unknown);
+            };
+            let user_id = &end.asker.user_id;
+            // Only who ran it can know that it went well.
+            let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
+            let ended = ended(&step, end, now_us);
+            let outcome = if step.attempt != end.attempt || !may_end {
+                Ended::NotCurrent(step)
+            } else if step.state == StepState::InProgress {
+                write_step(&mut *tx, &ended).await?;
+                let event = SerialEvent::of_step(&ended, ended.state.word());
+                event.write(&mut *tx, now_us, &end.asker).await?;
+                Ended::Noted(ended)
+            } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
+                Ended::NotedBefore(step)
+            } else {
+                Ended::NotCurrent(step)
+            };
+            commit_alone(store, tx).await?;
+            Ok(outcome)
+        })
+        .await
     }
-
-    async fn chain(&self, query: &ChainQuery) -> Result<Vec<Link>, LedgerError> {
-        call!(self, store => chain::chain(&store, query))
-    }
-}
-
-/// See [`ExchangeSerialLedger::check_interface`].
-async fn check_interface(store: &Store, check: &InterfaceCheck) -> Result<Checked, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    // Waits for whoever is noting the same serial, and then sees what became of it.
-    let noted = sqlx::query(
-        "insert into interface_check (serial, accepted_at_us, accepted_by, accepted_key) \
-         values ($1, $2, $3, $4) \
-         on conflict (serial) do update set accepted_at_us = excluded.accepted_at_us, \
-         accepted_by = excluded.accepted_by, accepted_key = excluded.accepted_key, \
-         repeats = 0, repeated_at_us = null \
-         where interface_check.accepted_at_us <= $5",
-    )
-    .bind(&check.serial)
-    .bind(now_us)
-    .bind(&check.asker.user_id)
-    .bind(&check.asker.key)
-    .bind(now_us.saturating_sub(check.window_us))
-    .execute(&mut *tx)
-    .await?;
-    let checked = if noted.rows_affected() == 1 {
-        let event = SerialEvent {
-            serial: &check.serial,
-            unified_serial: check.unified_serial.as_deref(),
-            kind: "accepted",
-            attempt: None,
-            reason: None,
-        };
-        event.write(&mut tx, now_us, &check.asker).await?;
-        Checked::Accepted { at_us: now_us, replayed: false }
-    } else {
-        repeated(&mut tx, check, now_us).await?
-    };
-    commit_alone(store, tx).await?;
-    Ok(checked)
 }
 
 /// What a serial that was seen within the window means; its row is locked.
@@ -74,7 +142,7 @@ async fn repeated(
     check: &InterfaceCheck,
     now_us: i64,
 ) -> Result<Checked, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select accepted_at_us, accepted_by, accepted_key, repeats from interface_check \
          where serial = $1",
     )
@@ -88,7 +156,7 @@ async fn repeated(
         return Ok(Checked::Accepted { at_us, replayed: true });
     }
     let repeats = unsigned(row.try_get("repeats")?, "interface_check.repeats")? + 1;
-    sqlx::query("update interface_check set repeats = $2, repeated_at_us = $3 where serial = $1")
+    query("update interface_check set repeats = $2, repeated_at_us = $3 where serial = $1")
         .bind(&check.serial)
         .bind(signed(repeats, "repeats")?)
         .bind(now_us)
@@ -100,48 +168,6 @@ async fn repeated(
 /// Whether a call is the repetition of one that was noted: only a key can say so.
 fn is_same_call(asker: &Asker, user_id: &str, key: Option<&str>) -> bool {
     key.is_some() && asker.key.as_deref() == key && asker.user_id == user_id
-}
-
-/// See [`ExchangeSerialLedger::begin_step`].
-async fn begin_step(store: &Store, begin: &BeginStep) -> Result<Begun, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    let Asker { user_id, key, .. } = &begin.asker;
-    let new = sqlx::query(
-        "insert into system_step (serial, unified_serial, state, attempt, begun_at_us, begun_by, \
-         begun_key) values ($1, $2, 'in-progress', 1, $3, $4, $5) on conflict (serial) do nothing",
-    )
-    .bind(&begin.serial)
-    .bind(&begin.unified_serial)
-    .bind(now_us)
-    .bind(user_id)
-    .bind(key)
-    .execute(&mut *tx)
-    .await?;
-    let begun = if new.rows_affected() == 1 {
-        Begun::Run(locked(&mut tx, &begin.serial).await?.ok_or_else(lost)?)
-    } else {
-        let step = locked(&mut tx, &begin.serial).await?.ok_or_else(lost)?;
-        let chains = (&step.unified_serial, &begin.unified_serial);
-        match step.state {
-            _ if matches!(chains, (Some(own), Some(other)) if own != other) => {
-                Begun::OtherChain(step)
-            }
-            StepState::Succeeded => Begun::Succeeded(step),
-            StepState::InProgress
-                if is_same_call(&begin.asker, &step.begun_by, step.begun_key.as_deref()) =>
-            {
-                Begun::RunAgain(step)
-            }
-            StepState::InProgress => Begun::InProgress(step),
-            StepState::Failed => Begun::Run(next_attempt(&mut tx, step, begin, now_us).await?),
-        }
-    };
-    if let Begun::Run(step) = &begun {
-        SerialEvent::of_step(step, "begun").write(&mut tx, now_us, &begin.asker).await?;
-    }
-    commit_alone(store, tx).await?;
-    Ok(begun)
 }
 
 /// Begins the next attempt of a step that has failed; its row is locked.
@@ -168,31 +194,6 @@ async fn next_attempt(
     Ok(step)
 }
 
-/// See [`ExchangeSerialLedger::end_step`].
-async fn end_step(store: &Store, end: &EndStep) -> Result<Ended, LedgerError> {
-    let mut tx = store.begin().await?;
-    let now_us = store.clock.now_us();
-    let Some(step) = locked(&mut tx, &end.serial).await? else { return Ok(Ended::Unknown) };
-    let user_id = &end.asker.user_id;
-    // Only who ran it can know that it went well.
-    let may_end = matches!(end.ending, Ending::Failed { .. }) || step.begun_by == *user_id;
-    let ended = ended(&step, end, now_us);
-    let outcome = if step.attempt != end.attempt || !may_end {
-        Ended::NotCurrent(step)
-    } else if step.state == StepState::InProgress {
-        write_step(&mut tx, &ended).await?;
-        let event = SerialEvent::of_step(&ended, ended.state.word());
-        event.write(&mut tx, now_us, &end.asker).await?;
-        Ended::Noted(ended)
-    } else if step == (Step { ended_at_us: step.ended_at_us, ..ended }) {
-        Ended::NotedBefore(step)
-    } else {
-        Ended::NotCurrent(step)
-    };
-    commit_alone(store, tx).await?;
-    Ok(outcome)
-}
-
 /// The step as an ending leaves it.
 fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
     let (state, result, reason) = match end.ending.clone() {
@@ -211,10 +212,11 @@ fn ended(step: &Step, end: &EndStep, now_us: i64) -> Step {
 
 /// The step of a serial, its row locked until the transaction ends.
 async fn locked(conn: &mut Conn, serial: &str) -> Result<Option<Step>, LedgerError> {
-    let row = sqlx::query(for_update!(
+    let row = query(
         "select serial, unified_serial, state, attempt, begun_at_us, begun_by, begun_key, \
-         ended_at_us, ended_by, result, reason from system_step where serial = $1"
-    ))
+         ended_at_us, ended_by, result, reason from system_step where serial = $1",
+    )
+    .for_update()
     .bind(serial)
     .fetch_optional(conn)
     .await?;
@@ -244,7 +246,7 @@ fn step_of(row: &Row) -> Result<Step, LedgerError> {
 
 /// Writes a step whose row is locked.
 async fn write_step(conn: &mut Conn, step: &Step) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "update system_step set unified_serial = $2, state = $3, attempt = $4, begun_at_us = $5, \
          begun_by = $6, begun_key = $7, ended_at_us = $8, ended_by = $9, result = $10, \
          reason = $11 where serial = $1",
@@ -286,7 +288,7 @@ impl<'e> SerialEvent<'e> {
     }
 
     async fn write(self, conn: &mut Conn, at_us: i64, asker: &Asker) -> Result<(), LedgerError> {
-        sqlx::query(
+        query(
             "insert into serial_event (serial, unified_serial, kind, attempt, at_us, user_id, \
              ip_address, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)",
         )

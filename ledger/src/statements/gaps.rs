@@ -1,9 +1,9 @@
 //! The gap register, and the searches for values that nobody accounts for.
 
 use numerator_base::metrics::count_gap;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, Row, Store, allow_long_search};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, query};
+use crate::Ledger;
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::line::Extent;
 use crate::{At, Gap, GapFilter, GapReason, LedgerError, Span, progression};
@@ -20,24 +20,84 @@ pub(super) fn bounded(limit: u32) -> i64 {
     i64::from(if limit == 0 { LIST_DEFAULT } else { limit.min(LIST_MAX) })
 }
 
-/// See [`crate::Ledger::holes`].
-pub(super) async fn holes(
-    store: &Store,
-    counter_id: i64,
-    after: i64,
-    upto: i64,
-    limit: u32,
-) -> Result<Vec<Span>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let found = search(&mut tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
-    tx.commit().await?;
-    found
-        .into_iter()
-        .map(|(first, last)| {
-            Ok(Span { first: unsigned(first, "hole")?, last: unsigned(last, "hole")? })
+impl Ledger {
+    /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
+    /// gap register, at most `limit` of them.
+    pub async fn holes(
+        &self,
+        counter_id: i64,
+        after: i64,
+        upto: i64,
+        limit: u32,
+    ) -> Result<Vec<Span>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let found =
+                search(&mut *tx, counter_id, after, upto, None, limit.min(LIST_MAX)).await?;
+            tx.commit().await?;
+            found
+                .into_iter()
+                .map(|(first, last)| {
+                    Ok(Span { first: unsigned(first, "hole")?, last: unsigned(last, "hole")? })
+                })
+                .collect()
         })
-        .collect()
+        .await
+    }
+
+    /// Values of a counter that stand in the journal more than once or both in the journal and in
+    /// the gap register, at most `limit`.
+    pub async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let rows = query(
+                "with span as ( \
+                   select first_value, last_value from journal where counter_id = $1 \
+                   union all select first_value, last_value from journal_rejected where \
+                   counter_id = $1 \
+                   union all select first_value, last_value from gap where counter_id = $1), \
+                 neighbour as ( \
+                   select first_value, last_value, max(last_value) over (order by first_value, \
+                     last_value rows between unbounded preceding and 1 preceding) as before from \
+                     span) \
+                 select first_value, case when last_value < before then last_value else before end \
+                   as last_value from neighbour where before >= first_value order by 1 limit $2",
+            )
+            .bind(counter_id)
+            .bind(i64::from(limit.min(LIST_MAX)))
+            .fetch_all(&mut *tx)
+            .await?;
+            tx.commit().await?;
+            rows.iter().map(span_of).collect()
+        })
+        .await
+    }
+
+    /// Gaps, newest first.
+    pub async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(
+                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
+                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
+                 from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
+            );
+            if let Some(counter_id) = filter.counter_id {
+                query.push(" and g.counter_id = ").push_bind(counter_id);
+            }
+            if let Some(series_id) = filter.series_id {
+                query.push(" and c.series_id = ").push_bind(series_id);
+            }
+            if let Some(reason) = filter.reason {
+                query.push(" and g.reason = ").push_bind(reason.word());
+            }
+            query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(gap_of).collect()
+        })
+        .await
+    }
 }
 
 /// Runs of values in (`after`, `upto`] that stand nowhere. A run lies between two neighbours whose
@@ -52,7 +112,7 @@ pub(super) async fn search(
     limit: u32,
 ) -> Result<Vec<(i64, i64)>, LedgerError> {
     // The journal is read from the row that reaches into the search on, not from its beginning.
-    let rows = sqlx::query(
+    let rows = query(
         "with span as ( \
            select first_value, last_value, step from journal \
              where counter_id = $1 and first_value <= $3 and last_value > $2 \
@@ -111,7 +171,7 @@ pub(super) async fn window(
     upto: i64,
     rows_max: u32,
 ) -> Result<(u32, i64), LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(
+    let mut query = QueryBuilder::new(
         "select count(*) as rows, max(last_value) as last from (\
          select first_value, last_value from (",
     );
@@ -164,7 +224,7 @@ pub(super) async fn register(
 ) -> Result<(), LedgerError> {
     let (reason, epoch) = (loss.reason.word(), signed(loss.epoch, "epoch")?);
     for part in runs.chunks(HOLES_PER_SEARCH as usize) {
-        let mut query = QueryBuilder::<Db>::new(
+        let mut query = QueryBuilder::new(
             "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
              noted_at_us) ",
         );
@@ -172,7 +232,7 @@ pub(super) async fn register(
             row.push_bind(loss.counter_id).push_bind(first).push_bind(last);
             row.push_bind(loss.step).push_bind(reason).push_bind(epoch).push_bind(now_us);
         });
-        query.build().persistent(false).execute(&mut *conn).await?;
+        query.build().once().execute(&mut *conn).await?;
     }
     for (first, last) in runs {
         let values = last.abs_diff(*first) / loss.step.unsigned_abs().max(1) + 1;
@@ -184,7 +244,7 @@ pub(super) async fn register(
 /// Takes a run that turned up after all out of the register; what is left of a gap keeps its
 /// reason, its epoch and its time.
 pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select gap_id, first_value, last_value, step from gap \
          where counter_id = $1 and first_value <= $3 and last_value >= $2",
     )
@@ -199,7 +259,7 @@ pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
         let left = progression::without(run, (extent.first, extent.last));
         // The upper part first: the row's own first value may move there only once it is free.
         if let [_, (first, last)] = left[..] {
-            sqlx::query(
+            query(
                 "insert into gap (counter_id, first_value, last_value, step, reason, epoch, \
                  noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us \
                  from gap where gap_id = $1",
@@ -212,7 +272,7 @@ pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
         }
         match left.first() {
             Some((first, last)) => {
-                sqlx::query("update gap set first_value = $2, last_value = $3 where gap_id = $1")
+                query("update gap set first_value = $2, last_value = $3 where gap_id = $1")
                     .bind(gap_id)
                     .bind(first)
                     .bind(last)
@@ -220,62 +280,11 @@ pub(super) async fn shrink(conn: &mut Conn, extent: Extent) -> Result<(), Ledger
                     .await?;
             }
             None => {
-                sqlx::query("delete from gap where gap_id = $1")
-                    .bind(gap_id)
-                    .execute(&mut *conn)
-                    .await?;
+                query("delete from gap where gap_id = $1").bind(gap_id).execute(&mut *conn).await?;
             }
         }
     }
     Ok(())
-}
-
-/// See [`crate::Ledger::overlaps`].
-pub(super) async fn overlaps(
-    store: &Store,
-    counter_id: i64,
-    limit: u32,
-) -> Result<Vec<Span>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let rows = sqlx::query(
-        "with span as ( \
-           select first_value, last_value from journal where counter_id = $1 \
-           union all select first_value, last_value from journal_rejected where counter_id = $1 \
-           union all select first_value, last_value from gap where counter_id = $1), \
-         neighbour as ( \
-           select first_value, last_value, max(last_value) over (order by first_value, \
-             last_value rows between unbounded preceding and 1 preceding) as before from span) \
-         select first_value, case when last_value < before then last_value else before end \
-           as last_value from neighbour where before >= first_value order by 1 limit $2",
-    )
-    .bind(counter_id)
-    .bind(i64::from(limit.min(LIST_MAX)))
-    .fetch_all(&mut *tx)
-    .await?;
-    tx.commit().await?;
-    rows.iter().map(span_of).collect()
-}
-
-/// See [`crate::Ledger::gaps`].
-pub(super) async fn list(store: &Store, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(
-        "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, \
-         g.first_value, g.last_value, g.step, g.reason, g.noted_at_us \
-         from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
-    );
-    if let Some(counter_id) = filter.counter_id {
-        query.push(" and g.counter_id = ").push_bind(counter_id);
-    }
-    if let Some(series_id) = filter.series_id {
-        query.push(" and c.series_id = ").push_bind(series_id);
-    }
-    if let Some(reason) = filter.reason {
-        query.push(" and g.reason = ").push_bind(reason.word());
-    }
-    query.push(" order by g.gap_id desc limit ").push_bind(bounded(filter.limit));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(gap_of).collect()
 }
 
 fn gap_of(row: &Row) -> Result<Gap, LedgerError> {

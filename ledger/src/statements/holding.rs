@@ -2,112 +2,86 @@
 //! every process is stopped by its next transaction (F9, F25). Also the way in for what is done
 //! with it then.
 
-use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 use tokio::time::Instant;
 
 use super::{
-    Conn, ENGINE, Engine, Store, commit, counters, incarnation, inquest, metered, nodes, reference,
-    restored, snowflakes, versions,
+    CALL, Conn, Store, commit, incarnation, inquest, query, reference, snowflakes, versions,
 };
+use crate::Ledger;
 use crate::columns::{Word as _, signed, small, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::incarnation::Incarnation;
-use crate::patience::Patience;
-use crate::{
-    Agreement, Appended, At, Confirmed, Entry, Known, LedgerError, Lift, PartitionState, Released,
-    Report, RestoredLedger,
-};
+use crate::{At, Confirmed, LedgerError, PartitionState};
 
-/// Whether a copy that lacks commits may take the ledger's place without anybody's hand.
-pub(super) const FAILS_OVER: bool = matches!(ENGINE.as_bytes(), b"postgres");
-
-#[async_trait]
-impl RestoredLedger for Engine {
-    async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
-        call!(self, store => hold(&store, seen, cause))
+impl Ledger {
+    /// Puts all partitions on `held` because one shows an epoch below the one that was `seen`: the
+    /// ledger went back (F9). Compare-and-set, true only while it does. An operator ends it.
+    pub async fn hold(&self, seen: At, cause: &str) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_unfenced().await?;
+            let shown = incarnation::locked(store, &mut tx).await?;
+            let rows = lock_all(&mut *tx).await?;
+            if !rows.iter().any(|row| row.is_behind(&[seen])) {
+                return Ok(false);
+            }
+            put_on_hold(&mut *tx, &rows, &[seen], cause, store.clock.now_us()).await?;
+            inquest::end(&mut *tx).await?;
+            let next = incarnation::renew(store, &mut tx, shown).await?;
+            commit(tx).await?;
+            store.witness.agree(next);
+            Ok(true)
+        })
+        .await
     }
 
-    async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::Nobody))
+    /// Puts all partitions on `held` because the caller knows that the ledger went back, and notes
+    /// the highest epochs that it has seen; how many were not held before. Safe to repeat.
+    pub async fn hold_all(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            hold_all(store, seen, cause, Asking::Nobody).await
+        })
+        .await
     }
 
-    fn fails_over(&self) -> bool {
-        FAILS_OVER
+    /// Holds all partitions like [`crate::Ledger::hold_all`], because this process itself was
+    /// confirmed what the ledger has forgotten, and asks all its users what was confirmed to them:
+    /// once they all have reported, the ledger goes on by itself (F25). Begins no inquest where
+    /// somebody else has drawn the incarnation, where an operator holds it, or at an older server
+    /// that lives on.
+    pub async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            hold_all(store, seen, cause, Asking::All).await
+        })
+        .await
     }
 
-    async fn inquire(&self, seen: &[At], cause: &str) -> Result<u64, LedgerError> {
-        call!(self, store of Heartbeat, "other" => hold_all(&store, seen, cause, Asking::All))
+    /// Whether a copy that lacks commits may take its place without anybody's hand: a standby that
+    /// is promoted. Where not, an operator ends each hold.
+    pub fn fails_over(&self) -> bool {
+        self.0.store(Share::Common).pool.fails_over()
     }
 
-    async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
-        call!(self, store => inquest::report(&store, report))
+    /// When something was last committed through this handle that no process reports again: a
+    /// series, an import, a change by an operator.
+    pub fn changed_at(&self) -> Option<Instant> {
+        self.0.store(Share::Common).witness.changed_at()
     }
 
-    async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
-        call!(self, store => inquest::agree(&store, node, known))
-    }
-
-    async fn beats(&self, nodes: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError> {
-        call!(self, store => inquest::beats(&store, nodes))
-    }
-
-    fn changed_at(&self) -> Option<Instant> {
-        self.store(Share::Common).witness.changed_at()
-    }
-
-    async fn has_catalog(&self) -> Result<bool, LedgerError> {
-        call!(self, store => async {
+    /// Whether the ledger has all series and reference data that it ever showed to this handle.
+    pub async fn has_catalog(&self) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
             let shown = store.witness.catalog();
-            let now = [versions::stamp(&store).await?, reference::stamp(&store).await?];
+            let now = [versions::stamp(store).await?, reference::stamp(store).await?];
             Ok(now.into_iter().zip(shown).all(|(now, shown)| now >= shown))
         })
+        .await
     }
 
-    fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
-        self.store(Share::Common).witness.confirmed(node)
+    /// What was confirmed to a node that registered through this handle.
+    pub fn confirmed(&self, node: NodeId) -> Option<Confirmed> {
+        self.0.store(Share::Common).witness.confirmed(node)
     }
-
-    async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
-        call!(self, store => nodes::remembers(&store, confirmed))
-    }
-
-    async fn has_counters(&self, partition: u32) -> Result<bool, LedgerError> {
-        call!(self, store => counters::any_of(&store, partition))
-    }
-
-    async fn journal_again(
-        &self,
-        node: NodeId,
-        entries: &[Entry],
-    ) -> Result<Appended, LedgerError> {
-        search!(self, store of Journal, "other" => restored::journal_again(&store, node, entries))
-    }
-
-    async fn lift(&self, partition: u32, node: NodeId, lifts: &[Lift]) -> Result<u64, LedgerError> {
-        search!(self, store => restored::lift(&store, partition, node, lifts))
-    }
-
-    async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
-        search!(self, store => restored::release(&store, to, margin))
-    }
-}
-
-/// See [`crate::RestoredLedger::hold`].
-pub(super) async fn hold(store: &Store, seen: At, cause: &str) -> Result<bool, LedgerError> {
-    let mut tx = store.begin_unfenced().await?;
-    let shown = incarnation::locked(store, &mut tx).await?;
-    let rows = lock_all(&mut tx).await?;
-    if !rows.iter().any(|row| row.is_behind(&[seen])) {
-        return Ok(false);
-    }
-    put_on_hold(&mut tx, &rows, &[seen], cause, store.clock.now_us()).await?;
-    inquest::end(&mut tx).await?;
-    let next = incarnation::renew(store, &mut tx, shown).await?;
-    commit(tx).await?;
-    store.witness.agree(next);
-    Ok(true)
 }
 
 /// Who is asked what was confirmed to it, once all is held.
@@ -119,7 +93,7 @@ pub(super) enum Asking {
     All,
 }
 
-/// See [`crate::RestoredLedger::hold_all`].
+/// See [`crate::Ledger::hold_all`].
 pub(super) async fn hold_all(
     store: &Store,
     seen: &[At],
@@ -129,7 +103,7 @@ pub(super) async fn hold_all(
     let now_us = store.clock.now_us();
     let mut tx = store.begin_unfenced().await?;
     let shown = incarnation::locked(store, &mut tx).await?;
-    let mut rows = lock_all(&mut tx).await?;
+    let mut rows = lock_all(&mut *tx).await?;
     let is_open = |row: &&LockedRow| row.state != PartitionState::Held;
     let knows_less = rows.iter().filter(is_open).any(|row| row.is_behind(seen));
     // Somebody has held it since this process looked, and it may be released by now: whoever comes
@@ -139,7 +113,7 @@ pub(super) async fn hold_all(
     let later = shown.filter(|shown| shown.is_present).map(|shown| shown.incarnation);
     if let Some(later) = later.filter(is_later).filter(|_| !knows_less) {
         rows.retain(|row| row.state == PartitionState::Held);
-        put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+        put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
         commit(tx).await?;
         store.witness.agree(later);
         return Ok(0);
@@ -148,14 +122,14 @@ pub(super) async fn hold_all(
     // server that lives on beside a newer one: others may have gone on there without it.
     let is_held = rows.iter().any(|row| row.state == PartitionState::Held);
     let is_strange = shown.is_some_and(|shown| shown.is_present && Some(shown.incarnation) != mine);
-    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut tx).await?;
-    let held = put_on_hold(&mut tx, &rows, seen, cause, now_us).await?;
+    let is_operators = (is_held || is_strange) && !inquest::is_under_way(&mut *tx).await?;
+    let held = put_on_hold(&mut *tx, &rows, seen, cause, now_us).await?;
     // Every other process must stop, and report what it remembers, before it writes here again.
     let next = incarnation::renew(store, &mut tx, shown).await?;
     if asking == Asking::All && !is_operators {
         inquest::begin(&mut tx, next, now_us).await?;
     } else {
-        inquest::end(&mut tx).await?;
+        inquest::end(&mut *tx).await?;
     }
     commit(tx).await?;
     store.witness.agree(next);
@@ -179,11 +153,11 @@ impl LockedRow {
 
 /// Locks all partitions in their order: who holds one holds all, and two may do so at once.
 pub(super) async fn lock_all(conn: &mut Conn) -> Result<Vec<LockedRow>, LedgerError> {
-    let rows = sqlx::query(for_update!(
-        "select partition_id, epoch, state, seen_epoch from partition order by partition_id"
-    ))
-    .fetch_all(conn)
-    .await?;
+    let rows =
+        query("select partition_id, epoch, state, seen_epoch from partition order by partition_id")
+            .for_update()
+            .fetch_all(conn)
+            .await?;
     rows.iter()
         .map(|row| {
             Ok(LockedRow {
@@ -214,7 +188,7 @@ async fn put_on_hold(
         }
         held += u64::from(is_new);
         // The first cause stays: those who come later only add what they have seen.
-        sqlx::query(
+        query(
             "update partition set seen_epoch = $2, \
              cause = case when state = 'held' then cause else $3 end, \
              changed_at_us = case when state = 'held' then changed_at_us else $4 end, \

@@ -2,7 +2,7 @@
 //! and anew with each hold.
 
 use super::holding::{self, Asking};
-use super::{Store, Transaction, commit, life};
+use super::{Store, Transaction, commit};
 use crate::LedgerError;
 use crate::incarnation::{Incarnation, Shown};
 
@@ -13,28 +13,28 @@ const PUT_BACK: &str = "the ledger went back while nobody looked: it lives anoth
 /// Takes over what was agreed on. A ledger that lives another life by now was put back, or failed
 /// over, while no process of this handle looked: it is held at once, before the first number.
 pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
-    let mut tx = store.begin_reading_unfenced().await?;
-    let shown = life::read(store, &mut tx).await?;
+    let mut tx = store.reader.begin().await?;
+    let shown = store.pool.shown(&mut *tx).await?;
     tx.commit().await?;
     if let Some(Shown { incarnation, is_present: true }) = shown {
         store.witness.agree(incarnation);
         return Ok(());
     }
     let mut tx = store.begin_unfenced().await?;
-    life::lock(&mut tx).await?;
+    tx.lock_incarnation().await?;
     // Another process may have been first.
-    match life::read(store, &mut tx).await? {
+    match store.pool.shown(&mut *tx).await? {
         Some(Shown { incarnation, is_present: true }) => store.witness.agree(incarnation),
         None => {
             let first = Incarnation::first();
-            life::write(&mut tx, first).await?;
+            tx.agree(first).await?;
             commit(tx).await?;
             store.witness.agree(first);
         }
         Some(_) => {
             drop(tx);
             // Others may run that have not noticed yet.
-            let asking = if holding::FAILS_OVER { Asking::All } else { Asking::Nobody };
+            let asking = if store.pool.fails_over() { Asking::All } else { Asking::Nobody };
             holding::hold_all(store, &[], PUT_BACK, asking).await?;
         }
     }
@@ -46,8 +46,8 @@ pub(super) async fn locked(
     store: &Store,
     tx: &mut Transaction,
 ) -> Result<Option<Shown>, LedgerError> {
-    life::lock(tx).await?;
-    life::read(store, tx).await
+    tx.lock_incarnation().await?;
+    store.pool.shown(&mut **tx).await
 }
 
 /// Draws the next one: whoever knows another has gone back, or comes late. The lock is held.
@@ -58,6 +58,6 @@ pub(super) async fn renew(
 ) -> Result<Incarnation, LedgerError> {
     let found = shown.map(|shown| shown.incarnation);
     let next = Incarnation::after(found, store.witness.agreed());
-    life::write(tx, next).await?;
+    tx.agree(next).await?;
     Ok(next)
 }

@@ -7,10 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
 use super::holding::{self, lock_all};
-use super::{Conn, Store, Transaction, bytes, commit, incarnation, nodes, partitions};
+use super::{
+    CALL, Conn, Store, Transaction, bytes, commit, incarnation, nodes, partitions, query,
+    query_scalar,
+};
+use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json};
 use crate::incarnation::Incarnation;
 use crate::{Agreement, At, Closing, Known, LedgerError, PartitionState, Report};
@@ -26,13 +29,11 @@ pub(super) async fn begin(
     now_us: i64,
 ) -> Result<(), LedgerError> {
     let mut roster = BTreeSet::new();
-    for text in
-        sqlx::query_scalar::<_, String>("select roster from inquest").fetch_all(&mut **tx).await?
-    {
+    for text in query_scalar::<String>("select roster from inquest").fetch_all(&mut **tx).await? {
         roster.extend(from_json::<Vec<NodeId>>(&text, "inquest.roster")?);
     }
     // One whose outbox was not whole when it was adopted has accounted for nothing.
-    let present = sqlx::query(
+    let present = query(
         "select node_id from node where left_at_us is null and adopted_at_us is null \
          union select p.node_id from participant p \
          join partition a on a.partition_id = p.partition_id \
@@ -43,8 +44,8 @@ pub(super) async fn begin(
     for row in present.fetch_all(&mut **tx).await? {
         roster.insert(read_node(row.try_get("node_id")?, "node.node_id")?);
     }
-    end(tx).await?;
-    sqlx::query("insert into inquest (nonce, roster, begun_at_us) values ($1, $2, $3)")
+    end(&mut **tx).await?;
+    query("insert into inquest (nonce, roster, begun_at_us) values ($1, $2, $3)")
         .bind(nonce.as_bytes().as_slice())
         .bind(to_json(&roster, "inquest.roster")?)
         .bind(now_us)
@@ -56,42 +57,73 @@ pub(super) async fn begin(
 /// Whether one has begun and not ended.
 pub(super) async fn is_under_way(conn: &mut Conn) -> Result<bool, LedgerError> {
     let begun: Option<i64> =
-        sqlx::query_scalar("select begun_at_us from inquest").fetch_optional(conn).await?;
+        query_scalar("select begun_at_us from inquest").fetch_optional(conn).await?;
     Ok(begun.is_some())
 }
 
 /// Nobody asks any more.
 pub(super) async fn end(conn: &mut Conn) -> Result<(), LedgerError> {
-    sqlx::query("delete from inquest_report").execute(&mut *conn).await?;
-    sqlx::query("delete from inquest").execute(&mut *conn).await?;
+    query("delete from inquest_report").execute(&mut *conn).await?;
+    query("delete from inquest").execute(&mut *conn).await?;
     Ok(())
 }
 
-/// See [`crate::RestoredLedger::report`].
-pub(super) async fn report(store: &Store, report: &Report) -> Result<bool, LedgerError> {
-    let Report { node, identities, is_complete, known: Known { epochs, nodes } } = report;
-    let nonce = store.witness.required(Some(*node))?.nonce;
-    let mut tx = store.begin_as(*node).await?;
-    if roster(&mut tx, nonce).await?.is_none() {
-        return Ok(false);
+impl Ledger {
+    /// Tells an inquest what a process remembers; false where there is none in the incarnation in
+    /// which its node registered. Safe to repeat: the last word counts.
+    pub async fn report(&self, report: &Report) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let Report { node, identities, is_complete, known: Known { epochs, nodes } } = report;
+            let nonce = store.witness.required(Some(*node))?.nonce;
+            let mut tx = store.begin_as(*node).await?;
+            if roster(&mut *tx, nonce).await?.is_none() {
+                return Ok(false);
+            }
+            let epochs: Vec<(u32, u64)> =
+                epochs.iter().map(|at| (at.partition, at.epoch)).collect();
+            query(
+                "insert into inquest_report (nonce, node_id, is_complete, identities, epochs, \
+                 seen) \
+                 values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set \
+                 is_complete = excluded.is_complete, identities = excluded.identities, \
+                 epochs = excluded.epochs, seen = excluded.seen",
+            )
+            .bind(nonce.as_bytes().as_slice())
+            .bind(bytes(node))
+            .bind(is_complete)
+            .bind(to_json(identities, "inquest_report.identities")?)
+            .bind(to_json(&epochs, "inquest_report.epochs")?)
+            .bind(to_json(nodes, "inquest_report.seen")?)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(true)
+        })
+        .await
     }
-    let epochs: Vec<(u32, u64)> = epochs.iter().map(|at| (at.partition, at.epoch)).collect();
-    sqlx::query(
-        "insert into inquest_report (nonce, node_id, is_complete, identities, epochs, seen) \
-         values ($1, $2, $3, $4, $5, $6) on conflict (nonce, node_id) do update set \
-         is_complete = excluded.is_complete, identities = excluded.identities, \
-         epochs = excluded.epochs, seen = excluded.seen",
-    )
-    .bind(nonce.as_bytes().as_slice())
-    .bind(bytes(node))
-    .bind(is_complete)
-    .bind(to_json(identities, "inquest_report.identities")?)
-    .bind(to_json(&epochs, "inquest_report.epochs")?)
-    .bind(to_json(nodes, "inquest_report.seen")?)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(true)
+
+    /// Ends the inquest if every node was heard that may have been confirmed anything that this
+    /// ledger lacks, by it, by a reporter or by the caller, and none was confirmed more than it has
+    /// reported again: then all partitions are open, what came before is closed exact, and nobody
+    /// owns them yet.
+    pub async fn agree(&self, node: NodeId, known: &Known) -> Result<Agreement, LedgerError> {
+        self.call(CALL, async |store| agree(store, node, known).await).await
+    }
+
+    /// The heartbeats of nodes as the ledger shows them, also of those that left; `None` where it
+    /// has no such node.
+    pub async fn beats(&self, asked: &[NodeId]) -> Result<Vec<Option<i64>>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_reading().await?;
+            let mut beats = Vec::with_capacity(asked.len());
+            for node in asked {
+                beats.push(nodes::marks(&mut *tx, *node).await?.map(|marks| marks.beat));
+            }
+            tx.commit().await?;
+            Ok(beats)
+        })
+        .await
+    }
 }
 
 /// Whom an inquest must hear; `None` where there is none under this nonce.
@@ -99,14 +131,14 @@ async fn roster(
     conn: &mut Conn,
     nonce: uuid::Uuid,
 ) -> Result<Option<BTreeSet<NodeId>>, LedgerError> {
-    let text: Option<String> = sqlx::query_scalar("select roster from inquest where nonce = $1")
+    let text: Option<String> = query_scalar("select roster from inquest where nonce = $1")
         .bind(nonce.as_bytes().as_slice())
         .fetch_optional(conn)
         .await?;
     text.map(|text| from_json(&text, "inquest.roster")).transpose()
 }
 
-/// See [`crate::RestoredLedger::agree`].
+/// See [`crate::Ledger::agree`].
 pub(super) async fn agree(
     store: &Store,
     node: NodeId,
@@ -115,14 +147,14 @@ pub(super) async fn agree(
     let nonce = store.witness.required(Some(node))?.nonce;
     let mut tx = store.begin_as(node).await?;
     incarnation::locked(store, &mut tx).await?;
-    let Some(mut roster) = roster(&mut tx, nonce).await? else {
+    let Some(mut roster) = roster(&mut *tx, nonce).await? else {
         return Ok(Agreement::NoInquest);
     };
-    let rows = lock_all(&mut tx).await?;
+    let rows = lock_all(&mut *tx).await?;
     if rows.iter().any(|row| row.state != PartitionState::Held) {
         return Ok(Agreement::NoInquest);
     }
-    let said = reports(&mut tx, nonce).await?;
+    let said = reports(&mut *tx, nonce).await?;
     let (mut seen, mut epochs): (BTreeSet<NodeId>, BTreeMap<u32, u64>) = Default::default();
     let (mut complete, mut incomplete) = (BTreeSet::new(), BTreeSet::new());
     for known in said.iter().map(|report| &report.known).chain([known]) {
@@ -139,7 +171,7 @@ pub(super) async fn agree(
     // Who has a row is of the roster, or had left, or was adopted whole, or came after: what it did
     // before is here.
     for node in seen {
-        if !roster.contains(&node) && nodes::marks(&mut tx, node).await?.is_none() {
+        if !roster.contains(&node) && nodes::marks(&mut *tx, node).await?.is_none() {
             roster.insert(node);
         }
     }
@@ -161,16 +193,16 @@ pub(super) async fn agree(
             let missing = Vec::new();
             return Ok(Agreement::Waits { missing, incomplete: Vec::new() });
         }
-        open_exact(&mut tx, row, highest, now_us).await?;
+        open_exact(&mut *tx, row, highest, now_us).await?;
     }
-    end(&mut tx).await?;
+    end(&mut *tx).await?;
     commit(tx).await?;
     Ok(Agreement::Agreed)
 }
 
 /// What was said under a nonce.
 async fn reports(conn: &mut Conn, nonce: uuid::Uuid) -> Result<Vec<Report>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select node_id, is_complete, identities, epochs, seen from inquest_report \
          where nonce = $1",
     )
@@ -207,7 +239,7 @@ async fn open_exact(
     let (id, epoch) = partitions::columns(next)?;
     let unclosed = row.epoch.saturating_sub(1)..=highest;
     partitions::close_held(conn, row.partition, unclosed, Closing::Exact, now_us).await?;
-    sqlx::query(
+    query(
         "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
          last_closing = 'exact', seen_epoch = 0, vouched_epoch = 0, actor = null, \
          cause = 'all processes have reported what was confirmed to them', changed_at_us = $3 \
@@ -219,18 +251,4 @@ async fn open_exact(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::RestoredLedger::beats`].
-pub(super) async fn beats(
-    store: &Store,
-    asked: &[NodeId],
-) -> Result<Vec<Option<i64>>, LedgerError> {
-    let mut tx = store.begin_reading().await?;
-    let mut beats = Vec::with_capacity(asked.len());
-    for node in asked {
-        beats.push(nodes::marks(&mut tx, *node).await?.map(|marks| marks.beat));
-    }
-    tx.commit().await?;
-    Ok(beats)
 }

@@ -3,22 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use numbering::{Range, TakenRange};
 use serde::Deserialize;
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{Conn, Db, Engine, Row, Store, bulk, metered, names};
+use super::{CALL, Conn, QueryBuilder, Row, Store, query_scalar};
+use crate::Ledger;
 use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
-use crate::patience::Patience;
 use crate::{
-    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Questions,
-    Record,
+    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Record,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
@@ -28,39 +25,125 @@ const FIND_DEFAULT: u32 = 100;
 /// found without sorting the whole journal.
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
 
-#[async_trait]
-impl Questions for Engine {
-    async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-        call!(self, store, "replays" => replays(&store, questions))
+impl Ledger {
+    /// What the journal knows under these keys since `since_us`; per question what was found (F1).
+    /// A transaction that is about to take under them may commit the moment after.
+    pub async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
+        self.call(CALL.named("replays"), async |store| {
+            // What a ledger that went back does not know may have been issued all the same.
+            let mut tx = store.begin_reading().await?;
+            let found = answers(&mut *tx, questions).await?;
+            tx.commit().await?;
+            Ok(found)
+        })
+        .await
     }
 
-    async fn ask(&self, partition: u32, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-        call!(self, store, "replays" => ask(&store, partition, questions))
+    /// The same for requests of a partition that get a number where nothing is found: waits for
+    /// every transaction that takes under their keys, and one that comes later finds its epoch over
+    /// where this one is asked in a later one (F27). Waits briefly.
+    ///
+    /// # Errors
+    /// `LockTimeout` where somebody takes under one of the keys for longer: worth a retry.
+    pub async fn ask(
+        &self,
+        partition: u32,
+        questions: &[Question],
+    ) -> Result<Vec<Found>, LedgerError> {
+        self.call(CALL.named("replays"), async |store| {
+            let mut tx = store.begin_asking().await?;
+            let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
+            // What another transaction wrote under the names is visible to the statements that
+            // follow.
+            tx.share_names(&asked).await?;
+            let found = answers(&mut *tx, questions).await?;
+            tx.commit().await?;
+            Ok(found)
+        })
+        .await
     }
-}
 
-/// See [`Questions::replays`].
-async fn replays(store: &Store, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
-    // What a ledger that went back does not know may have been issued all the same.
-    let mut tx = store.begin_reading().await?;
-    let found = answers(&mut tx, questions).await?;
-    tx.commit().await?;
-    Ok(found)
-}
+    /// Journal rows by number, document, user or time, newest first.
+    pub async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
+        self.call(CALL, async |store| {
+            let limit =
+                if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(FIND_MAX) } as usize;
+            let by_time_alone =
+                filter.number.is_none() && filter.document_id.is_none() && filter.user_id.is_none();
+            let mut rows = Vec::new();
+            let mut window = filter.clone();
+            if by_time_alone {
+                let newest_us = filter.until_us.unwrap_or_else(|| store.clock.now_us());
+                for reach_us in LOOK_BACK_US {
+                    let from_us = newest_us.saturating_sub(reach_us);
+                    if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
+                        break;
+                    }
+                    window.from_us = Some(from_us);
+                    rows.extend(select(store, &window, limit - rows.len()).await?);
+                    window.until_us = Some(from_us);
+                }
+                window.from_us = filter.from_us;
+            }
+            if rows.len() < limit {
+                rows.extend(select(store, &window, limit - rows.len()).await?);
+            }
+            Ok(rows)
+        })
+        .await
+    }
 
-/// See [`Questions::ask`].
-async fn ask(
-    store: &Store,
-    partition: u32,
-    questions: &[Question],
-) -> Result<Vec<Found>, LedgerError> {
-    let mut tx = store.begin_asking().await?;
-    let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
-    // What another transaction wrote under the names is visible to the statements that follow.
-    names::share_names(&mut tx, &asked).await?;
-    let found = answers(&mut tx, questions).await?;
-    tx.commit().await?;
-    Ok(found)
+    /// The journal row whose range holds a value of a first serial's counter, if any does.
+    pub async fn row_of(
+        &self,
+        counter_id: i64,
+        value: u64,
+    ) -> Result<Option<JournalRow>, LedgerError> {
+        self.call(CALL, async |store| {
+            let Ok(value) = i64::try_from(value) else { return Ok(None) };
+            // Ranges of a counter do not overlap: only the last one that begins at or below can
+            // hold it.
+            let mut query = select_rows(concat!(
+                "(select ",
+                line_columns!(),
+                ", node_id, journaled_at_us from journal where counter_id = $1 and first_value <= \
+                 $2 \
+                     order by first_value desc, turn desc limit 1)"
+            ));
+            query.push(
+                " where j.number is not null and j.last_value >= $2 \
+                 and ($2 - j.first_value) % j.step = 0",
+            );
+            let row = query.build().bind(counter_id).bind(value);
+            let row = row.fetch_optional(&store.reader).await?;
+            row.as_ref().map(journal_row_of).transpose()
+        })
+        .await
+    }
+
+    /// Masks of the journal rows next to a value of a first serial's counter: the one at or below,
+    /// the one above.
+    pub async fn masks_beside(
+        &self,
+        counter_id: i64,
+        value: u64,
+    ) -> Result<Vec<String>, LedgerError> {
+        self.call(CALL, async |store| {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            let mut masks = Vec::with_capacity(2);
+            for statement in [
+                "select mask from journal where counter_id = $1 and first_value <= $2 \
+                 and mask is not null order by first_value desc limit 1",
+                "select mask from journal where counter_id = $1 and first_value > $2 \
+                 and mask is not null order by first_value limit 1",
+            ] {
+                let mask = query_scalar(statement).bind(counter_id).bind(value);
+                masks.extend(mask.fetch_optional(&store.reader).await?);
+            }
+            Ok(masks)
+        })
+        .await
+    }
 }
 
 /// Answers questions, two statements however many there are (F1).
@@ -100,7 +183,7 @@ async fn newest(
     if keys.is_empty() {
         return Ok(entries);
     }
-    let rows = bulk::newest(conn, wanted, &keys).await?;
+    let rows = conn.newest(wanted, &keys).await?;
     for (place, row) in places.into_iter().zip(rows) {
         entries[place] = row.as_ref().map(entry_of).transpose()?;
     }
@@ -115,45 +198,16 @@ pub(super) async fn earlier(
     if allocations.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut query = QueryBuilder::<Db>::new("select ");
+    let mut query = QueryBuilder::new("select ");
     query.push(entry_columns!()).push(
         " from journal j join counter c on c.counter_id = j.counter_id \
          where j.path = 'database' and j.number is not null and j.allocation_id",
     );
     let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
-    bulk::push_among(&mut query, ids);
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(conn).await?;
+    query.push_among(ids);
+    let rows = query.build().fetch_all(conn).await?;
     let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
-}
-
-/// See [`crate::Ledger::find`].
-pub(super) async fn find(
-    store: &Store,
-    filter: &JournalFilter,
-) -> Result<Vec<JournalRow>, LedgerError> {
-    let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(FIND_MAX) } as usize;
-    let by_time_alone =
-        filter.number.is_none() && filter.document_id.is_none() && filter.user_id.is_none();
-    let mut rows = Vec::new();
-    let mut window = filter.clone();
-    if by_time_alone {
-        let newest_us = filter.until_us.unwrap_or_else(|| store.clock.now_us());
-        for reach_us in LOOK_BACK_US {
-            let from_us = newest_us.saturating_sub(reach_us);
-            if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
-                break;
-            }
-            window.from_us = Some(from_us);
-            rows.extend(select(store, &window, limit - rows.len()).await?);
-            window.until_us = Some(from_us);
-        }
-        window.from_us = filter.from_us;
-    }
-    if rows.len() < limit {
-        rows.extend(select(store, &window, limit - rows.len()).await?);
-    }
-    Ok(rows)
 }
 
 async fn select(
@@ -185,50 +239,8 @@ async fn select(
     rows.iter().map(journal_row_of).collect()
 }
 
-/// See [`crate::Ledger::row_of`].
-pub(super) async fn row_of(
-    store: &Store,
-    counter_id: i64,
-    value: u64,
-) -> Result<Option<JournalRow>, LedgerError> {
-    let Ok(value) = i64::try_from(value) else { return Ok(None) };
-    // Ranges of a counter do not overlap: only the last one that begins at or below can hold it.
-    let mut query = select_rows(concat!(
-        "(select ",
-        line_columns!(),
-        ", node_id, journaled_at_us from journal where counter_id = $1 and first_value <= $2 \
-             order by first_value desc, turn desc limit 1)"
-    ));
-    query.push(
-        " where j.number is not null and j.last_value >= $2 and ($2 - j.first_value) % j.step = 0",
-    );
-    let row = sqlx::query(query.sql()).bind(counter_id).bind(value);
-    let row = row.fetch_optional(&store.reader).await?;
-    row.as_ref().map(journal_row_of).transpose()
-}
-
-/// See [`crate::Ledger::masks_beside`].
-pub(super) async fn masks_beside(
-    store: &Store,
-    counter_id: i64,
-    value: u64,
-) -> Result<Vec<String>, LedgerError> {
-    let value = i64::try_from(value).unwrap_or(i64::MAX);
-    let mut masks = Vec::with_capacity(2);
-    for statement in [
-        "select mask from journal where counter_id = $1 and first_value <= $2 \
-         and mask is not null order by first_value desc limit 1",
-        "select mask from journal where counter_id = $1 and first_value > $2 \
-         and mask is not null order by first_value limit 1",
-    ] {
-        let mask = sqlx::query_scalar(statement).bind(counter_id).bind(value);
-        masks.extend(mask.fetch_optional(&store.reader).await?);
-    }
-    Ok(masks)
-}
-
 /// The beginning of a query for whole rows of the journal, or of a part of it.
-pub(super) fn select_rows(journal: &str) -> QueryBuilder<Db> {
+pub(super) fn select_rows(journal: &str) -> QueryBuilder<'_> {
     let mut query = QueryBuilder::new("select ");
     query
         .push(entry_columns!())

@@ -1,58 +1,70 @@
-//! Every statement of the ledger that all engines share. Mounted once per engine: `super` is the
-//! engine and gives `Db`, `Conn`, `Row`, `Engine`, `Store`, the row locks and the statements over
-//! many rows. This page is the table of contents; each method's words stand on the trait.
+//! Every statement of the ledger, for all engines: what one says differently is asked of its
+//! connection ([`crate::dialect`]). This page is the table of contents.
 
 mod activity;
 mod adopt;
 mod append;
+mod audits;
 mod chain;
 mod chronology;
 mod counters;
+mod documents;
 mod entries;
+mod exchange_serials;
 mod gaps;
+mod holding;
+mod import;
 mod incarnation;
 mod inquest;
 mod keys;
+mod lookup;
 mod nodes;
 mod partitions;
+mod planned;
 mod proving;
 mod records;
 mod recovery;
 mod reference;
 mod restored;
+mod safety;
 mod seed;
 mod series;
 mod setup;
+mod snowflakes;
 mod succession;
 mod take;
 mod unsettled;
 mod versions;
 
-use std::time::Duration;
-
-use async_trait::async_trait;
-use numbering::TakenRange;
-use tokio::time::Instant;
-use uuid::Uuid;
-
-use super::{
-    Conn, Db, ENGINE, Engine, FOR_UPDATE, Row, Store, Transaction, allow_import, allow_long_search,
-    bulk, check_up, life, names,
-};
-use crate::connections::Share;
-use crate::patience::Patience;
-use crate::{
-    Acknowledged, ActivityChange, Adopted, Appended, At, Claim, ClosedEpoch, Closing, Collision,
-    Connections, Counter, CounterSpec, Deployment, Entry, Event, Gap, GapFilter, HealthReport,
-    JournalFilter, JournalRow, Ledger, LedgerError, NewNode, Node, Owner, Partition,
-    PartitionState, Raise, RestingSeries, SeedOutcome, SeriesChange, SeriesVersion, Span,
-    TakeOrder, Taken, Totals, Wanted,
-};
-use numerator_base::metrics::LedgerMeter;
 use numerator_base::node::NodeId;
-use series::Saving;
 
-pub(super) use incarnation::agree;
+use crate::calls::{CALL, SEARCH};
+use crate::connections::Share;
+use crate::dialect::{Conn, Moment, Transaction};
+use crate::statement::{QueryBuilder, Row, query, query_scalar};
+use crate::store::Store;
+use crate::{Connections, Ledger, LedgerError};
+
+pub(crate) use incarnation::agree;
+
+impl Ledger {
+    /// Name of the engine: `sqlite` or `postgres`.
+    pub fn engine(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Its connections right now.
+    pub fn connections(&self) -> Connections {
+        self.0.store(Share::Common).pool.connections()
+    }
+
+    /// Which of these counters somebody else holds at this moment, where the engine has locks of
+    /// rows: what waits for them may let the others go first. Waits for none.
+    pub async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+        self.call(CALL.of(Share::Journal), async |store| store.held_counters(counter_ids).await)
+            .await
+    }
+}
 
 /// Commits; only here may the outcome of a transaction be unknown.
 async fn commit(transaction: Transaction) -> Result<(), LedgerError> {
@@ -66,327 +78,7 @@ async fn commit_alone(store: &Store, transaction: Transaction) -> Result<(), Led
     Ok(())
 }
 
-/// Works on the engine's connections of now, within a call's time. Names the kind of the call where
-/// it is watched apart, and whose connections it uses where they are not those that all share.
-macro_rules! call {
-    ($engine:ident, $store:ident => $work:expr) => {
-        call!($engine, $store, "other" => $work)
-    };
-    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {
-        call!($engine, $store of Common, $kind => $work)
-    };
-    ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store($crate::connections::Share::$share);
-        metered(&$store.meter, $kind, $engine.within(&$store, Patience::Call, $work)).await
-    }};
-}
-
-/// The same for work that may search through all values of a counter, or write to all counters.
-macro_rules! search {
-    ($engine:ident, $store:ident => $work:expr) => {
-        search!($engine, $store, "other" => $work)
-    };
-    ($engine:ident, $store:ident, $kind:literal => $work:expr) => {
-        search!($engine, $store of Common, $kind => $work)
-    };
-    ($engine:ident, $store:ident of $share:ident, $kind:literal => $work:expr) => {{
-        let $store = $engine.store($crate::connections::Share::$share);
-        metered(&$store.meter, $kind, $engine.within(&$store, Patience::Search, $work)).await
-    }};
-}
-
-/// Counts a call.
-async fn metered<T>(
-    meter: &LedgerMeter,
-    kind: &str,
-    call: impl Future<Output = Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
-    let started = Instant::now();
-    let outcome = call.await;
-    meter.count(kind, started.elapsed(), outcome.as_ref().err().map(LedgerError::reason));
-    outcome
-}
-
-// Below the macros that they use.
-mod audits;
-mod documents;
-mod exchange_serials;
-mod holding;
-mod import;
-mod lookup;
-mod safety;
-mod snowflakes;
-
 /// The sixteen bytes of a node's identity.
 fn bytes(node: &NodeId) -> &[u8] {
     node.0.as_bytes().as_slice()
-}
-
-#[async_trait]
-impl Ledger for Engine {
-    fn engine(&self) -> &'static str {
-        ENGINE
-    }
-
-    fn connections(&self) -> Connections {
-        self.store(Share::Common).connections()
-    }
-
-    async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
-        call!(self, store => setup::deployment(&store, wanted))
-    }
-
-    async fn agree_window(&self, node: NodeId, ms: u64, change: bool) -> Result<(), LedgerError> {
-        call!(self, store => setup::agree_window(&store, node, ms, change))
-    }
-
-    async fn apply_series(
-        &self,
-        changes: &[SeriesChange],
-    ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        search!(self, store => series::save(&store, changes, Saving::Save))
-    }
-
-    async fn try_series(
-        &self,
-        changes: &[SeriesChange],
-    ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        search!(self, store => series::save(&store, changes, Saving::DryRun))
-    }
-
-    async fn set_activity(&self, change: &ActivityChange) -> Result<SeriesVersion, LedgerError> {
-        search!(self, store => activity::set_activity(&store, change))
-    }
-
-    async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => versions::in_force(&store))
-    }
-
-    async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
-        call!(self, store => versions::resting(&store))
-    }
-
-    async fn series_versions(
-        &self,
-        series_id: i64,
-        upto: u32,
-        limit: u32,
-    ) -> Result<Vec<SeriesVersion>, LedgerError> {
-        call!(self, store => versions::versions(&store, series_id, upto, limit))
-    }
-
-    async fn series_stamp(&self) -> Result<i64, LedgerError> {
-        call!(self, store => versions::stamp(&store))
-    }
-
-    async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
-        call!(self, store of Heartbeat, "other" => nodes::register(&store, node))
-    }
-
-    async fn heartbeat(
-        &self,
-        node: NodeId,
-        sight: Option<&HealthReport>,
-    ) -> Result<Vec<Partition>, LedgerError> {
-        call!(self, store of Heartbeat, "heartbeat" => nodes::heartbeat(&store, node, sight))
-    }
-
-    async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
-        call!(self, store => nodes::leave(&store, node))
-    }
-
-    async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
-        call!(self, store of Heartbeat, "other" => nodes::list(&store))
-    }
-
-    async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
-        call!(self, store => nodes::retire(&store, node, beat))
-    }
-
-    async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
-        call!(self, store => partitions::list(&store))
-    }
-
-    async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
-        call!(self, store => partitions::participate(&store, at, node))
-    }
-
-    async fn bump(
-        &self,
-        at: At,
-        from: PartitionState,
-        node: NodeId,
-        cause: &str,
-    ) -> Result<Option<u64>, LedgerError> {
-        call!(self, store => recovery::bump(&store, at, from, node, cause))
-    }
-
-    async fn acknowledge(&self, at: At, nodes: &[NodeId]) -> Result<Acknowledged, LedgerError> {
-        call!(self, store => recovery::acknowledge(&store, at, nodes))
-    }
-
-    async fn claim_open(
-        &self,
-        at: At,
-        node: NodeId,
-        at_ceiling: bool,
-        owner: &Owner,
-    ) -> Result<Claim, LedgerError> {
-        call!(self, store => recovery::claim_open(&store, at, node, at_ceiling, owner))
-    }
-
-    async fn opened(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
-        call!(self, store => recovery::opened(&store, at, node))
-    }
-
-    async fn lost_at_most(&self, closed: At) -> Result<u64, LedgerError> {
-        search!(self, store => recovery::lost_at_most(&store, closed))
-    }
-
-    async fn want(&self, partition: Option<u32>, wanted: Wanted) -> Result<u64, LedgerError> {
-        call!(self, store => recovery::want(&store, partition, wanted))
-    }
-
-    async fn lend(&self, partition: u32, lent: [Option<Uuid>; 2]) -> Result<bool, LedgerError> {
-        call!(self, store => recovery::lend(&store, partition, lent))
-    }
-
-    async fn closed_epoch(
-        &self,
-        at: At,
-        closing: Option<Closing>,
-    ) -> Result<Option<ClosedEpoch>, LedgerError> {
-        call!(self, store => recovery::closed_epoch(&store, at, closing))
-    }
-
-    async fn closings(&self, partition: u32, since_us: i64) -> Result<u64, LedgerError> {
-        call!(self, store => recovery::closings(&store, partition, since_us))
-    }
-
-    async fn seed(
-        &self,
-        at: At,
-        node: NodeId,
-        specs: &[CounterSpec],
-    ) -> Result<Vec<SeedOutcome>, LedgerError> {
-        search!(self, store, "seed" => seed::seed(&store, at, node, specs))
-    }
-
-    async fn raise(&self, at: At, raises: &[Raise]) -> Result<Vec<Option<i64>>, LedgerError> {
-        call!(self, store, "raise" => counters::raise(&store, at, raises))
-    }
-
-    async fn counter(
-        &self,
-        series_id: i64,
-        serial: &str,
-        key: &str,
-    ) -> Result<Option<Counter>, LedgerError> {
-        call!(self, store => counters::by_name(&store, series_id, serial, key))
-    }
-
-    async fn counters(&self, after: i64, limit: u32) -> Result<Vec<Counter>, LedgerError> {
-        call!(self, store => counters::page(&store, after, limit))
-    }
-
-    async fn tightest(&self, limit: u32) -> Result<Vec<Counter>, LedgerError> {
-        call!(self, store => counters::tightest(&store, limit))
-    }
-
-    async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
-        search!(self, store => seed::settle(&store, counter_id))
-    }
-
-    async fn append(&self, node: NodeId, entries: &[Entry]) -> Result<Appended, LedgerError> {
-        call!(self, store of Journal, "append" => append::append(&store, node, entries))
-    }
-
-    async fn held_counters(&self, counter_ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
-        call!(self, store of Journal, "other" => bulk::held_counters(&store, counter_ids))
-    }
-
-    async fn reject(&self, entry: &Entry, reason: &str) -> Result<(), LedgerError> {
-        call!(self, store of Journal, "other" => append::reject(&store, entry, reason))
-    }
-
-    async fn take(
-        &self,
-        at: At,
-        node: NodeId,
-        orders: &[TakeOrder],
-        lock_wait: Duration,
-    ) -> Result<Taken, LedgerError> {
-        // Not a search, although a first touch may have to: on the database path nothing else may
-        // be asking often enough to notice a dead peer, and requests wait for it.
-        call!(self, store, "take" => take::take(&store, at, node, orders, lock_wait))
-    }
-
-    async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
-        call!(self, store => lookup::find(&store, filter))
-    }
-
-    async fn row_of(&self, counter_id: i64, value: u64) -> Result<Option<JournalRow>, LedgerError> {
-        call!(self, store => lookup::row_of(&store, counter_id, value))
-    }
-
-    async fn recorded(&self, allocations: &[(Uuid, TakenRange)]) -> Result<Vec<bool>, LedgerError> {
-        call!(self, store => records::recorded(&store, allocations))
-    }
-
-    async fn masks_beside(&self, counter_id: i64, value: u64) -> Result<Vec<String>, LedgerError> {
-        call!(self, store => lookup::masks_beside(&store, counter_id, value))
-    }
-
-    async fn holes(
-        &self,
-        counter_id: i64,
-        after: i64,
-        upto: i64,
-        limit: u32,
-    ) -> Result<Vec<Span>, LedgerError> {
-        search!(self, store => gaps::holes(&store, counter_id, after, upto, limit))
-    }
-
-    async fn overlaps(&self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
-        search!(self, store => gaps::overlaps(&store, counter_id, limit))
-    }
-
-    async fn gaps(&self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
-        call!(self, store => gaps::list(&store, filter))
-    }
-
-    async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
-        call!(self, store => records::collisions(&store, limit))
-    }
-
-    async fn collisions_count(&self) -> Result<u64, LedgerError> {
-        call!(self, store => records::collisions_count(&store))
-    }
-
-    async fn totals(&self) -> Result<Totals, LedgerError> {
-        search!(self, store => records::totals(&store))
-    }
-
-    async fn adopt(
-        &self,
-        at: At,
-        dead: NodeId,
-        entries: &[Entry],
-        complete: bool,
-    ) -> Result<Adopted, LedgerError> {
-        // Counters that are looked for by their names take some statements each.
-        search!(self, store => adopt::adopt(&store, at, dead, entries, complete))
-    }
-
-    async fn record_event(&self, event: &Event) -> Result<(), LedgerError> {
-        call!(self, store => records::record_event(&store, event))
-    }
-
-    async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
-        call!(self, store => records::events(&store, limit))
-    }
-
-    async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
-        call!(self, store => records::events_of(&store, at))
-    }
 }

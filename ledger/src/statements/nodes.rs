@@ -3,32 +3,172 @@
 use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Conn, Store, bytes, commit, partitions};
+use super::{CALL, Conn, Store, bytes, commit, partitions, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json, unsigned_small};
+use crate::connections::Share;
 use crate::incarnation::Incarnation;
 use crate::witness::Marks;
 use crate::{Confirmed, HealthReport, LedgerError, NewNode, Node, Partition};
 
-/// See [`crate::Ledger::register_node`].
-pub(super) async fn register(store: &Store, node: &NewNode) -> Result<(), LedgerError> {
-    let agreed = store.witness.required(None)?;
-    let mut tx = store.begin().await?;
-    // An identity is never drawn twice: a row that is there is this call's own, repeated.
-    sqlx::query(
-        "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
-         on conflict do nothing",
-    )
-    .bind(bytes(&node.node_id))
-    .bind(&node.label)
-    .bind(&node.version)
-    .bind(node.started_at_us)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    store.witness.register(node.node_id, agreed);
-    Ok(())
+impl Ledger {
+    /// Enters a node with beat 0.
+    pub async fn register_node(&self, node: &NewNode) -> Result<(), LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            let agreed = store.witness.required(None)?;
+            let mut tx = store.begin().await?;
+            // An identity is never drawn twice: a row that is there is this call's own, repeated.
+            query(
+                "insert into node (node_id, label, version, started_at_us) values ($1, $2, $3, $4) \
+                 on conflict do nothing",
+            )
+            .bind(bytes(&node.node_id))
+            .bind(&node.label)
+            .bind(&node.version)
+            .bind(node.started_at_us)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            store.witness.register(node.node_id, agreed);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether the ledger still has what it once confirmed to a node of whichever process. One
+    /// that was held since has answered its users, and has nothing to answer for.
+    pub async fn remembers(&self, confirmed: &Confirmed) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let Confirmed { node, beat, batches, incarnation: number, nonce } = *confirmed;
+            let mut tx = store.begin_reading().await?;
+            let agreed = store.witness.required(None)?;
+            if agreed.number > number {
+                return Ok(true);
+            }
+            let marks = marks(&mut *tx, node).await?;
+            tx.commit().await?;
+            let reaches = marks.is_some_and(|marks| marks.reach(Marks { beat, batches }));
+            Ok(agreed == Incarnation { number, nonce } && reaches)
+        })
+        .await
+    }
+
+    /// Raises the node's heartbeat counter by one, notes which data set of Redis it sees, and reads
+    /// all partitions (F18: a heartbeat is a counter, never a time).
+    ///
+    /// # Errors
+    /// `NodeGone` when the node has left or was adopted; `WentBack` when the ledger has forgotten
+    /// it, a beat or a batch of it.
+    pub async fn heartbeat(
+        &self,
+        node: NodeId,
+        sight: Option<&HealthReport>,
+    ) -> Result<Vec<Partition>, LedgerError> {
+        self.call(CALL.named("heartbeat").of(Share::Heartbeat), async |store| {
+            let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
+            let confirmed = store.witness.of(node);
+            let Marks { beat, batches } = confirmed.unwrap_or_default();
+            // What a statement returns by itself may not be committed yet: SQLite gives the row
+            // first, and a full disk then takes it back. Only what was committed is confirmed.
+            let mut tx = store.begin_as(node).await?;
+            // A ledger that went back must not catch up beat by beat with what it has forgotten.
+            let beaten: Option<i64> = query_scalar(
+                "update node set beat = beat + 1, sight = $2 \
+                 where node_id = $1 and left_at_us is null and adopted_at_us is null \
+                 and beat >= $3 and batches >= $4 returning beat",
+            )
+            .bind(bytes(&node))
+            .bind(sight)
+            .bind(beat)
+            .bind(batches)
+            .fetch_optional(&mut *tx)
+            .await?;
+            let Some(beat) = beaten else {
+                must_be_remembered(store, &mut *tx, node).await?;
+                return Err(LedgerError::NodeGone(node));
+            };
+            commit(tx).await?;
+            if confirmed.is_some() {
+                store.witness.confirm(node, Marks { beat, batches });
+            }
+            partitions::list(store).await
+        })
+        .await
+    }
+
+    /// Marks the node as having left: everything it handed out is in the journal.
+    pub async fn leave(&self, node: NodeId) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin_as(node).await?;
+            query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
+                .bind(bytes(&node))
+                .bind(now_us)
+                .execute(&mut *tx)
+                .await?;
+            query(
+                "update participant set state = 'left', changed_at_us = $2 \
+                 where node_id = $1 and state in ('joined', 'acknowledged')",
+            )
+            .bind(bytes(&node))
+            .bind(now_us)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// Nodes that have not left and are not fully adopted.
+    pub async fn nodes(&self) -> Result<Vec<Node>, LedgerError> {
+        self.call(CALL.of(Share::Heartbeat), async |store| {
+            let rows = query(
+                "select node_id, label, version, beat, started_at_us, sight from node \
+                 where left_at_us is null and adopted_at_us is null order by started_at_us, \
+                 node_id",
+            )
+            .fetch_all(&store.reader)
+            .await?;
+            let mut joined = participations(store).await?;
+            rows.iter()
+                .map(|row| {
+                    let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
+                    let sight: Option<&str> = row.try_get("sight")?;
+                    Ok(Node {
+                        node_id,
+                        partitions: joined.remove(&node_id).unwrap_or_default(),
+                        label: row.try_get("label")?,
+                        version: row.try_get("version")?,
+                        beat: row.try_get("beat")?,
+                        started_at_us: row.try_get("started_at_us")?,
+                        sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+
+    /// Marks a silent node as adopted once no partition holds an outbox of it: compare-and-set,
+    /// true only while its heartbeat still stands at `beat`.
+    pub async fn retire_node(&self, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            let retired = query(
+                "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
+                 where node_id = $1 and beat = $2",
+            )
+            .bind(bytes(&node))
+            .bind(beat)
+            .bind(store.clock.now_us())
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(retired.rows_affected() == 1)
+        })
+        .await
+    }
 }
 
 /// Refuses to act for a node of which the ledger has forgotten what it confirmed (F9).
@@ -47,23 +187,9 @@ pub(super) async fn must_be_remembered(
     }
 }
 
-/// See [`crate::RestoredLedger::remembers`].
-pub(super) async fn remembers(store: &Store, confirmed: &Confirmed) -> Result<bool, LedgerError> {
-    let Confirmed { node, beat, batches, incarnation: number, nonce } = *confirmed;
-    let mut tx = store.begin_reading().await?;
-    let agreed = store.witness.required(None)?;
-    if agreed.number > number {
-        return Ok(true);
-    }
-    let marks = marks(&mut tx, node).await?;
-    tx.commit().await?;
-    let reaches = marks.is_some_and(|marks| marks.reach(Marks { beat, batches }));
-    Ok(agreed == Incarnation { number, nonce } && reaches)
-}
-
 /// What the ledger shows of a node, also of one that left; `None` where it has no such node.
 pub(super) async fn marks(conn: &mut Conn, node: NodeId) -> Result<Option<Marks>, LedgerError> {
-    let row = sqlx::query("select beat, batches from node where node_id = $1")
+    let row = query("select beat, batches from node where node_id = $1")
         .bind(bytes(&node))
         .fetch_optional(conn)
         .await?;
@@ -77,99 +203,17 @@ pub(super) async fn count_batch(
     conn: &mut Conn,
     node: NodeId,
 ) -> Result<Option<Marks>, LedgerError> {
-    let batches: Option<i64> = sqlx::query_scalar(
-        "update node set batches = batches + 1 where node_id = $1 returning batches",
-    )
-    .bind(bytes(&node))
-    .fetch_optional(conn)
-    .await?;
+    let batches: Option<i64> =
+        query_scalar("update node set batches = batches + 1 where node_id = $1 returning batches")
+            .bind(bytes(&node))
+            .fetch_optional(conn)
+            .await?;
     Ok(batches.map(|batches| Marks { beat: 0, batches }))
-}
-
-/// See [`crate::Ledger::heartbeat`].
-pub(super) async fn heartbeat(
-    store: &Store,
-    node: NodeId,
-    sight: Option<&HealthReport>,
-) -> Result<Vec<Partition>, LedgerError> {
-    let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
-    let confirmed = store.witness.of(node);
-    let Marks { beat, batches } = confirmed.unwrap_or_default();
-    // What a statement returns by itself may not be committed yet: SQLite gives the row first, and
-    // a full disk then takes it back. Only what was committed is confirmed.
-    let mut tx = store.begin_as(node).await?;
-    // A ledger that went back must not catch up beat by beat with what it has forgotten.
-    let beaten: Option<i64> = sqlx::query_scalar(
-        "update node set beat = beat + 1, sight = $2 \
-         where node_id = $1 and left_at_us is null and adopted_at_us is null \
-         and beat >= $3 and batches >= $4 returning beat",
-    )
-    .bind(bytes(&node))
-    .bind(sight)
-    .bind(beat)
-    .bind(batches)
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some(beat) = beaten else {
-        must_be_remembered(store, &mut tx, node).await?;
-        return Err(LedgerError::NodeGone(node));
-    };
-    commit(tx).await?;
-    if confirmed.is_some() {
-        store.witness.confirm(node, Marks { beat, batches });
-    }
-    partitions::list(store).await
-}
-
-/// See [`crate::Ledger::leave`].
-pub(super) async fn leave(store: &Store, node: NodeId) -> Result<(), LedgerError> {
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin_as(node).await?;
-    sqlx::query("update node set left_at_us = $2 where node_id = $1 and left_at_us is null")
-        .bind(bytes(&node))
-        .bind(now_us)
-        .execute(&mut *tx)
-        .await?;
-    sqlx::query(
-        "update participant set state = 'left', changed_at_us = $2 \
-         where node_id = $1 and state in ('joined', 'acknowledged')",
-    )
-    .bind(bytes(&node))
-    .bind(now_us)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await
-}
-
-/// See [`crate::Ledger::nodes`].
-pub(super) async fn list(store: &Store) -> Result<Vec<Node>, LedgerError> {
-    let rows = sqlx::query(
-        "select node_id, label, version, beat, started_at_us, sight from node \
-         where left_at_us is null and adopted_at_us is null order by started_at_us, node_id",
-    )
-    .fetch_all(&store.reader)
-    .await?;
-    let mut joined = participations(store).await?;
-    rows.iter()
-        .map(|row| {
-            let node_id = read_node(row.try_get("node_id")?, "node.node_id")?;
-            let sight: Option<&str> = row.try_get("sight")?;
-            Ok(Node {
-                node_id,
-                partitions: joined.remove(&node_id).unwrap_or_default(),
-                label: row.try_get("label")?,
-                version: row.try_get("version")?,
-                beat: row.try_get("beat")?,
-                started_at_us: row.try_get("started_at_us")?,
-                sight: sight.map(|sight| from_json(sight, "node.sight")).transpose()?,
-            })
-        })
-        .collect()
 }
 
 /// The partitions in which each present node may have left an outbox.
 async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select distinct p.node_id, p.partition_id from participant p \
          join node n on n.node_id = p.node_id \
          where n.left_at_us is null and n.adopted_at_us is null and p.state = 'joined' \
@@ -187,20 +231,4 @@ async fn participations(store: &Store) -> Result<HashMap<NodeId, Vec<u32>>, Ledg
             .push(unsigned_small(partition, "participant.partition_id")?);
     }
     Ok(joined)
-}
-
-/// See [`crate::Ledger::retire_node`].
-pub(super) async fn retire(store: &Store, node: NodeId, beat: i64) -> Result<bool, LedgerError> {
-    let mut tx = store.begin().await?;
-    let retired = sqlx::query(
-        "update node set adopted_at_us = coalesce(adopted_at_us, $3) \
-         where node_id = $1 and beat = $2",
-    )
-    .bind(bytes(&node))
-    .bind(beat)
-    .bind(store.clock.now_us())
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(retired.rows_affected() == 1)
 }

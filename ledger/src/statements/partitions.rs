@@ -2,15 +2,78 @@
 //! partition's row, so that a leader that bumps the epoch misses nobody (F5).
 
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Conn, Row, Store, bytes, commit, nodes};
+use super::{CALL, Conn, Row, Store, bytes, commit, nodes, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{Word, read_node, read_owner, signed, small, unsigned, unsigned_small};
-use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted};
+use crate::{At, Closing, Counter, LedgerError, Partition, PartitionState, Wanted, lifted_epoch};
 
-/// See [`crate::Ledger::partitions`].
+impl Ledger {
+    /// All partitions.
+    pub async fn partitions(&self) -> Result<Vec<Partition>, LedgerError> {
+        self.call(CALL, async |store| list(store).await).await
+    }
+
+    /// Makes the node a participant of the epoch: compare-and-set under the partition's row lock,
+    /// true only while the ledger shows that epoch `open` (F5).
+    pub async fn participate(&self, at: At, node: NodeId) -> Result<bool, LedgerError> {
+        self.call(CALL, async |store| {
+            let (partition, epoch) = columns(at)?;
+            let mut tx = store.begin_as(node).await?;
+            let open: Option<i32> = query_scalar(
+                "select partition_id from partition \
+                 where partition_id = $1 and epoch = $2 and state = 'open'",
+            )
+            .for_update()
+            .bind(partition)
+            .bind(epoch)
+            .fetch_optional(&mut *tx)
+            .await?;
+            if open.is_none() {
+                return Ok(false);
+            }
+            nodes::must_be_remembered(store, &mut *tx, node).await?;
+            let alive: Option<i64> = query_scalar(
+                "select beat from node \
+                 where node_id = $1 and left_at_us is null and adopted_at_us is null",
+            )
+            .for_share()
+            .bind(bytes(&node))
+            .fetch_optional(&mut *tx)
+            .await?;
+            if alive.is_none() {
+                return Err(LedgerError::NodeGone(node));
+            }
+            query(
+                "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
+                 values ($1, $2, $3, 'joined', $4) on conflict do nothing",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bytes(&node))
+            .bind(store.clock.now_us())
+            .execute(&mut *tx)
+            .await?;
+            // Adopted or left for this epoch: it may not come back into it.
+            let state: String = query_scalar(
+                "select state from participant \
+                 where partition_id = $1 and epoch = $2 and node_id = $3",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bytes(&node))
+            .fetch_one(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(matches!(&*state, "joined" | "acknowledged"))
+        })
+        .await
+    }
+}
+
+/// All partitions.
 pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          seen_epoch, vouched_epoch, changed_at_us \
@@ -24,7 +87,7 @@ pub(super) async fn list(store: &Store) -> Result<Vec<Partition>, LedgerError> {
 /// Reads a partition's row without locking it. Good for what only rises (its epoch, what was
 /// lifted); never a fence.
 pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          seen_epoch, vouched_epoch, changed_at_us \
@@ -38,12 +101,13 @@ pub(super) async fn read(conn: &mut Conn, partition: u32) -> Result<Partition, L
 
 /// Reads a partition's row and keeps it as it is until the transaction ends.
 pub(super) async fn share(conn: &mut Conn, partition: u32) -> Result<Partition, LedgerError> {
-    let row = sqlx::query(for_share!(
+    let row = query(
         "select partition_id, epoch, state, owner, incarnation, last_closing, \
          last_ceiling_epoch, recovered_ceiling_epoch, lifted_epoch, actor, cause, wanted, lent_to, \
          seen_epoch, vouched_epoch, changed_at_us \
-         from partition where partition_id = $1"
-    ))
+         from partition where partition_id = $1",
+    )
+    .for_share()
     .bind(small(partition, "partition")?)
     .fetch_optional(conn)
     .await?;
@@ -65,13 +129,12 @@ pub(super) async fn closing(
     partition: u32,
     epoch: u64,
 ) -> Result<Option<Closing>, LedgerError> {
-    let word: Option<String> = sqlx::query_scalar(
-        "select closing from closed_epoch where partition_id = $1 and epoch = $2",
-    )
-    .bind(small(partition, "partition")?)
-    .bind(signed(epoch, "epoch")?)
-    .fetch_optional(conn)
-    .await?;
+    let word: Option<String> =
+        query_scalar("select closing from closed_epoch where partition_id = $1 and epoch = $2")
+            .bind(small(partition, "partition")?)
+            .bind(signed(epoch, "epoch")?)
+            .fetch_optional(conn)
+            .await?;
     word.as_deref().map(Closing::read).transpose()
 }
 
@@ -96,7 +159,7 @@ pub(super) async fn close_held(
     now_us: i64,
 ) -> Result<(), LedgerError> {
     for epoch in epochs {
-        sqlx::query(
+        query(
             "insert into closed_epoch (partition_id, epoch, closing, closed_at_us) \
              values ($1, $2, $3, $4) on conflict do nothing",
         )
@@ -108,55 +171,6 @@ pub(super) async fn close_held(
         .await?;
     }
     Ok(())
-}
-
-/// See [`crate::Ledger::participate`].
-pub(super) async fn participate(store: &Store, at: At, node: NodeId) -> Result<bool, LedgerError> {
-    let (partition, epoch) = columns(at)?;
-    let mut tx = store.begin_as(node).await?;
-    let open: Option<i32> = sqlx::query_scalar(for_update!(
-        "select partition_id from partition \
-         where partition_id = $1 and epoch = $2 and state = 'open'"
-    ))
-    .bind(partition)
-    .bind(epoch)
-    .fetch_optional(&mut *tx)
-    .await?;
-    if open.is_none() {
-        return Ok(false);
-    }
-    nodes::must_be_remembered(store, &mut tx, node).await?;
-    let alive: Option<i64> = sqlx::query_scalar(for_share!(
-        "select beat from node \
-         where node_id = $1 and left_at_us is null and adopted_at_us is null"
-    ))
-    .bind(bytes(&node))
-    .fetch_optional(&mut *tx)
-    .await?;
-    if alive.is_none() {
-        return Err(LedgerError::NodeGone(node));
-    }
-    sqlx::query(
-        "insert into participant (partition_id, epoch, node_id, state, changed_at_us) \
-         values ($1, $2, $3, 'joined', $4) on conflict do nothing",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bytes(&node))
-    .bind(store.clock.now_us())
-    .execute(&mut *tx)
-    .await?;
-    // Adopted or left for this epoch: it may not come back into it.
-    let state: String = sqlx::query_scalar(
-        "select state from participant where partition_id = $1 and epoch = $2 and node_id = $3",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bytes(&node))
-    .fetch_one(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(matches!(&*state, "joined" | "acknowledged"))
 }
 
 /// The columns of an ownership.
@@ -178,14 +192,15 @@ fn partition_of(row: &Row) -> Result<Partition, LedgerError> {
         owner: read_owner(row.try_get("owner")?, row.try_get("incarnation")?)?,
         last_closing: closing.as_deref().map(Closing::read).transpose()?,
         last_ceiling_epoch,
-        lifted_epoch: match epoch("recovered_ceiling_epoch")? {
-            recovered if recovered == last_ceiling_epoch => epoch("lifted_epoch")?,
-            _ => last_ceiling_epoch,
-        },
+        lifted_epoch: lifted_epoch(
+            epoch("lifted_epoch")?,
+            epoch("recovered_ceiling_epoch")?,
+            last_ceiling_epoch,
+        ),
         actor: actor.filter(|_| state != PartitionState::Open),
         cause: row.try_get("cause")?,
         wanted: Wanted::read(row.try_get("wanted")?)?,
-        is_lent: row.try_get::<Option<Vec<u8>>, _>("lent_to")?.is_some(),
+        is_lent: row.try_get::<Option<Vec<u8>>>("lent_to")?.is_some(),
         seen_epoch: unsigned(row.try_get("seen_epoch")?, "partition.seen_epoch")?,
         vouched_epoch: unsigned(row.try_get("vouched_epoch")?, "partition.vouched_epoch")?,
         changed_at_us: row.try_get("changed_at_us")?,

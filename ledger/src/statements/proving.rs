@@ -75,13 +75,12 @@ impl ProofQuestion {
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
         let proving = tokio::task::spawn_blocking(move || {
-            let new = |code: &String| self.new.contains(code);
-            let asked = |series: &SeriesDefinition| new(&series.code);
+            let asked = |series: &SeriesDefinition| self.new.contains(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
             let mut accepted =
                 numbering::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
             // What others accept is on record since they were saved.
-            accepted.retain(|accepted| new(&accepted.code));
+            accepted.retain(|accepted| self.new.contains(&accepted.code));
             Ok(Proved { question: self, accepted })
         });
         proving.await.expect("the proof does not panic").map_err(|error| match error {

@@ -3,82 +3,173 @@
 use std::collections::HashSet;
 
 use numbering::TakenRange;
-use sqlx::{QueryBuilder, Row as _};
 use uuid::Uuid;
 
 use super::gaps::{bounded, span_of};
 use super::partitions::columns;
-use super::{Conn, Db, Row, Store, allow_long_search, bytes, commit};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, bytes, commit, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::{At, Collision, Event, LedgerError, Totals};
 
 /// Allocations looked for in one statement.
 const ALLOCATIONS_PER_SEARCH: usize = 500;
 
-/// See [`crate::Ledger::collisions`].
-pub(super) async fn collisions(store: &Store, limit: u32) -> Result<Vec<Collision>, LedgerError> {
-    let rows = sqlx::query(
-        "select counter_id, first_value, last_value, allocation_id, other_allocation_id, number, \
-         noted_at_us from collision where acknowledged_at_us is null \
-         order by collision_id desc limit $1",
-    )
-    .bind(bounded(limit))
-    .fetch_all(&store.reader)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            let other: Option<Vec<u8>> = row.try_get("other_allocation_id")?;
-            let other = other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
-            Ok(Collision {
-                allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
-                other_allocation_id: other.transpose()?,
-                number: row.try_get("number")?,
-                counter_id: row.try_get("counter_id")?,
-                span: span_of(row)?,
-                noted_at_us: row.try_get("noted_at_us")?,
+impl Ledger {
+    /// Recorded collisions that nobody has acknowledged, newest first.
+    pub async fn collisions(&self, limit: u32) -> Result<Vec<Collision>, LedgerError> {
+        self.call(CALL, async |store| {
+            let rows = query(
+                "select counter_id, first_value, last_value, allocation_id, other_allocation_id, \
+                 number, \
+                 noted_at_us from collision where acknowledged_at_us is null \
+                 order by collision_id desc limit $1",
+            )
+            .bind(bounded(limit))
+            .fetch_all(&store.reader)
+            .await?;
+            rows.iter()
+                .map(|row| {
+                    let other: Option<Vec<u8>> = row.try_get("other_allocation_id")?;
+                    let other =
+                        other.map(|other| read_uuid(&other, "collision.other_allocation_id"));
+                    Ok(Collision {
+                        allocation_id: read_uuid(row.try_get("allocation_id")?, "allocation_id")?,
+                        other_allocation_id: other.transpose()?,
+                        number: row.try_get("number")?,
+                        counter_id: row.try_get("counter_id")?,
+                        span: span_of(row)?,
+                        noted_at_us: row.try_get("noted_at_us")?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+
+    /// How many collisions nobody has acknowledged: cheap, for whoever asks again and again.
+    pub async fn collisions_count(&self) -> Result<u64, LedgerError> {
+        self.call(CALL, async |store| {
+            let count: i64 =
+                query_scalar("select count(*) from collision where acknowledged_at_us is null")
+                    .fetch_one(&store.reader)
+                    .await?;
+            unsigned(count, "collisions")
+        })
+        .await
+    }
+
+    /// How many rows the journal, the gap register, the collisions and the rejected table hold.
+    pub async fn totals(&self) -> Result<Totals, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let row = query(
+                "select (select count(*) from journal) as journal, (select count(*) from gap) as \
+                 gaps, \
+                 (select count(*) from revision) as revisions",
+            )
+            .fetch_one(&mut *tx)
+            .await?;
+            let (collisions, acknowledged, rejected) = explained(&mut *tx).await?;
+            tx.commit().await?;
+            let (journal, revisions): (i64, i64) =
+                (row.try_get("journal")?, row.try_get("revisions")?);
+            Ok(Totals {
+                // Each revision has a row of the journal too, which is no number.
+                journal: unsigned(journal - revisions, "journal")?,
+                revisions: unsigned(revisions, "revision")?,
+                gaps: unsigned(row.try_get("gaps")?, "gaps")?,
+                collisions,
+                acknowledged,
+                rejected,
+                estimated: false,
             })
         })
-        .collect()
-}
+        .await
+    }
 
-/// See [`crate::Ledger::collisions_count`].
-pub(super) async fn collisions_count(store: &Store) -> Result<u64, LedgerError> {
-    let count: i64 =
-        sqlx::query_scalar("select count(*) from collision where acknowledged_at_us is null")
-            .fetch_one(&store.reader)
+    /// Writes an event (R5.2).
+    pub async fn record_event(&self, event: &Event) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let mut tx = store.begin_unfenced().await?;
+            insert_event(&mut *tx, event).await?;
+            commit(tx).await
+        })
+        .await
+    }
+
+    /// Events, newest first.
+    pub async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
+        self.call(CALL, async |store| {
+            let rows = query(
+                "select at_us, kind, partition_id, epoch, node_id, detail from event \
+                 order by event_id desc limit $1",
+            )
+            .bind(bounded(limit))
+            .fetch_all(&store.reader)
             .await?;
-    unsigned(count, "collisions")
-}
+            rows.iter().map(event_of).collect()
+        })
+        .await
+    }
 
-/// See [`crate::Ledger::totals`].
-pub(super) async fn totals(store: &Store) -> Result<Totals, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    let row = sqlx::query(
-        "select (select count(*) from journal) as journal, (select count(*) from gap) as gaps, \
-         (select count(*) from revision) as revisions",
-    )
-    .fetch_one(&mut *tx)
-    .await?;
-    let (collisions, acknowledged, rejected) = explained(&mut tx).await?;
-    tx.commit().await?;
-    let (journal, revisions): (i64, i64) = (row.try_get("journal")?, row.try_get("revisions")?);
-    Ok(Totals {
-        // Each revision has a row of the journal too, which is no number.
-        journal: unsigned(journal - revisions, "journal")?,
-        revisions: unsigned(revisions, "revision")?,
-        gaps: unsigned(row.try_get("gaps")?, "gaps")?,
-        collisions,
-        acknowledged,
-        rejected,
-        estimated: false,
-    })
+    /// Events of one epoch of a partition, newest first, at most 100.
+    pub async fn events_of(&self, at: At) -> Result<Vec<Event>, LedgerError> {
+        self.call(CALL, async |store| {
+            let (partition, epoch) = columns(at)?;
+            let rows = query(
+                "select at_us, kind, partition_id, epoch, node_id, detail from event \
+                 where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
+            )
+            .bind(partition)
+            .bind(epoch)
+            .bind(bounded(0))
+            .fetch_all(&store.reader)
+            .await?;
+            rows.iter().map(event_of).collect()
+        })
+        .await
+    }
+
+    /// Whether each allocation, named by its id and its first serial's range, stands in the
+    /// journal, in the rejected rows or in the collisions.
+    pub async fn recorded(
+        &self,
+        allocations: &[(Uuid, TakenRange)],
+    ) -> Result<Vec<bool>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut found = HashSet::new();
+            for part in allocations.chunks(ALLOCATIONS_PER_SEARCH) {
+                let mut query = QueryBuilder::new("with asked (counter_id, first_value) as (");
+                query.push_values(part, |mut row, (_, taken)| {
+                    let first = i64::try_from(taken.range.first).unwrap_or(i64::MAX);
+                    row.push_bind(taken.counter_id).push_bind(first);
+                });
+                query.push(")");
+                for (index, table) in
+                    ["journal", "journal_rejected", "collision"].into_iter().enumerate()
+                {
+                    query.push(if index == 0 { " " } else { " union all " });
+                    query.push("select t.allocation_id from asked a join ").push(table);
+                    query.push(
+                        " t on t.counter_id = a.counter_id and t.first_value = a.first_value",
+                    );
+                }
+                let ids: Vec<Vec<u8>> =
+                    query.build().once().scalar().fetch_all(&store.reader).await?;
+                found.extend(ids);
+            }
+            Ok(allocations.iter().map(|(id, _)| found.contains(id.as_bytes().as_slice())).collect())
+        })
+        .await
+    }
 }
 
 /// How many collisions nobody has acknowledged, how many somebody has, and how many rejected rows
 /// nobody has.
 pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), LedgerError> {
-    let row = sqlx::query(
+    let row = query(
         "select (select count(*) from collision where acknowledged_at_us is null) as collisions, \
          (select count(*) from collision where acknowledged_at_us is not null) as acknowledged, \
          (select count(*) from journal_rejected where acknowledged_at_us is null) as rejected",
@@ -92,16 +183,9 @@ pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), Ledger
     ))
 }
 
-/// See [`crate::Ledger::record_event`].
-pub(super) async fn record_event(store: &Store, event: &Event) -> Result<(), LedgerError> {
-    let mut tx = store.begin_unfenced().await?;
-    insert_event(&mut tx, event).await?;
-    commit(tx).await
-}
-
 /// Writes an event in a transaction.
 pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
          values ($1, $2, $3, $4, $5, $6)",
     )
@@ -114,58 +198,6 @@ pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), L
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// See [`crate::Ledger::events`].
-pub(super) async fn events(store: &Store, limit: u32) -> Result<Vec<Event>, LedgerError> {
-    let rows = sqlx::query(
-        "select at_us, kind, partition_id, epoch, node_id, detail from event \
-         order by event_id desc limit $1",
-    )
-    .bind(bounded(limit))
-    .fetch_all(&store.reader)
-    .await?;
-    rows.iter().map(event_of).collect()
-}
-
-/// See [`crate::Ledger::events_of`].
-pub(super) async fn events_of(store: &Store, at: At) -> Result<Vec<Event>, LedgerError> {
-    let (partition, epoch) = columns(at)?;
-    let rows = sqlx::query(
-        "select at_us, kind, partition_id, epoch, node_id, detail from event \
-         where partition_id = $1 and epoch = $2 order by event_id desc limit $3",
-    )
-    .bind(partition)
-    .bind(epoch)
-    .bind(bounded(0))
-    .fetch_all(&store.reader)
-    .await?;
-    rows.iter().map(event_of).collect()
-}
-
-/// See [`crate::Ledger::recorded`].
-pub(super) async fn recorded(
-    store: &Store,
-    allocations: &[(Uuid, TakenRange)],
-) -> Result<Vec<bool>, LedgerError> {
-    let mut found = HashSet::new();
-    for part in allocations.chunks(ALLOCATIONS_PER_SEARCH) {
-        let mut query = QueryBuilder::<Db>::new("with asked (counter_id, first_value) as (");
-        query.push_values(part, |mut row, (_, taken)| {
-            let first = i64::try_from(taken.range.first).unwrap_or(i64::MAX);
-            row.push_bind(taken.counter_id).push_bind(first);
-        });
-        query.push(")");
-        for (index, table) in ["journal", "journal_rejected", "collision"].into_iter().enumerate() {
-            query.push(if index == 0 { " " } else { " union all " });
-            query.push("select t.allocation_id from asked a join ").push(table);
-            query.push(" t on t.counter_id = a.counter_id and t.first_value = a.first_value");
-        }
-        let ids: Vec<Vec<u8>> =
-            query.build_query_scalar().persistent(false).fetch_all(&store.reader).await?;
-        found.extend(ids);
-    }
-    Ok(allocations.iter().map(|(id, _)| found.contains(id.as_bytes().as_slice())).collect())
 }
 
 fn event_of(row: &Row) -> Result<Event, LedgerError> {

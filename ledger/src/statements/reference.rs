@@ -1,89 +1,106 @@
 //! Reference data: tables, every code that was ever used, memberships.
 
-use async_trait::async_trait;
 use numbering::{Membership, ReferenceData, ReferenceRow};
 use serde_json::json;
-use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, commit_alone};
-use crate::connections::Share;
-use crate::patience::Patience;
-use crate::{Effect, LedgerError, ReferenceChange, ReferenceLedger, ReferencePlan, plan_reference};
+use super::{CALL, Conn, Row, SEARCH, Store, commit_alone, query, query_scalar};
+use crate::Ledger;
+use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
-#[async_trait]
-impl ReferenceLedger for Engine {
-    async fn apply_reference(
+impl Ledger {
+    /// Saves rows and memberships of reference data, all or none; what each of them changed. One
+    /// that changes nothing is not an error.
+    ///
+    /// # Errors
+    /// `Refused` with the mistakes that [`plan_reference`] finds.
+    pub async fn apply_reference(
         &self,
         change: &ReferenceChange,
     ) -> Result<ReferencePlan, LedgerError> {
-        let store = self.store(Share::Common);
-        self.within(&store, Patience::Search, apply(&store, change)).await
+        self.call(SEARCH.uncounted(), async |store| {
+            let mut tx = store.begin().await?;
+            // One change at a time, of reference data and of series: a code gets one owner.
+            let partitions: Option<i32> = query_scalar("select partitions from deployment")
+                .for_update()
+                .fetch_optional(&mut *tx)
+                .await?;
+            if partitions.is_none() {
+                let why = "deployment: the ledger has none yet; start a service on it first";
+                return Err(LedgerError::Refused(why.into()));
+            }
+            let now = read(&mut *tx).await?;
+            let plan = plan_reference(&now, change)
+                .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
+            let mut changes = Vec::new();
+            for (row, effect) in &plan.rows {
+                if *effect == Effect::Unchanged {
+                    continue;
+                }
+                write_row(&mut *tx, row).await?;
+                let ReferenceRow { id, code, name, active, .. } = row;
+                changes.push(json!({
+                    "id": id, "code": code, "name": name, "active": active, "effect": effect,
+                }));
+            }
+            for (membership, effect) in &plan.memberships {
+                if *effect == Effect::Unchanged {
+                    continue;
+                }
+                write_membership(&mut *tx, membership).await?;
+                let Membership { id, of_table, of_id, active, .. } = membership;
+                changes.push(json!({
+                    "id": id, "of_table": of_table, "of_id": of_id, "active": active,
+                    "effect": effect,
+                }));
+            }
+            if changes.is_empty() {
+                return Ok(plan);
+            }
+            query(
+                "insert into reference_change (table_name, change, changed_by, reason, \
+                 changed_at_us) \
+                 values ($1, $2, $3, $4, $5)",
+            )
+            .bind(&change.table)
+            .bind(json!(changes).to_string())
+            .bind(&change.changed_by)
+            .bind(&change.reason)
+            .bind(change.changed_at_us)
+            .execute(&mut *tx)
+            .await?;
+            commit_alone(store, tx).await?;
+            Ok(plan)
+        })
+        .await
     }
 
-    async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
-        let store = self.store(Share::Common);
-        self.within(&store, Patience::Call, data(&store)).await
+    /// All reference data.
+    pub async fn reference_data(&self) -> Result<ReferenceData, LedgerError> {
+        self.call(CALL.uncounted(), async |store| {
+            let mut conn = store.reader.acquire().await?;
+            read(&mut *conn).await
+        })
+        .await
     }
 
-    async fn reference_stamp(&self) -> Result<i64, LedgerError> {
-        let store = self.store(Share::Common);
-        self.within(&store, Patience::Call, stamp(&store)).await
+    /// Rises whenever any reference data change.
+    pub async fn reference_stamp(&self) -> Result<i64, LedgerError> {
+        self.call(CALL.uncounted(), async |store| stamp(store).await).await
     }
 }
 
-/// See [`ReferenceLedger::apply_reference`].
-async fn apply(store: &Store, change: &ReferenceChange) -> Result<ReferencePlan, LedgerError> {
-    let mut tx = store.begin().await?;
-    // One change at a time, of reference data and of series: a code gets one owner.
-    let partitions: Option<i32> =
-        sqlx::query_scalar(for_update!("select partitions from deployment"))
-            .fetch_optional(&mut *tx)
-            .await?;
-    if partitions.is_none() {
-        let why = "deployment: the ledger has none yet; start a service on it first";
-        return Err(LedgerError::Refused(why.into()));
-    }
-    let now = read(&mut tx).await?;
-    let plan = plan_reference(&now, change)
-        .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
-    let mut changes = Vec::new();
-    for (row, effect) in plan.rows.iter().filter(|(_, effect)| *effect != Effect::Unchanged) {
-        write_row(&mut tx, row).await?;
-        let ReferenceRow { id, code, name, active, .. } = row;
-        changes.push(json!({
-            "id": id, "code": code, "name": name, "active": active, "effect": effect,
-        }));
-    }
-    for (membership, effect) in
-        plan.memberships.iter().filter(|(_, effect)| *effect != Effect::Unchanged)
-    {
-        write_membership(&mut tx, membership).await?;
-        let Membership { id, of_table, of_id, active, .. } = membership;
-        changes.push(json!({
-            "id": id, "of_table": of_table, "of_id": of_id, "active": active, "effect": effect,
-        }));
-    }
-    if changes.is_empty() {
-        return Ok(plan);
-    }
-    sqlx::query(
-        "insert into reference_change (table_name, change, changed_by, reason, changed_at_us) \
-         values ($1, $2, $3, $4, $5)",
-    )
-    .bind(&change.table)
-    .bind(json!(changes).to_string())
-    .bind(&change.changed_by)
-    .bind(&change.reason)
-    .bind(change.changed_at_us)
-    .execute(&mut *tx)
-    .await?;
-    commit_alone(store, tx).await?;
-    Ok(plan)
+/// The highest change.
+pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+    let stamp: Option<i64> = query_scalar("select max(reference_change_id) from reference_change")
+        .fetch_one(&store.reader)
+        .await?;
+    store.witness.show_catalog(1, stamp.unwrap_or(0));
+    Ok(stamp.unwrap_or(0))
 }
 
 /// Writes a row, and its code into the list of those that were ever used.
 async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "insert into reference_row (table_name, reference_id, code, name, active) \
          values ($1, $2, $3, $4, $5) on conflict (table_name, reference_id) \
          do update set code = excluded.code, name = excluded.name, active = excluded.active",
@@ -97,7 +114,7 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
     .await?;
     // A row that takes a former code back has it already. The plan saw to it that no other row has:
     // numbers are proved to differ because a code keeps its row, so the table is asked once more.
-    let written = sqlx::query(
+    let written = query(
         "insert into reference_code (table_name, code, reference_id) values ($1, $2, $3) \
          on conflict (table_name, code) do update set reference_id = excluded.reference_id \
          where reference_code.reference_id = excluded.reference_id",
@@ -116,7 +133,7 @@ async fn write_row(conn: &mut Conn, row: &ReferenceRow) -> Result<(), LedgerErro
 }
 
 async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "insert into membership (table_name, reference_id, of_table_name, of_reference_id, \
          active) values ($1, $2, $3, $4, $5) \
          on conflict (table_name, reference_id, of_table_name, of_reference_id) \
@@ -132,15 +149,9 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
     Ok(())
 }
 
-/// See [`ReferenceLedger::reference_data`].
-async fn data(store: &Store) -> Result<ReferenceData, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    read(&mut conn).await
-}
-
 /// Rows and all their codes in one statement: nobody sees half a renaming.
 pub(super) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
-    let found = sqlx::query(
+    let found = query(
         "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used \
          from reference_row r join reference_code c \
          on c.table_name = r.table_name and c.reference_id = r.reference_id \
@@ -159,7 +170,7 @@ pub(super) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
             row.former_codes.push(used);
         }
     }
-    let memberships = sqlx::query(
+    let memberships = query(
         "select table_name, reference_id, of_table_name, of_reference_id, active from membership \
          order by table_name, reference_id, of_table_name, of_reference_id",
     )
@@ -169,16 +180,6 @@ pub(super) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> 
     Ok(ReferenceData::new(rows, memberships))
 }
 
-/// See [`ReferenceLedger::reference_stamp`].
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> =
-        sqlx::query_scalar("select max(reference_change_id) from reference_change")
-            .fetch_one(&store.reader)
-            .await?;
-    store.witness.show_catalog(1, stamp.unwrap_or(0));
-    Ok(stamp.unwrap_or(0))
-}
-
 /// A row, and one of the codes that it has or had.
 fn row_of(row: &Row) -> Result<(ReferenceRow, String), LedgerError> {
     let read = ReferenceRow {
@@ -186,7 +187,7 @@ fn row_of(row: &Row) -> Result<(ReferenceRow, String), LedgerError> {
         id: row.try_get("reference_id")?,
         code: row.try_get("code")?,
         name: row.try_get("name")?,
-        active: row.try_get::<i32, _>("active")? == 1,
+        active: row.try_get::<i32>("active")? == 1,
         former_codes: Vec::new(),
     };
     Ok((read, row.try_get("used")?))
@@ -198,6 +199,6 @@ fn membership_of(row: &Row) -> Result<Membership, LedgerError> {
         id: row.try_get("reference_id")?,
         of_table: row.try_get("of_table_name")?,
         of_id: row.try_get("of_reference_id")?,
-        active: row.try_get::<i32, _>("active")? == 1,
+        active: row.try_get::<i32>("active")? == 1,
     })
 }

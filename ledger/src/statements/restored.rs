@@ -8,14 +8,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
 use numbering::{SerialDefinition, SeriesDefinition};
 use numerator_base::node::NodeId;
-use sqlx::{QueryBuilder, Row as _};
 
 use super::append::Bringer;
 use super::counters::{id_of, lock_or_create_at_home};
 use super::entries::Care;
 use super::holding::lock_all;
-use super::{Conn, Db, Store, allow_long_search, append, bulk, commit, inquest, partitions, seed};
+use super::{
+    Conn, QueryBuilder, SEARCH, Store, append, commit, inquest, partitions, query, query_scalar,
+    seed,
+};
+use crate::Ledger;
 use crate::columns::{from_json, signed};
+use crate::connections::Share;
 use crate::{
     Appended, At, Closing, Counter, CounterSpec, Entry, LedgerError, Lift, PartitionState, Record,
     Released,
@@ -24,20 +28,89 @@ use crate::{
 /// What was issued is journaled whatever its series has become since.
 const ANY_VERSION: u32 = u32::MAX;
 
-/// See [`crate::RestoredLedger::journal_again`].
-pub(super) async fn journal_again(
-    store: &Store,
-    node: NodeId,
-    entries: &[Entry],
-) -> Result<Appended, LedgerError> {
-    let now_us = store.clock.now_us();
-    let mut tx = store.begin_unfenced().await?;
-    let found = found_by_name(&mut tx, node, entries.to_vec(), now_us).await?;
-    let found: Vec<&Entry> = found.iter().collect();
-    let appended =
-        append::journal(&mut tx, node, &found, now_us, (Bringer::Teller, Care::Judged)).await?;
-    commit(tx).await?;
-    Ok(appended)
+impl Ledger {
+    /// Journals what a ledger that went back may have forgotten; like `append`, but finds the
+    /// counters by their names (an id may be another counter's now) and creates those that are
+    /// missing. Fenced by nothing: what was handed out is always journaled.
+    pub async fn journal_again(
+        &self,
+        node: NodeId,
+        entries: &[Entry],
+    ) -> Result<Appended, LedgerError> {
+        self.call(SEARCH.of(Share::Journal), async |store| {
+            let now_us = store.clock.now_us();
+            let mut tx = store.begin_unfenced().await?;
+            let found = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
+            let found: Vec<&Entry> = found.iter().collect();
+            let appended =
+                append::journal(&mut *tx, node, &found, now_us, (Bringer::Teller, Care::Judged))
+                    .await?;
+            commit(tx).await?;
+            Ok(appended)
+        })
+        .await
+    }
+
+    /// Lifts ceilings of a held partition to what others know of its counters, creating those that
+    /// the ledger has forgotten; how many were below. Never lowers one.
+    ///
+    /// # Errors
+    /// `Refused` where the partition is not held; where a counter lives in another partition by
+    /// now, which counts it again.
+    pub async fn lift(
+        &self,
+        partition: u32,
+        node: NodeId,
+        lifts: &[Lift],
+    ) -> Result<u64, LedgerError> {
+        self.call(SEARCH, async |store| lift(store, partition, node, lifts).await).await
+    }
+
+    /// Ends `held`: everything before `to.epoch` counts as closed at the ceiling, which is raised
+    /// by `margin` numbers for each counter; the partition is open, and nobody owns it yet.
+    pub async fn release(&self, to: At, margin: u64) -> Result<Released, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
+            let mut tx = store.begin().await?;
+            // Every counter is written to: an operator waits for it.
+            tx.allow_long_search().await?;
+            let rows = lock_all(&mut *tx).await?;
+            let row = rows.iter().find(|row| row.partition == to.partition);
+            let Some(row) = row.filter(|row| row.state == PartitionState::Held) else {
+                return Ok(Released::NotHeld);
+            };
+            // One may have been seen since the caller looked.
+            if row.epoch.max(row.seen_epoch) >= to.epoch {
+                return Ok(Released::Behind);
+            }
+            // From here on an operator decides.
+            inquest::end(&mut *tx).await?;
+            query("update counter set ceiling = ceiling + $2 * step where partition_id = $1")
+                .bind(id)
+                .bind(signed(margin, "margin")?)
+                .execute(&mut *tx)
+                .await?;
+            // The epoch before may be unclosed too, where the ledger went back to a recovery.
+            let unclosed = row.epoch.saturating_sub(1)..=row.epoch;
+            partitions::close_held(&mut *tx, to.partition, unclosed, Closing::Ceiling, now_us)
+                .await?;
+            query(
+                "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = \
+                 null, \
+                 last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
+                 vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
+                 changed_at_us = $3 where partition_id = $1",
+            )
+            .bind(id)
+            .bind(epoch)
+            .bind(now_us)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await?;
+            Ok(Released::Released)
+        })
+        .await
+    }
 }
 
 /// Entries with the ids of their counters as this ledger has them. One that went back has given
@@ -84,11 +157,11 @@ impl Names {
     async fn of(conn: &mut Conn, entries: &[Entry]) -> Result<Self, LedgerError> {
         let all = entries.iter().flat_map(|entry| &entry.taken).map(|taken| taken.counter_id);
         let ids: BTreeSet<i64> = all.collect();
-        let mut query = QueryBuilder::<Db>::new(
+        let mut query = QueryBuilder::new(
             "select counter_id, series_id, serial, key from counter where counter_id",
         );
-        bulk::push_among(&mut query, ids.into_iter().collect());
-        let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&mut *conn).await?;
+        query.push_among(ids.into_iter().collect());
+        let rows = query.build().fetch_all(&mut *conn).await?;
         let mut names = HashMap::with_capacity(rows.len());
         for row in rows {
             let name = (row.try_get("series_id")?, row.try_get("serial")?, row.try_get("key")?);
@@ -193,7 +266,7 @@ async fn read_serials(
     conn: &mut Conn,
     series_id: i64,
 ) -> Result<Vec<SerialDefinition>, LedgerError> {
-    let text: Option<String> = sqlx::query_scalar(
+    let text: Option<String> = query_scalar(
         "select definition from series_version where series_id = $1 order by version desc limit 1",
     )
     .bind(series_id)
@@ -204,7 +277,7 @@ async fn read_serials(
     Ok(definition.map(|definition| definition.taken_serials().into_owned()).unwrap_or_default())
 }
 
-/// See [`crate::RestoredLedger::lift`].
+/// See [`crate::Ledger::lift`].
 pub(super) async fn lift(
     store: &Store,
     partition: u32,
@@ -213,11 +286,11 @@ pub(super) async fn lift(
 ) -> Result<u64, LedgerError> {
     let now_us = store.clock.now_us();
     let mut tx = store.begin().await?;
-    must_be_held(&partitions::share(&mut tx, partition).await?.state, partition)?;
+    must_be_held(&partitions::share(&mut *tx, partition).await?.state, partition)?;
     let mut known = Definitions::default();
     let mut order = Vec::with_capacity(lifts.len());
     for Lift { series_id, serial, key, value } in lifts.iter().cloned() {
-        let (serial, origin) = known.serial(&mut tx, series_id, serial).await?;
+        let (serial, origin) = known.serial(&mut *tx, series_id, serial).await?;
         let (start, step) = origin.unwrap_or((1, 1));
         let version = ANY_VERSION;
         let spec =
@@ -227,15 +300,14 @@ pub(super) async fn lift(
     order.sort_by(|(a, _), (b, _)| seed::name(a).cmp(&seed::name(b)));
     let mut lifted = 0;
     for (spec, value) in order {
-        let found = lock_or_create_at_home(&mut tx, partition, node, &spec, now_us).await?;
+        let found = lock_or_create_at_home(&mut *tx, partition, node, &spec, now_us).await?;
         let counter = found.counter;
-        must_go_on_above(&mut tx, partition, &counter, value).await?;
-        let done =
-            sqlx::query("update counter set ceiling = $2 where counter_id = $1 and ceiling < $2")
-                .bind(counter.counter_id)
-                .bind(value)
-                .execute(&mut *tx)
-                .await?;
+        must_go_on_above(&mut *tx, partition, &counter, value).await?;
+        let done = query("update counter set ceiling = $2 where counter_id = $1 and ceiling < $2")
+            .bind(counter.counter_id)
+            .bind(value)
+            .execute(&mut *tx)
+            .await?;
         lifted += done.rows_affected();
     }
     commit(tx).await?;
@@ -263,46 +335,6 @@ async fn must_go_on_above(
     let why = "which counts it again: hold all partitions first, with \
                `numerator reconcile --ledger-restored --hold --apply`";
     Err(LedgerError::Refused(format!("counter {key} lives in partition {home} by now, {why}")))
-}
-
-/// See [`crate::RestoredLedger::release`].
-pub(super) async fn release(store: &Store, to: At, margin: u64) -> Result<Released, LedgerError> {
-    let ((id, epoch), now_us) = (partitions::columns(to)?, store.clock.now_us());
-    let mut tx = store.begin().await?;
-    // Every counter is written to: an operator waits for it.
-    allow_long_search(&mut tx).await?;
-    let rows = lock_all(&mut tx).await?;
-    let row = rows.iter().find(|row| row.partition == to.partition);
-    let Some(row) = row.filter(|row| row.state == PartitionState::Held) else {
-        return Ok(Released::NotHeld);
-    };
-    // One may have been seen since the caller looked.
-    if row.epoch.max(row.seen_epoch) >= to.epoch {
-        return Ok(Released::Behind);
-    }
-    // From here on an operator decides.
-    inquest::end(&mut tx).await?;
-    sqlx::query("update counter set ceiling = ceiling + $2 * step where partition_id = $1")
-        .bind(id)
-        .bind(signed(margin, "margin")?)
-        .execute(&mut *tx)
-        .await?;
-    // The epoch before may be unclosed too, where the ledger went back to a recovery.
-    let unclosed = row.epoch.saturating_sub(1)..=row.epoch;
-    partitions::close_held(&mut tx, to.partition, unclosed, Closing::Ceiling, now_us).await?;
-    sqlx::query(
-        "update partition set epoch = $2, state = 'open', owner = 'none', incarnation = null, \
-         last_closing = 'ceiling', last_ceiling_epoch = $2 - 1, seen_epoch = 0, \
-         vouched_epoch = 0, actor = null, cause = 'the ledger was restored', \
-         changed_at_us = $3 where partition_id = $1",
-    )
-    .bind(id)
-    .bind(epoch)
-    .bind(now_us)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await?;
-    Ok(Released::Released)
 }
 
 fn must_be_held(state: &PartitionState, partition: u32) -> Result<(), LedgerError> {

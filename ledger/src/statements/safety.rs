@@ -1,66 +1,64 @@
 //! What is known of commits that are gone. Nothing here releases anything.
 
-use async_trait::async_trait;
-
-use super::{Engine, Store, allow_long_search, check_up, commit, metered, partitions};
-use crate::patience::Patience;
-use crate::{At, LedgerCheckup, LedgerError, SafetyLedger};
+use super::{CALL, SEARCH, commit, partitions, query, query_scalar};
+use crate::Ledger;
+use crate::{At, LedgerCheckup, LedgerError};
 
 /// How far back the newest number is looked for, in steps: the index over time serves a span.
 const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, i64::MAX];
 
-#[async_trait]
-impl SafetyLedger for Engine {
-    async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
-        call!(self, store => check_up(&store))
+impl Ledger {
+    /// Notes the epochs of Redis after which none followed, by the word of a node that took part
+    /// in them; only while the partitions are held, and until they are held anew or released. Safe
+    /// to repeat.
+    pub async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError> {
+        self.call(CALL, async |store| {
+            let mut epochs = epochs.to_vec();
+            // Who holds them locks them in this order.
+            epochs.sort_unstable_by_key(|at| at.partition);
+            let mut tx = store.begin().await?;
+            for at in epochs {
+                let (partition, epoch) = partitions::columns(at)?;
+                query(
+                    "update partition set vouched_epoch = $2 \
+                     where partition_id = $1 and state = 'held' and vouched_epoch < $2",
+                )
+                .bind(partition)
+                .bind(epoch)
+                .execute(&mut *tx)
+                .await?;
+            }
+            commit(tx).await
+        })
+        .await
     }
 
-    async fn vouch(&self, epochs: &[At]) -> Result<(), LedgerError> {
-        call!(self, store => vouch(&store, epochs))
+    /// When the newest number that was journaled by `upto_us` was issued; `None`: there is none.
+    pub async fn last_issued_us(&self, upto_us: i64) -> Result<Option<i64>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            for span_us in LOOK_BACK_US {
+                // What was reported again came later than the ledger was held.
+                let newest: Option<i64> = query_scalar(
+                    "select max(issued_at_us) from journal \
+                     where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",
+                )
+                .bind(upto_us.saturating_sub(span_us))
+                .bind(upto_us)
+                .fetch_one(&mut *tx)
+                .await?;
+                if newest.is_some() {
+                    return Ok(newest);
+                }
+            }
+            Ok(None)
+        })
+        .await
     }
 
-    async fn last_issued_us(&self, upto_us: i64) -> Result<Option<i64>, LedgerError> {
-        search!(self, store => last_issued(&store, upto_us))
+    /// Asks the database how it keeps commits. Changes nothing.
+    pub async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
+        self.call(CALL, async |store| store.pool.check_up().await).await
     }
-}
-
-/// See [`SafetyLedger::vouch`].
-async fn vouch(store: &Store, epochs: &[At]) -> Result<(), LedgerError> {
-    let mut epochs = epochs.to_vec();
-    // Who holds them locks them in this order.
-    epochs.sort_unstable_by_key(|at| at.partition);
-    let mut tx = store.begin().await?;
-    for at in epochs {
-        let (partition, epoch) = partitions::columns(at)?;
-        sqlx::query(
-            "update partition set vouched_epoch = $2 \
-             where partition_id = $1 and state = 'held' and vouched_epoch < $2",
-        )
-        .bind(partition)
-        .bind(epoch)
-        .execute(&mut *tx)
-        .await?;
-    }
-    commit(tx).await
-}
-
-/// See [`SafetyLedger::last_issued_us`].
-async fn last_issued(store: &Store, upto_us: i64) -> Result<Option<i64>, LedgerError> {
-    let mut tx = store.reader.begin().await?;
-    allow_long_search(&mut tx).await?;
-    for span_us in LOOK_BACK_US {
-        // What was reported again came later than the ledger was held.
-        let newest: Option<i64> = sqlx::query_scalar(
-            "select max(issued_at_us) from journal \
-             where issued_at_us >= $1 and issued_at_us <= $2 and journaled_at_us <= $2",
-        )
-        .bind(upto_us.saturating_sub(span_us))
-        .bind(upto_us)
-        .fetch_one(&mut *tx)
-        .await?;
-        if newest.is_some() {
-            return Ok(newest);
-        }
-    }
-    Ok(None)
 }

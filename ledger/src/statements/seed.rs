@@ -6,12 +6,58 @@ use numerator_base::node::NodeId;
 use super::counters::{self, Resolved, lock_all, lock_or_create};
 use super::gaps::Loss;
 use super::unsettled::{self, START_ROWS_MAX};
-use super::{Conn, Store, bytes, commit, nodes, partitions};
+use super::{Conn, SEARCH, Store, bytes, commit, nodes, partitions, query};
+use crate::Ledger;
 use crate::columns::{self, read_node, signed};
 use crate::{
     At, Counter, CounterSpec, GapReason, LedgerError, Owner, Partition, PartitionState,
     SeedOutcome, progression,
 };
+
+impl Ledger {
+    /// Resolves counters at their first touch in an epoch, all in one transaction: computes each
+    /// start by the closing rule ([`Partition::is_above_ceiling`]: above the ceiling, else after
+    /// `taken`), and writes start, `taken` and ceiling under this epoch. Gaps of the closed one
+    /// are registered as far as a few rows show them; the rest is left to
+    /// [`crate::Ledger::settle_slice`]. Waits briefly for each lock: a `LockTimeout` names the
+    /// counter that somebody else holds.
+    pub async fn seed(
+        &self,
+        at: At,
+        node: NodeId,
+        specs: &[CounterSpec],
+    ) -> Result<Vec<SeedOutcome>, LedgerError> {
+        self.call(SEARCH.named("seed"), async |store| seed(store, at, node, specs).await).await
+    }
+
+    /// Settles a counter whose epoch is closed as its next first touch would, so that `verify` and
+    /// `gaps` see untouched counters too (F17). Does nothing to a counter of the current epoch, to
+    /// one that nothing was taken from, nor to one whose partition is held.
+    pub async fn settle(&self, counter_id: i64) -> Result<(), LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.begin().await?;
+            // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
+            let home = counters::partition_of(&mut *tx, counter_id).await?;
+            let partition = partitions::share(&mut *tx, home).await?;
+            if partition.state == PartitionState::Held {
+                return Ok(());
+            }
+            let locked = lock_all(&mut *tx, &[counter_id]).await?;
+            let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
+                return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
+            };
+            if counter.is_settled() {
+                return Ok(());
+            }
+            if partitions::closing(&mut *tx, home, counter.epoch).await?.is_none() {
+                return Ok(());
+            }
+            settle_locked(&mut *tx, counter, &partition, store.clock.now_us()).await?;
+            commit(tx).await
+        })
+        .await
+    }
+}
 
 /// See [`crate::Ledger::seed`].
 pub(super) async fn seed(
@@ -26,16 +72,16 @@ pub(super) async fn seed(
     let mut outcomes = vec![None; specs.len()];
     let mut toucher = Toucher::new(at, node, now_us, None);
     let mut tx = store.begin_brief(Some(node)).await?;
-    nodes::must_be_remembered(store, &mut tx, node).await?;
+    nodes::must_be_remembered(store, &mut *tx, node).await?;
     for index in order {
         let spec = &specs[index];
-        let resolved = lock_or_create(&mut tx, at, node, spec, now_us)
+        let resolved = lock_or_create(&mut *tx, at, node, spec, now_us)
             .await
             .map_err(|error| error.at_counter(spec.name()))?;
         outcomes[index] = Some(if resolved.counter.epoch == at.epoch {
             already(&resolved)?
         } else {
-            let touched = toucher.touch(&mut tx, &resolved.counter, spec).await?;
+            let touched = toucher.touch(&mut *tx, &resolved.counter, spec).await?;
             SeedOutcome::Seeded {
                 counter_id: touched.counter_id,
                 value: touched.taken,
@@ -44,7 +90,7 @@ pub(super) async fn seed(
         });
     }
     // Also for a batch of counters that were all there: the answer must be of the current epoch.
-    must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
+    must_be_open(&partitions::read(&mut *tx, at.partition).await?, at)?;
     commit(tx).await?;
     Ok(outcomes.into_iter().flatten().collect())
 }
@@ -116,7 +162,7 @@ impl Toucher {
         let base = close(conn, counter, &partition, &mut self.rows_left, self.now_us).await?;
         let step = columns::step(spec.step)?;
         let ceiling = progression::ceiling(base, step, spec.headroom, spec.max);
-        let moved = sqlx::query(
+        let moved = query(
             "update counter set epoch = $3, start_value = $4, taken = $4, ceiling = $5, step = $6, \
              journaled = 0, seeded_by = $7, seeded_at_us = $8 \
              where counter_id = $1 and partition_id = $2 and epoch < $3",
@@ -175,29 +221,6 @@ async fn close(
     Ok(base)
 }
 
-/// See [`crate::Ledger::settle`].
-pub(super) async fn settle(store: &Store, counter_id: i64) -> Result<(), LedgerError> {
-    let mut tx = store.begin().await?;
-    // Before the counter, as everybody locks them. A lift of a held ledger would be undone.
-    let home = counters::partition_of(&mut tx, counter_id).await?;
-    let partition = partitions::share(&mut tx, home).await?;
-    if partition.state == PartitionState::Held {
-        return Ok(());
-    }
-    let locked = lock_all(&mut tx, &[counter_id]).await?;
-    let Some(counter) = locked.first().filter(|counter| counter.partition == home) else {
-        return Err(LedgerError::Conflict(format!("counter {counter_id} has moved")));
-    };
-    if counter.is_settled() {
-        return Ok(());
-    }
-    if partitions::closing(&mut tx, home, counter.epoch).await?.is_none() {
-        return Ok(());
-    }
-    settle_locked(&mut tx, counter, &partition, store.clock.now_us()).await?;
-    commit(tx).await
-}
-
 /// Begins to look for what a locked counter's own, closed epoch lost, and moves it on to where it
 /// goes on. Returns that value.
 pub(super) async fn settle_locked(
@@ -209,7 +232,7 @@ pub(super) async fn settle_locked(
     let mut rows_left = START_ROWS_MAX;
     let base = close(conn, counter, partition, &mut rows_left, now_us).await?;
     // The epoch stays the closed one: the next first touch must still be one.
-    sqlx::query(
+    query(
         "update counter set start_value = $2, taken = $2, ceiling = $2, journaled = 0 \
          where counter_id = $1",
     )

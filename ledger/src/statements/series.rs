@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
 use super::versions::{self, all_in_force, by_code, by_id};
-use super::{Conn, Store, Transaction, chronology, commit_alone};
+use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{partition_of, small, to_json, unsigned_small};
 use crate::{Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion};
 
@@ -40,6 +41,31 @@ pub(super) enum Attempt {
     Unproved(ProofQuestion),
 }
 
+impl Ledger {
+    /// Saves each definition as a new version of its series, creating the series where it is new; a
+    /// definition equal to the version in force changes nothing. Whether a series is active stays
+    /// as it is. All or nothing, checked against everything that is active afterwards. Each change
+    /// is an event.
+    ///
+    /// # Errors
+    /// `Series` says what keeps a change from being saved ([`SeriesRefusal`]).
+    pub async fn apply_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(SEARCH, async |store| save(store, changes, Saving::Save).await).await
+    }
+
+    /// The same as a dry run: answers, and refuses, as [`crate::Ledger::apply_series`] would, and
+    /// writes nothing. The id of a series that would be new means nothing.
+    pub async fn try_series(
+        &self,
+        changes: &[SeriesChange],
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(SEARCH, async |store| save(store, changes, Saving::DryRun).await).await
+    }
+}
+
 /// See [`crate::Ledger::apply_series`] and [`crate::Ledger::try_series`].
 pub(super) async fn save(
     store: &Store,
@@ -68,10 +94,10 @@ async fn try_save(
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
-    let partitions = lock_all(&mut tx).await?;
+    let partitions = lock_all(&mut *tx).await?;
     let mut saved = Vec::with_capacity(changes.len());
     for change in changes {
-        saved.push(save_one(&mut tx, change, partitions).await?);
+        saved.push(save_one(&mut *tx, change, partitions).await?);
     }
     finish_save(store, tx, saved, saving, proved).await
 }
@@ -80,9 +106,7 @@ async fn try_save(
 /// change is checked against all before it; the number of partitions.
 pub(super) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
     let partitions: Option<i32> =
-        sqlx::query_scalar(for_update!("select partitions from deployment"))
-            .fetch_optional(conn)
-            .await?;
+        query_scalar("select partitions from deployment").for_update().fetch_optional(conn).await?;
     let Some(partitions) = partitions else {
         let why = "deployment: the ledger has none yet; start a service on it first";
         return Err(LedgerError::Refused(why.into()));
@@ -99,24 +123,24 @@ pub(super) async fn finish_save(
     saving: Saving,
     proved: Option<&Proved>,
 ) -> Result<Attempt, LedgerError> {
-    let mut all = all_in_force(&mut tx).await?;
+    let mut all = all_in_force(&mut *tx).await?;
     all.retain(|version| version.active);
     numbering::check_rules(all.iter().map(|version| &version.definition))
         .map_err(SeriesRefusal::from)?;
     let written = || saved.iter().filter(|saved| saved.version.is_new);
     let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
     for Saved { version, .. } in written() {
-        note(&mut tx, version, first).await?;
+        note(&mut *tx, version, first).await?;
     }
-    let question = ProofQuestion::of(&mut tx, &all, &saved).await?;
+    let question = ProofQuestion::of(&mut *tx, &all, &saved).await?;
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
     if let Some(question) = question {
         let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
-            let question = question.with_reference(&mut tx).await?;
+            let question = question.with_reference(&mut *tx).await?;
             tx.rollback().await?;
             return Ok(Attempt::Unproved(question));
         };
-        proved.record(&mut tx, &saved).await?;
+        proved.record(&mut *tx, &saved).await?;
     }
     match saving {
         Saving::Save => commit_alone(store, tx).await?,
@@ -132,7 +156,7 @@ pub(super) async fn note(
     changed: &SeriesVersion,
     first: i64,
 ) -> Result<(), LedgerError> {
-    sqlx::query("update series_version set saved_with = $2 where series_version_id = $1")
+    query("update series_version set saved_with = $2 where series_version_id = $1")
         .bind(changed.stamp)
         .bind(first)
         .execute(&mut *conn)
@@ -145,7 +169,7 @@ pub(super) async fn note(
         "user": changed.saved_by,
         "reason": changed.reason,
     });
-    sqlx::query("insert into event (at_us, kind, detail) values ($1, 'series-changed', $2)")
+    query("insert into event (at_us, kind, detail) values ($1, 'series-changed', $2)")
         .bind(changed.saved_at_us)
         .bind(detail.to_string())
         .execute(conn)
@@ -258,7 +282,8 @@ pub(super) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, Led
     if has_counters(conn, series_id).await? {
         return Ok(true);
     }
-    sqlx::query(for_update!("select partition from series where series_id = $1"))
+    query("select partition from series where series_id = $1")
+        .for_update()
         .bind(series_id)
         .fetch_one(&mut *conn)
         .await?;
@@ -267,7 +292,7 @@ pub(super) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, Led
 
 async fn has_counters(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
     let counter: Option<i64> =
-        sqlx::query_scalar("select counter_id from counter where series_id = $1 limit 1")
+        query_scalar("select counter_id from counter where series_id = $1 limit 1")
             .bind(series_id)
             .fetch_optional(conn)
             .await?;
@@ -303,7 +328,7 @@ async fn must_repeat_nothing(
 /// A series without a counter begins with this version: nobody creates one for an earlier version
 /// any more.
 pub(super) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
-    sqlx::query("update series set used_since = $2, partition = $3 where series_id = $1")
+    query("update series set used_since = $2, partition = $3 where series_id = $1")
         .bind(after.series_id)
         .bind(small(after.version, "version")?)
         .bind(small(after.partition, "partition")?)
@@ -314,7 +339,7 @@ pub(super) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result
 
 /// Writes version 1 of a new series, and gives it its id.
 async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
-    version.series_id = sqlx::query_scalar(
+    version.series_id = query_scalar(
         "insert into series (code, partition, active_version) values ($1, $2, 1) \
          returning series_id",
     )
@@ -330,7 +355,7 @@ pub(super) async fn put_in_force(
     conn: &mut Conn,
     version: &mut SeriesVersion,
 ) -> Result<(), LedgerError> {
-    sqlx::query("update series set active_version = $2 where series_id = $1")
+    query("update series set active_version = $2 where series_id = $1")
         .bind(version.series_id)
         .bind(small(version.version, "version")?)
         .execute(&mut *conn)
@@ -339,7 +364,7 @@ pub(super) async fn put_in_force(
 }
 
 async fn write(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
-    version.stamp = sqlx::query_scalar(
+    version.stamp = query_scalar(
         "insert into series_version (series_id, version, active, definition, saved_by, reason, \
          saved_at_us) values ($1, $2, $3, $4, $5, $6, $7) returning series_version_id",
     )

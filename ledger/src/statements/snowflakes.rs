@@ -1,54 +1,95 @@
 //! Leases of node numbers (F23). The lease's own row is the fence: its end rises in the transaction
-//! that gives it to somebody else, and a holder moves it only while the row is its own.
+//! that gives it to somebody else, and a holder moves it only while the row is its own. What a call
+//! returns is committed; after an unknown outcome the ledger may show a later end than the holder
+//! knows, never an earlier one.
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::Row as _;
 
-use super::{Conn, Engine, Row, Store, bytes, commit, metered};
+use super::{CALL, Conn, Row, Store, bytes, commit, query};
+use crate::Ledger;
 use crate::columns::{read_node, unreadable};
-use crate::connections::Share;
-use crate::patience::Patience;
-use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease, SnowflakeLedger};
+use crate::{HeldNumber, LedgerError, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 
-#[async_trait]
-impl SnowflakeLedger for Engine {
-    async fn lease_snowflakes(
+impl Ledger {
+    /// The node numbers that nodes hold now, by number: those whose node has neither left nor was
+    /// adopted.
+    pub async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
+        self.call(CALL.uncounted(), async |store| held(store).await).await
+    }
+
+    /// Gives a node the free number that was used the longest time ago, from where its last holder
+    /// ended (or `now_ms`, where that is later) and for so long; `None` while all are held. Not
+    /// safe to repeat: after an unknown outcome a number stays held until the node has left.
+    pub async fn lease_snowflakes(
         &self,
         node: NodeId,
         now_ms: i64,
         lease: Duration,
     ) -> Result<Option<SnowflakeLease>, LedgerError> {
-        call!(self, store => take(&store, node, now_ms, lease))
+        self.call(CALL, async |store| take(store, node, now_ms, lease).await).await
     }
 
-    async fn extend_snowflakes(
+    /// Moves the end of a lease to `until_ms`, never back; the lease as it is then, or `None` where
+    /// the holder does not have it any more. Safe to repeat.
+    pub async fn extend_snowflakes(
         &self,
         lease: &SnowflakeLease,
         until_ms: i64,
     ) -> Result<Option<SnowflakeLease>, LedgerError> {
-        call!(self, store => extend(&store, lease, until_ms))
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            // An earlier end than the one that was committed: the ledger went back, and the number
+            // may have been given away before it did.
+            let row = query(
+                "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else \
+                 until_ms end \
+                 where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
+            )
+            .bind(i32::from(lease.node_number))
+            .bind(bytes(&lease.holder))
+            .bind(lease.until_ms)
+            .bind(until_ms)
+            .fetch_optional(&mut *tx)
+            .await?;
+            let extended = match row {
+                Some(row) => Some(SnowflakeLease { until_ms: row.try_get("until_ms")?, ..*lease }),
+                None => None,
+            };
+            commit(tx).await?;
+            Ok(extended)
+        })
+        .await
     }
 
-    async fn held_snowflakes(&self) -> Result<Vec<HeldNumber>, LedgerError> {
-        let store = self.store(Share::Common);
-        self.within(&store, Patience::Call, held(&store)).await
-    }
-
-    async fn return_snowflakes(
+    /// Ends a lease at `until_ms`, the first millisecond that was not used: the next holder need
+    /// not wait for what nobody used. Does nothing where the holder does not have it any more.
+    pub async fn return_snowflakes(
         &self,
         lease: &SnowflakeLease,
         until_ms: i64,
     ) -> Result<(), LedgerError> {
-        call!(self, store => give_back(&store, lease, until_ms))
+        self.call(CALL, async |store| {
+            let mut tx = store.begin().await?;
+            query(
+                "update snowflake_lease set until_ms = $3 \
+                 where node_number = $1 and holder = $2 and until_ms > $3",
+            )
+            .bind(i32::from(lease.node_number))
+            .bind(bytes(&lease.holder))
+            .bind(until_ms)
+            .execute(&mut *tx)
+            .await?;
+            commit(tx).await
+        })
+        .await
     }
 }
 
-/// See [`SnowflakeLedger::held_snowflakes`].
+/// See [`crate::Ledger::held_snowflakes`].
 async fn held(store: &Store) -> Result<Vec<HeldNumber>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select l.node_number, l.holder, l.until_ms from snowflake_lease l \
          join node n on n.node_id = l.holder \
          where n.left_at_us is null and n.adopted_at_us is null order by l.node_number",
@@ -71,7 +112,7 @@ fn number_of(row: &Row) -> Result<u16, LedgerError> {
         .map_err(|_| unreadable("snowflake_lease.node_number", &number.to_string()))
 }
 
-/// See [`SnowflakeLedger::lease_snowflakes`].
+/// See [`crate::Ledger::lease_snowflakes`].
 async fn take(
     store: &Store,
     node: NodeId,
@@ -80,23 +121,25 @@ async fn take(
 ) -> Result<Option<SnowflakeLease>, LedgerError> {
     let mut tx = store.begin().await?;
     // One taker after the other: the next one sees what this one took.
-    sqlx::query(for_update!("select 1 from snowflake_lease where node_number = 0"))
+    query("select 1 from snowflake_lease where node_number = 0")
+        .for_update()
         .execute(&mut *tx)
         .await?;
     // Locked: its last holder may be awake, and move its end.
-    let free = sqlx::query(for_update!(
+    let free = query(
         "select l.node_number, l.until_ms from snowflake_lease l \
          where not exists (select 1 from node n where n.node_id = l.holder \
          and n.left_at_us is null and n.adopted_at_us is null) \
-         order by l.until_ms, l.node_number limit 1"
-    ))
+         order by l.until_ms, l.node_number limit 1",
+    )
+    .for_update()
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = free else { return Ok(None) };
     let node_number = number_of(&row)?;
     let from_ms = now_ms.max(row.try_get("until_ms")?);
     let until_ms = from_ms.saturating_add(millis(lease));
-    sqlx::query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
+    query("update snowflake_lease set holder = $2, until_ms = $3 where node_number = $1")
         .bind(i32::from(node_number))
         .bind(bytes(&node))
         .bind(until_ms)
@@ -106,57 +149,11 @@ async fn take(
     Ok(Some(SnowflakeLease { node_number, holder: node, from_ms, until_ms }))
 }
 
-/// See [`SnowflakeLedger::extend_snowflakes`].
-async fn extend(
-    store: &Store,
-    lease: &SnowflakeLease,
-    until_ms: i64,
-) -> Result<Option<SnowflakeLease>, LedgerError> {
-    let mut tx = store.begin().await?;
-    // An earlier end than the one that was committed: the ledger went back, and the number may have
-    // been given away before it did.
-    let row = sqlx::query(
-        "update snowflake_lease set until_ms = case when until_ms < $4 then $4 else until_ms end \
-         where node_number = $1 and holder = $2 and until_ms >= $3 returning until_ms",
-    )
-    .bind(i32::from(lease.node_number))
-    .bind(bytes(&lease.holder))
-    .bind(lease.until_ms)
-    .bind(until_ms)
-    .fetch_optional(&mut *tx)
-    .await?;
-    let extended = match row {
-        Some(row) => Some(SnowflakeLease { until_ms: row.try_get("until_ms")?, ..*lease }),
-        None => None,
-    };
-    commit(tx).await?;
-    Ok(extended)
-}
-
-/// See [`SnowflakeLedger::return_snowflakes`].
-async fn give_back(
-    store: &Store,
-    lease: &SnowflakeLease,
-    until_ms: i64,
-) -> Result<(), LedgerError> {
-    let mut tx = store.begin().await?;
-    sqlx::query(
-        "update snowflake_lease set until_ms = $3 \
-         where node_number = $1 and holder = $2 and until_ms > $3",
-    )
-    .bind(i32::from(lease.node_number))
-    .bind(bytes(&lease.holder))
-    .bind(until_ms)
-    .execute(&mut *tx)
-    .await?;
-    commit(tx).await
-}
-
 /// Moves every lease that is taken from now on beyond the times that a lease may have that the
 /// ledger has forgotten.
 pub(super) async fn forget_none(conn: &mut Conn, now_us: i64) -> Result<(), LedgerError> {
     let until_ms = (now_us / 1_000).saturating_add(millis(SNOWFLAKE_LEASE_MAX));
-    sqlx::query("update snowflake_lease set until_ms = $1 where until_ms < $1")
+    query("update snowflake_lease set until_ms = $1 where until_ms < $1")
         .bind(until_ms)
         .execute(conn)
         .await?;

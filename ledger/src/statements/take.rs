@@ -23,8 +23,10 @@ use super::counters::lock_or_create;
 use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
+use super::planned::Planned;
 use super::seed::{self, Toucher, fenced, name};
-use super::{Conn, Store, bulk, commit, lookup, names, nodes, partitions};
+use super::{CALL, Conn, Store, commit, lookup, nodes, partitions, query};
+use crate::Ledger;
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
 use crate::line::Line;
@@ -35,6 +37,27 @@ use crate::{
 
 /// What orders counters for locking.
 type Name = (i64, String, String);
+
+impl Ledger {
+    /// The database path: looks for earlier numbers under each order's keys, then takes and
+    /// journals the rest, in one transaction. Counters are locked in key order; the counter's own
+    /// row is the fence (F4). Safe to repeat with the same allocation ids after an unknown outcome
+    /// (F10). Waits at most `lock_wait` for each lock where the engine has locks of rows, and never
+    /// longer than [`crate::LedgerSettings::lock_timeout`]; a `LockTimeout` names the counter. An
+    /// order of a family takes nothing where a later date has a number.
+    pub async fn take(
+        &self,
+        at: At,
+        node: NodeId,
+        orders: &[TakeOrder],
+        lock_wait: Duration,
+    ) -> Result<Taken, LedgerError> {
+        // Not a search, although a first touch may have to: on the database path nothing else may
+        // be asking often enough to notice a dead peer, and requests wait for it.
+        self.call(CALL.named("take"), async |store| take(store, at, node, orders, lock_wait).await)
+            .await
+    }
+}
 
 /// See [`crate::Ledger::take`].
 pub(super) async fn take(
@@ -72,10 +95,10 @@ async fn attempt(
     let mut tx = store.begin_impatient(node, lock_wait).await?;
     if care == Care::Judged {
         // A number taken from a ledger that went back may have been issued before.
-        nodes::must_be_remembered(store, &mut tx, node).await?;
+        nodes::must_be_remembered(store, &mut *tx, node).await?;
     }
     let started = Instant::now();
-    let locked = lock(&mut tx, &mut toucher, orders).await;
+    let locked = lock(&mut *tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
     let (counters, mut dates) = locked?;
     if let Some(unknown) = dates.unknown() {
@@ -86,9 +109,9 @@ async fn attempt(
     // Only an order that was tried before may have its number.
     let tried = orders.iter().filter(|order| order.retry_count > 0);
     let ids: Vec<_> = tried.map(|order| order.record.allocation_id).collect();
-    let mut earlier = lookup::earlier(&mut tx, &ids).await?;
+    let mut earlier = lookup::earlier(&mut *tx, &ids).await?;
     let questions: Vec<_> = orders.iter().map(|order| order.question.clone()).collect();
-    let found = lookup::answers(&mut tx, &questions).await?;
+    let found = lookup::answers(&mut *tx, &questions).await?;
 
     let mut plan = Plan { at, counters, dates, entries: Vec::new(), keys: HashMap::new() };
     let mut planned = Vec::with_capacity(orders.len());
@@ -100,10 +123,10 @@ async fn attempt(
         });
     }
     let verdicts = match care {
-        Care::Plain => plan.write(store, &mut tx, node, now_us).await?,
+        Care::Plain => plan.write(store, &mut *tx, node, now_us).await?,
         Care::Judged => {
-            seed::must_be_open(&partitions::read(&mut tx, at.partition).await?, at)?;
-            Some(plan.write_judged(&mut tx, node, now_us).await?)
+            seed::must_be_open(&partitions::read(&mut *tx, at.partition).await?, at)?;
+            Some(plan.write_judged(&mut *tx, node, now_us).await?)
         }
     };
     let Some(verdicts) = verdicts else { return Ok(None) };
@@ -120,7 +143,7 @@ async fn lock(
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
     let counters = lock_counters(conn, toucher, orders).await?;
     let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
-    names::lock_names(conn, &keys::lock_names(toucher.at.partition, keys)).await?;
+    conn.lock_names(&keys::lock_names(toucher.at.partition, keys)).await?;
     let dates = LastDates::lock(conn, orders).await?;
     Ok((counters, dates))
 }
@@ -164,37 +187,6 @@ async fn lock_counters(
 struct Working {
     counter: Counter,
     value: i64,
-}
-
-/// What an order will be answered, before it is known which rows the ledger takes.
-enum Planned {
-    /// Decided.
-    Answered(TakeOutcome),
-    /// The entry at this place of the plan.
-    Entry(usize),
-    /// An earlier order of this batch has these keys already.
-    Same { by_key: Option<usize>, by_document: Option<usize> },
-}
-
-impl Planned {
-    fn outcome(self, entries: &[Entry], verdicts: &[Verdict]) -> TakeOutcome {
-        let collided = |place: usize| matches!(verdicts[place], Verdict::Collided { .. });
-        let lost = |place: usize| TakeOutcome::Collided { number: entries[place].number.clone() };
-        match self {
-            Planned::Answered(outcome) => outcome,
-            Planned::Entry(place) if collided(place) => lost(place),
-            Planned::Entry(place) => TakeOutcome::Taken(entries[place].clone()),
-            Planned::Same { by_key, by_document } => {
-                match by_key.into_iter().chain(by_document).find(|place| collided(*place)) {
-                    Some(place) => lost(place),
-                    None => TakeOutcome::Found(Found {
-                        by_key: by_key.map(|place| entries[place].clone()),
-                        by_document: by_document.map(|place| entries[place].clone()),
-                    }),
-                }
-            }
-        }
-    }
 }
 
 /// What the transaction is going to write.
@@ -312,9 +304,9 @@ impl Plan {
             counters: self.moves(&lines, &verdicts)?,
         };
         let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
-        let mut is_whole = bulk::move_and_insert(conn, &moves, &heads, node, now_us).await?;
+        let mut is_whole = conn.move_and_insert(&moves, &heads, node, now_us).await?;
         if is_whole && !tails.is_empty() {
-            is_whole = bulk::insert_all(conn, &tails, node, now_us).await?;
+            is_whole = conn.insert_all(&tails, node, now_us).await?;
         }
         if !is_whole {
             return Ok(None);
@@ -378,7 +370,7 @@ impl Plan {
     async fn advance(&self, conn: &mut Conn, moves: &[Move]) -> Result<(), LedgerError> {
         let (partition, epoch) = partitions::columns(self.at)?;
         for to in moves {
-            let moved = sqlx::query(
+            let moved = query(
                 "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
                  where counter_id = $1 and partition_id = $2 and epoch = $3",
             )

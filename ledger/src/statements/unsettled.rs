@@ -10,11 +10,10 @@
 //! registered only while its counter's row is locked, after looking once more: whoever journals a
 //! late row holds that lock too, and so finds the gap, or has its row found.
 
-use sqlx::{QueryBuilder, Row as _};
-
 use super::counters::lock_all;
 use super::gaps::{self, Loss};
-use super::{Conn, Db, Row, Store, bulk, chronology, commit};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, chronology, commit, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{Word, signed, unsigned};
 use crate::{GapReason, LedgerError, Unsettled};
 
@@ -62,7 +61,7 @@ pub(super) async fn begin(
         return Ok(());
     }
     let UnsettledSpan { loss, journaled, found } = stretch;
-    sqlx::query(
+    query(
         "insert into unsettled (counter_id, epoch, after_value, upto_value, step, reason, \
          journaled, found, noted_at_us) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
@@ -80,57 +79,80 @@ pub(super) async fn begin(
     Ok(())
 }
 
-/// See [`crate::Audits::settle_slice`].
-pub(super) async fn settle_slice(store: &Store, rows_max: u32) -> Result<bool, LedgerError> {
-    // Asked again and again, and next to always there is nothing: then nothing is locked.
-    let some: i64 = sqlx::query_scalar(
-        "select count(*) from (select 1 as one from unsettled where after_value < upto_value \
-         union all select 1 as one from chronology_search limit 1) as unsettled_ones",
-    )
-    .fetch_one(&store.reader)
-    .await?;
-    if some == 0 {
-        return Ok(false);
-    }
-    let (now_us, rows_max) = (store.clock.now_us(), rows_max.max(1));
-    let mut tx = store.begin().await?;
-    // First what requests wait for.
-    if chronology::search_slice(&mut tx, rows_max).await? {
-        commit(tx).await?;
-        return Ok(true);
-    }
-    let Some(unsettled_id) = oldest(&mut tx).await? else { return Ok(false) };
-    // Somebody else may have done its last slice meanwhile.
-    let Some(mut stretch) = lock(&mut tx, unsettled_id).await? else { return Ok(true) };
-    let mut look = stretch.look(&mut tx, rows_max).await?;
-    if !look.holes.is_empty() {
-        // Rows only come: where nothing is missing, nothing will be. A hole may have been filled
-        // by a row that was not committed yet.
-        lock_all(&mut tx, &[stretch.loss.counter_id]).await?;
-        look = stretch.look(&mut tx, rows_max).await?;
-    }
-    stretch.note(&mut tx, look, now_us).await?;
-    if stretch.is_settled() {
-        sqlx::query("delete from unsettled where unsettled_id = $1")
-            .bind(unsettled_id)
-            .execute(&mut *tx)
+impl Ledger {
+    /// Looks through the next slice of what is unsettled, at most about `rows_max` rows of the
+    /// journal: values of closed epochs, or the last date of a family. False when nothing is left
+    /// to be looked at. What is unsettled in partitions that are held stays so.
+    pub async fn settle_slice(&self, rows_max: u32) -> Result<bool, LedgerError> {
+        // Bounded by its rows; but a slow disk must not cost others their connections.
+        self.call(SEARCH, async |store| {
+            // Asked again and again, and next to always there is nothing: then nothing is locked.
+            let some: i64 = query_scalar(
+                "select count(*) from (select 1 as one from unsettled where after_value < \
+                 upto_value \
+                 union all select 1 as one from chronology_search limit 1) as unsettled_ones",
+            )
+            .fetch_one(&store.reader)
             .await?;
-    } else {
-        sqlx::query("update unsettled set after_value = $2, found = $3 where unsettled_id = $1")
-            .bind(unsettled_id)
-            .bind(stretch.loss.after)
-            .bind(stretch.found)
-            .execute(&mut *tx)
-            .await?;
+            if some == 0 {
+                return Ok(false);
+            }
+            let (now_us, rows_max) = (store.clock.now_us(), rows_max.max(1));
+            let mut tx = store.begin().await?;
+            // First what requests wait for.
+            if chronology::search_slice(&mut *tx, rows_max).await? {
+                commit(tx).await?;
+                return Ok(true);
+            }
+            let Some(unsettled_id) = oldest(&mut *tx).await? else { return Ok(false) };
+            // Somebody else may have done its last slice meanwhile.
+            let Some(mut stretch) = lock(&mut *tx, unsettled_id).await? else { return Ok(true) };
+            let mut look = stretch.look(&mut *tx, rows_max).await?;
+            if !look.holes.is_empty() {
+                // Rows only come: where nothing is missing, nothing will be. A hole may have been
+                // filled by a row that was not committed yet.
+                lock_all(&mut *tx, &[stretch.loss.counter_id]).await?;
+                look = stretch.look(&mut *tx, rows_max).await?;
+            }
+            stretch.note(&mut *tx, look, now_us).await?;
+            if stretch.is_settled() {
+                query("delete from unsettled where unsettled_id = $1")
+                    .bind(unsettled_id)
+                    .execute(&mut *tx)
+                    .await?;
+            } else {
+                query("update unsettled set after_value = $2, found = $3 where unsettled_id = $1")
+                    .bind(unsettled_id)
+                    .bind(stretch.loss.after)
+                    .bind(stretch.found)
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            commit(tx).await?;
+            Ok(true)
+        })
+        .await
     }
-    commit(tx).await?;
-    Ok(true)
+
+    /// What is unsettled, oldest first, at most `limit`.
+    pub async fn unsettled(&self, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(
+                "select counter_id, epoch, after_value, upto_value, step, journaled, found \
+                 from unsettled order by unsettled_id limit ",
+            );
+            query.push_bind(gaps::bounded(limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            rows.iter().map(unsettled_of).collect()
+        })
+        .await
+    }
 }
 
 /// The oldest stretch that has not been looked through, unless its partition is held: then nothing
 /// is certain.
 async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
-    Ok(sqlx::query_scalar(
+    Ok(query_scalar(
         "select u.unsettled_id from unsettled u join counter c on c.counter_id = u.counter_id \
          join partition p on p.partition_id = c.partition_id \
          where u.after_value < u.upto_value and p.state <> 'held' \
@@ -141,10 +163,11 @@ async fn oldest(conn: &mut Conn) -> Result<Option<i64>, LedgerError> {
 }
 
 async fn lock(conn: &mut Conn, unsettled_id: i64) -> Result<Option<UnsettledSpan>, LedgerError> {
-    let row = sqlx::query(for_update!(
+    let row = query(
         "select counter_id, epoch, after_value, upto_value, step, reason, journaled, found \
-         from unsettled where unsettled_id = $1 and after_value < upto_value"
-    ))
+         from unsettled where unsettled_id = $1 and after_value < upto_value",
+    )
+    .for_update()
     .bind(unsettled_id)
     .fetch_optional(conn)
     .await?;
@@ -176,7 +199,7 @@ impl UnsettledSpan {
         // Between two rows there is at most one run, and one at either end.
         let runs_max = rows_max.saturating_add(1);
         let holes = gaps::search(conn, counter_id, after, upto, Some(step), runs_max).await?;
-        let found: i64 = sqlx::query_scalar(
+        let found: i64 = query_scalar(
             "select cast(coalesce(sum(n), 0) as bigint) from (\
              select (last_value - first_value) / step + 1 as n from journal \
                where counter_id = $1 and first_value > $2 and first_value <= $3 \
@@ -202,17 +225,6 @@ impl UnsettledSpan {
         self.found += look.found;
         Ok(())
     }
-}
-
-/// See [`crate::Audits::unsettled`].
-pub(super) async fn list(store: &Store, limit: u32) -> Result<Vec<Unsettled>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(
-        "select counter_id, epoch, after_value, upto_value, step, journaled, found \
-         from unsettled order by unsettled_id limit ",
-    );
-    query.push_bind(gaps::bounded(limit));
-    let rows = query.build().persistent(bulk::ONE_TEXT).fetch_all(&store.reader).await?;
-    rows.iter().map(unsettled_of).collect()
 }
 
 fn unsettled_of(row: &Row) -> Result<Unsettled, LedgerError> {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use numbering::SeriesDefinition;
-use sqlx::{QueryBuilder, Row as _};
 
-use super::{Conn, Db, Row, Store};
+use super::{CALL, Conn, QueryBuilder, Row, Store, query, query_scalar};
+use crate::Ledger;
 use crate::columns::{from_json, unsigned_small};
 use crate::{LedgerError, RestingSeries, SeriesVersion};
 
@@ -48,10 +48,59 @@ impl Stretch {
 /// The rest of the query for those in force.
 const IN_FORCE: &str = "and v.version = s.active_version ";
 
-/// See [`crate::Ledger::series`].
-pub(super) async fn in_force(store: &Store) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    all_in_force(&mut conn).await
+impl Ledger {
+    /// The versions in force of all series, active or not, by code.
+    pub async fn series(&self) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            all_in_force(&mut *conn).await
+        })
+        .await
+    }
+
+    /// Versions of a series up to `upto`, newest first, at most `limit`; none where there is no
+    /// such series.
+    pub async fn series_versions(
+        &self,
+        series_id: i64,
+        upto: u32,
+        limit: u32,
+    ) -> Result<Vec<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| versions(store, series_id, upto, limit).await).await
+    }
+
+    /// One version of a series, active or not: an issued number is explained by the version that
+    /// it was made with.
+    pub async fn series_version(
+        &self,
+        series_id: i64,
+        version: u32,
+    ) -> Result<Option<SeriesVersion>, LedgerError> {
+        self.call(CALL, async |store| one(store, series_id, version).await).await
+    }
+
+    /// The highest version id: changes whenever any series does, and with each activation.
+    pub async fn series_stamp(&self) -> Result<i64, LedgerError> {
+        self.call(CALL, async |store| stamp(store).await).await
+    }
+
+    /// The series that are deactivated and served requests before, by code.
+    pub async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
+        self.call(CALL, async |store| {
+            let mut conn = store.reader.acquire().await?;
+            all_resting(&mut *conn).await
+        })
+        .await
+    }
+}
+
+/// The highest version id.
+pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
+    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
+        .fetch_one(&store.reader)
+        .await?;
+    store.witness.show_catalog(0, stamp.unwrap_or(0));
+    Ok(stamp.unwrap_or(0))
 }
 
 /// See [`crate::Ledger::series_versions`].
@@ -62,39 +111,29 @@ pub(super) async fn versions(
     limit: u32,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version <= ").push_bind(i64::from(upto));
     query.push(" order by v.version desc limit ").push_bind(i64::from(limit.min(VERSIONS_MAX)));
-    fetch(&mut conn, query).await
+    fetch(&mut *conn, query).await
 }
 
-/// See [`crate::Documents::series_version`].
+/// See [`crate::Ledger::series_version`].
 pub(super) async fn one(
     store: &Store,
     series_id: i64,
     version: u32,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version = ").push_bind(i64::from(version));
-    Ok(fetch(&mut conn, query).await?.pop())
-}
-
-/// See [`crate::Ledger::series_stamp`].
-pub(super) async fn stamp(store: &Store) -> Result<i64, LedgerError> {
-    let stamp: Option<i64> =
-        sqlx::query_scalar("select max(series_version_id) from series_version")
-            .fetch_one(&store.reader)
-            .await?;
-    store.witness.show_catalog(0, stamp.unwrap_or(0));
-    Ok(stamp.unwrap_or(0))
+    Ok(fetch(&mut *conn, query).await?.pop())
 }
 
 /// The version in force of each series, by code.
 pub(super) async fn all_in_force(conn: &mut Conn) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("order by s.code");
     fetch(conn, query).await
 }
@@ -103,7 +142,7 @@ pub(super) async fn by_id(
     conn: &mut Conn,
     series_id: i64,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.series_id = ").push_bind(series_id);
     Ok(fetch(conn, query).await?.pop())
 }
@@ -112,7 +151,7 @@ pub(super) async fn by_code(
     conn: &mut Conn,
     code: &str,
 ) -> Result<Option<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
     Ok(fetch(conn, query).await?.pop())
 }
@@ -123,7 +162,7 @@ pub(super) async fn of_used(
     conn: &mut Conn,
     series_id: i64,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(COLUMNS);
+    let mut query = QueryBuilder::new(COLUMNS);
     query.push("where s.series_id = ").push_bind(series_id);
     query.push(" and v.version >= s.used_since order by v.version desc");
     fetch(conn, query).await
@@ -132,7 +171,7 @@ pub(super) async fn of_used(
 /// Versions of all series under which numbers may have been issued, or may be at this moment: a
 /// node that has not heard of a change goes on by the version in force before.
 pub(super) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    let mut query = QueryBuilder::new(STRETCHES);
     query.push(
         "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1) \
          or exists (select 1 from counter c where c.series_id = s.series_id)) \
@@ -143,19 +182,13 @@ pub(super) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>
 
 /// All versions of a series, oldest first.
 pub(super) async fn history(conn: &mut Conn, series_id: i64) -> Result<Vec<Stretch>, LedgerError> {
-    let mut query = QueryBuilder::<Db>::new(STRETCHES);
+    let mut query = QueryBuilder::new(STRETCHES);
     query.push("where s.series_id = ").push_bind(series_id).push(" order by v.version");
     stretches(conn, query).await
 }
 
-/// See [`crate::Ledger::resting_series`].
-pub(super) async fn resting(store: &Store) -> Result<Vec<RestingSeries>, LedgerError> {
-    let mut conn = store.reader.acquire().await?;
-    all_resting(&mut conn).await
-}
-
 pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, LedgerError> {
-    let rows = sqlx::query(
+    let rows = query(
         "select s.series_id, s.partition, v.version, v.active, v.definition, v.saved_by, \
          v.reason, v.saved_at_us, v.series_version_id, n.series_version_id as next_id \
          from series s \
@@ -174,16 +207,13 @@ pub(super) async fn all_resting(conn: &mut Conn) -> Result<Vec<RestingSeries>, L
     resting.collect()
 }
 
-async fn stretches(
-    conn: &mut Conn,
-    mut query: QueryBuilder<Db>,
-) -> Result<Vec<Stretch>, LedgerError> {
+async fn stretches(conn: &mut Conn, query: QueryBuilder<'_>) -> Result<Vec<Stretch>, LedgerError> {
     let rows = query.build().fetch_all(conn).await?;
     let stretch = |row: &Row| {
         Ok(Stretch {
             series_id: row.try_get("series_id")?,
             version: unsigned_small(row.try_get("version")?, "version")?,
-            active: row.try_get::<i32, _>("active")? == 1,
+            active: row.try_get::<i32>("active")? == 1,
             definition: Arc::new(definition_of(row)?),
             from: row.try_get("since")?,
             to: row.try_get("until")?,
@@ -194,7 +224,7 @@ async fn stretches(
 
 async fn fetch(
     conn: &mut Conn,
-    mut query: QueryBuilder<Db>,
+    query: QueryBuilder<'_>,
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
     let rows = query.build().fetch_all(conn).await?;
     rows.iter().map(version_of).collect()
@@ -205,7 +235,7 @@ fn version_of(row: &Row) -> Result<SeriesVersion, LedgerError> {
     Ok(SeriesVersion {
         series_id: row.try_get("series_id")?,
         version: unsigned_small(row.try_get("version")?, "version")?,
-        active: row.try_get::<i32, _>("active")? == 1,
+        active: row.try_get::<i32>("active")? == 1,
         partition: unsigned_small(row.try_get("partition")?, "partition")?,
         definition,
         saved_by: row.try_get("saved_by")?,

@@ -113,11 +113,7 @@ pub(super) async fn an_import_that_waits_while_its_counter_is_lifted_is_undone(w
     let import = tokio::spawn(async move {
         other.import(node, &counters, &[], &mut std::iter::once(Ok(rows))).await
     });
-    let waits = "select count(*) from pg_locks where not granted";
-    while sqlx::query_scalar::<_, i64>(waits).fetch_one(&pool).await.unwrap() == 0 {
-        assert!(!import.is_finished(), "it does not wait for the counter");
-        tokio::task::yield_now().await;
-    }
+    assert!(world.meets_lock(&pool, &import).await, "it does not wait for the counter");
     world.ledger.hold_all(&[], "c").await.unwrap();
     lift.commit().await.unwrap();
     let refused = import.await.unwrap().expect_err("the ledger is held").to_string();

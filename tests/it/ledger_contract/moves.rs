@@ -8,7 +8,7 @@ use super::setup::change;
 use super::world::World;
 
 /// A version that the series had elsewhere.
-fn elsewhere(series: &SeriesVersion, template: &str) -> ImportedVersion {
+pub(super) fn elsewhere(series: &SeriesVersion, template: &str) -> ImportedVersion {
     let mut definition = series.definition.clone();
     definition.template = template.into();
     let (saved_by, reason) = ("me".into(), "version 1 of another ledger".into());

@@ -344,11 +344,8 @@ pub(super) async fn a_counter_is_not_settled_while_its_partition_is_being_held(w
     sqlx::query("update partition set state = 'held'").execute(&mut *holding).await.unwrap();
     let ledger = std::sync::Arc::clone(&world.ledger);
     let settling = tokio::spawn(async move { ledger.settle(counter_id).await });
-    let waits = "select count(*) from pg_locks where not granted";
-    while sqlx::query_scalar::<_, i64>(waits).fetch_one(&pool).await.unwrap() == 0 {
-        assert!(!settling.is_finished(), "it does not wait for who holds the partition");
-        tokio::task::yield_now().await;
-    }
+    let waits = world.meets_lock(&pool, &settling).await;
+    assert!(waits, "it does not wait for who holds the partition");
     holding.commit().await.unwrap();
     settling.await.unwrap().unwrap();
     assert_eq!(world.ledger.counter(7, "SEQ", "k").await.unwrap(), before);

@@ -280,15 +280,7 @@ pub(super) async fn a_late_row_that_a_slice_did_not_see_leaves_no_gap(world: Wor
     .unwrap();
     let ledger = world.another().await;
     let settling = tokio::spawn(async move { while ledger.settle_slice(5_000).await.unwrap() {} });
-    loop {
-        let waiting: i64 = sqlx::query_scalar("select count(*) from pg_locks where not granted")
-            .fetch_one(&pool)
-            .await
-            .unwrap();
-        if waiting > 0 || settling.is_finished() {
-            break;
-        }
-    }
+    world.meets_lock(&pool, &settling).await;
     tx.commit().await.unwrap();
     settling.await.unwrap();
     let gaps = world.gaps(counter_id).await;

@@ -6,12 +6,13 @@ use std::iter;
 use numbering::{Inputs, Reset, RuleError, SeriesDefinition, read_series};
 use numerator::allocator::Catalog;
 use numerator::ledger::{
-    ActivityChange, At, Closing, CounterSpec, ImportedVersion, LedgerError, Owner, PartitionState,
-    SeriesChange, SeriesRefusal, SeriesVersion,
+    ActivityChange, At, Closing, CounterSpec, LedgerError, Owner, PartitionState, SeriesChange,
+    SeriesRefusal, SeriesVersion,
 };
 use serde_json::json;
 
 use super::imports::counter;
+use super::moves::elsewhere;
 use super::setup::change;
 use super::world::{NOW_US, World, spec};
 
@@ -37,6 +38,15 @@ async fn save(world: &World, change: SeriesChange) -> SeriesVersion {
 async fn in_use(world: &World, change: SeriesChange) -> SeriesVersion {
     let saved = save(world, change).await;
     first_number(world, &saved).await.unwrap();
+    saved
+}
+
+/// The same of several that are saved in one call.
+async fn all_in_use(world: &World, changes: &[SeriesChange]) -> Vec<SeriesVersion> {
+    let saved = world.ledger.apply_series(changes).await.unwrap();
+    for one in &saved {
+        first_number(world, one).await.unwrap();
+    }
     saved
 }
 
@@ -172,9 +182,7 @@ pub(super) async fn a_rule_does_not_begin_with_what_the_default_gave_before_it(w
     assert!(told.contains("series LATE is one of its version 1"), "{told}");
     // What they take never meets, if both came together.
     let both = [of_type("D", &["V", "W"], true), of_type("R", &["V"], false)];
-    for saved in world.ledger.apply_series(&both).await.unwrap() {
-        first_number(&world, &saved).await.unwrap();
-    }
+    all_in_use(&world, &both).await;
     for mut renamed in both {
         renamed.definition.name = "renamed".into();
         save(&world, renamed).await;
@@ -197,10 +205,7 @@ async fn why_not(world: &World, type_code: &str) -> Option<String> {
 /// activated once more, changed, and the rule comes back.
 pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: World) {
     let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V"], false)];
-    let saved = world.ledger.apply_series(&both).await.unwrap();
-    for one in &saved {
-        first_number(&world, one).await.unwrap();
-    }
+    let saved = all_in_use(&world, &both).await;
     let [default, rule] = [&saved[0], &saved[1]].map(|saved| saved.series_id);
     let mut named = of_type("DEF", &["V", "W"], true);
     named.definition.name = "Another name".into();
@@ -234,15 +239,9 @@ pub(super) async fn what_a_deactivated_series_took_waits_for_a_proof(world: Worl
 /// anew waits no more: it would show again what the other one gave.
 pub(super) async fn a_series_that_waits_for_a_proof_gets_no_version_by_an_import(world: World) {
     let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V"], false)];
-    let saved = world.ledger.apply_series(&both).await.unwrap();
-    for one in &saved {
-        first_number(&world, one).await.unwrap();
-    }
+    let saved = all_in_use(&world, &both).await;
     set_activity(&world, saved[1].series_id, false).await.unwrap();
-    let SeriesVersion { series_id, mut definition, .. } = saved[0].clone();
-    definition.name = "Elsewhere".into();
-    let (saved_by, reason) = ("me".into(), "version 1 of another ledger".into());
-    let earlier = [ImportedVersion { series_id, definition, saved_by, reason }];
+    let earlier = [elsewhere(&saved[0], "E-{SEQ:4}")];
     let counters = [counter(&saved[0], "type=V", 9)];
     let imported = world.ledger.import(world.node, &counters, &earlier, &mut iter::empty()).await;
     let error = imported.expect_err("DEF waits to be proved").to_string();
@@ -254,10 +253,7 @@ pub(super) async fn a_series_that_waits_for_a_proof_gets_no_version_by_an_import
 /// Method: its types are changed while it rests.
 pub(super) async fn a_series_that_wakes_narrower_leaves_what_is_proved(world: World) {
     let both = [of_type("DEF", &["V", "W"], true), of_type("RULE", &["V", "X"], false)];
-    let saved = world.ledger.apply_series(&both).await.unwrap();
-    for one in &saved {
-        first_number(&world, one).await.unwrap();
-    }
+    let saved = all_in_use(&world, &both).await;
     let rule = saved[1].series_id;
     set_activity(&world, rule, false).await.unwrap();
     save(&world, of_type("RULE", &["X"], false)).await;

@@ -12,6 +12,7 @@ use numerator::ledger::{
     TakeOrder, TakeOutcome, Taken, open,
 };
 use numerator::node::NodeId;
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 /// The time at which every case begins.
@@ -29,6 +30,19 @@ pub(super) struct World {
 }
 
 impl World {
+    /// Waits until a session of its PostgreSQL waits for a lock; false where a call that should has
+    /// ended before.
+    pub(super) async fn meets_lock<T>(&self, pool: &sqlx::PgPool, call: &JoinHandle<T>) -> bool {
+        let waits = "select count(*) from pg_locks where not granted";
+        while sqlx::query_scalar::<_, i64>(waits).fetch_one(pool).await.unwrap() == 0 {
+            if call.is_finished() {
+                return false;
+            }
+            tokio::task::yield_now().await;
+        }
+        true
+    }
+
     pub(super) async fn open(url: &str) -> Self {
         let clock = Arc::new(ManualClock::at(NOW_US));
         let ledger = open(url, connections(6), clock.clone()).await.unwrap();

@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use numerator_base::node::NodeId;
 
 use super::super::keys::{self, Key};
-use super::super::{Conn, names, partitions};
+use super::super::{Conn, Moment, partitions};
 use crate::{Entry, LedgerError, Owner};
 
 /// What an import brings of documents.
 pub(super) struct BroughtDocuments {
     /// What is committed from here on came meanwhile.
-    since: names::Moment,
+    since: Moment,
     /// Partitions that get documents.
     partitions: BTreeSet<u32>,
     /// Their names.
@@ -26,7 +26,7 @@ pub(super) struct BroughtDocuments {
 impl BroughtDocuments {
     /// At the beginning of an import, before anything is read that it goes by.
     pub(super) async fn begin(conn: &mut Conn) -> Result<Self, LedgerError> {
-        let since = names::moment(conn).await?;
+        let since = conn.moment().await?;
         Ok(BroughtDocuments { since, partitions: BTreeSet::new(), names: BTreeSet::new() })
     }
 
@@ -55,10 +55,10 @@ impl BroughtDocuments {
             return Ok(());
         }
         // While nobody is kept waiting yet.
-        names::know_rows(conn).await?;
+        conn.know_rows().await?;
         let own: Vec<i64> = self.names.iter().copied().collect();
-        names::lock_names(conn, &own).await?;
-        let numbered = names::numbered_since(conn, &self.since, node, counters).await?;
+        conn.lock_names(&own).await?;
+        let numbered = conn.numbered_since(self.since, node, counters).await?;
         if let Some((document_id, number)) = numbered {
             let why = "take its line out of the list, or its document out of the line, and import \
                        again";

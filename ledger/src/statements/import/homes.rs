@@ -8,9 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use numbering::{IssuedVersion, SeriesDefinition};
-use sqlx::Row as _;
 
-use super::super::{Conn, partitions, reference, series, versions};
+use super::super::{Conn, partitions, query, reference, series, versions};
 use super::lift;
 use crate::columns::unsigned_small;
 use crate::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
@@ -32,12 +31,11 @@ pub(super) async fn homes(
         counters.iter().map(|counter| (counter.series_id, counter.version)).collect();
     let mut homes = HashMap::with_capacity(versions.len());
     for (series_id, version) in versions {
-        let row = sqlx::query(for_share!(
-            "select partition, active_version from series where series_id = $1"
-        ))
-        .bind(series_id)
-        .fetch_optional(&mut *conn)
-        .await?;
+        let row = query("select partition, active_version from series where series_id = $1")
+            .for_share()
+            .bind(series_id)
+            .fetch_optional(&mut *conn)
+            .await?;
         let none = || LedgerError::Refused(format!("there is no series {series_id}"));
         let row = row.ok_or_else(none)?;
         let active = unsigned_small(row.try_get("active_version")?, "series.active_version")?;

@@ -9,7 +9,7 @@ use crate::{Counter, ImportedCounter, LedgerError, Owner, Partition, PartitionSt
 
 use super::super::counters::lock_all;
 use super::super::seed::settle_locked;
-use super::super::{Conn, partitions};
+use super::super::{Conn, partitions, query};
 
 /// Locks a counter and settles what its own epoch lost; the value after which nothing was taken.
 ///
@@ -66,7 +66,7 @@ pub(super) async fn lift(
     counter_id: i64,
     counter: &ImportedCounter,
 ) -> Result<(), LedgerError> {
-    sqlx::query(
+    query(
         "update counter set start_value = $2, taken = $2, ceiling = $2, step = $3, journaled = 0 \
          where counter_id = $1",
     )

@@ -1,0 +1,324 @@
+//! Statements as values: a text with what is bound to it, written once and run by any engine.
+//!
+//! Owns no connection. What an engine writes differently, it writes as it runs a statement: where a
+//! bound value stands, how one of many is asked for, how rows are locked.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Decode, Error, Postgres, Row as _, Sqlite, Type};
+
+use crate::bound::{Among, Bind, Value};
+use crate::dialect::{Conn, Reader};
+
+/// Stands in a text that was built for its next bound value: no text of ours has it otherwise.
+const NEXT: char = '\u{1}';
+
+/// What a select does to the rows that it returns, until the transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowLock {
+    /// Nobody else changes or locks them.
+    Update,
+    /// Nobody else changes them.
+    Share,
+}
+
+/// A text with what is bound to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement<'q> {
+    text: Cow<'static, str>,
+    values: Vec<Value<'q>>,
+    lock: Option<RowLock>,
+    is_kept: bool,
+}
+
+/// A statement whose text is known: `$1` stands for the first bound value.
+pub(crate) fn query<'q>(text: &'static str) -> Statement<'q> {
+    Statement { text: Cow::Borrowed(text), values: Vec::new(), lock: None, is_kept: true }
+}
+
+/// The same for one whose first column alone is asked for.
+pub(crate) fn query_scalar<'q, T>(text: &'static str) -> Scalar<'q, T> {
+    query(text).scalar()
+}
+
+impl<'q> Statement<'q> {
+    /// Binds the next value.
+    pub(crate) fn bind(mut self, value: impl Bind<'q>) -> Self {
+        self.values.push(value.value());
+        self
+    }
+
+    /// Locks the rows that the select returns until the transaction ends.
+    pub(crate) fn for_update(self) -> Self {
+        Statement { lock: Some(RowLock::Update), ..self }
+    }
+
+    /// Keeps others from changing the rows that the select returns.
+    pub(crate) fn for_share(self) -> Self {
+        Statement { lock: Some(RowLock::Share), ..self }
+    }
+
+    /// Its text is seldom the same again: it is not kept prepared.
+    pub(crate) fn once(self) -> Self {
+        Statement { is_kept: false, ..self }
+    }
+
+    /// The same for its first column alone.
+    pub(crate) fn scalar<T>(self) -> Scalar<'q, T> {
+        Scalar { statement: self, column: PhantomData }
+    }
+
+    /// What is bound, in order.
+    pub(crate) fn values(&self) -> &[Value<'q>] {
+        &self.values
+    }
+
+    /// Whether its text is the same the next time, but for how many values stand in conditions.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// Its text with all that an engine writes: `place` a bound value by its number from 1 on,
+    /// `lock` the end of a select that locks.
+    pub(crate) fn written(
+        &self,
+        place: impl Fn(usize, &Value<'_>) -> String,
+        lock: impl Fn(RowLock) -> &'static str,
+    ) -> Cow<'static, str> {
+        let mut text = self.text.clone();
+        if text.contains(NEXT) {
+            let mut parts = self.text.split(NEXT);
+            let mut built = parts.next().unwrap_or_default().to_owned();
+            for (number, (value, part)) in (1..).zip(self.values.iter().zip(parts)) {
+                built.push_str(&place(number, value));
+                built.push_str(part);
+            }
+            text = Cow::Owned(built);
+        }
+        match self.lock.map(lock) {
+            None | Some("") => text,
+            Some(lock) => Cow::Owned(text.into_owned() + lock),
+        }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the driver says, here and in all that follow.
+    pub(crate) async fn execute<'c>(self, on: impl Into<On<'c>>) -> Result<Done, Error> {
+        match on.into() {
+            On::Conn(conn) => conn.run(self).await,
+            On::Reader(reader) => reader.acquire().await?.run(self).await,
+        }
+    }
+
+    /// All rows.
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<Row>, Error> {
+        match on.into() {
+            On::Conn(conn) => conn.all(self).await,
+            On::Reader(reader) => reader.acquire().await?.all(self).await,
+        }
+    }
+
+    /// The first row, if any.
+    pub(crate) async fn fetch_optional<'c>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Option<Row>, Error> {
+        match on.into() {
+            On::Conn(conn) => conn.first(self).await,
+            On::Reader(reader) => reader.acquire().await?.first(self).await,
+        }
+    }
+
+    /// The first row.
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<Row, Error> {
+        self.fetch_optional(on).await?.ok_or(Error::RowNotFound)
+    }
+}
+
+/// A statement whose first column alone is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar<'q, T> {
+    statement: Statement<'q>,
+    column: PhantomData<fn() -> T>,
+}
+
+impl<'q, T: for<'r> Column<'r>> Scalar<'q, T> {
+    /// Binds the next value.
+    pub(crate) fn bind(self, value: impl Bind<'q>) -> Self {
+        self.statement.bind(value).scalar()
+    }
+
+    /// Locks the rows that the select returns until the transaction ends.
+    pub(crate) fn for_update(self) -> Self {
+        self.statement.for_update().scalar()
+    }
+
+    /// Keeps others from changing the rows that the select returns.
+    pub(crate) fn for_share(self) -> Self {
+        self.statement.for_share().scalar()
+    }
+
+    /// The column of all rows.
+    pub(crate) async fn fetch_all<'c>(self, on: impl Into<On<'c>>) -> Result<Vec<T>, Error> {
+        self.statement.fetch_all(on).await?.iter().map(Row::first).collect()
+    }
+
+    /// That of the first row, if any.
+    pub(crate) async fn fetch_optional<'c>(
+        self,
+        on: impl Into<On<'c>>,
+    ) -> Result<Option<T>, Error> {
+        self.statement.fetch_optional(on).await?.as_ref().map(Row::first).transpose()
+    }
+
+    /// That of the first row.
+    pub(crate) async fn fetch_one<'c>(self, on: impl Into<On<'c>>) -> Result<T, Error> {
+        self.statement.fetch_one(on).await?.first()
+    }
+}
+
+/// What a statement runs on.
+pub(crate) enum On<'c> {
+    /// A connection, mostly in a transaction.
+    Conn(&'c mut Conn),
+    /// A connection that reads, of whichever is free.
+    Reader(&'c Reader),
+}
+
+impl<'c> From<&'c mut Conn> for On<'c> {
+    fn from(conn: &'c mut Conn) -> Self {
+        On::Conn(conn)
+    }
+}
+
+impl<'c> From<&'c Reader> for On<'c> {
+    fn from(reader: &'c Reader) -> Self {
+        On::Reader(reader)
+    }
+}
+
+/// What a statement did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done(pub(crate) u64);
+
+impl Done {
+    /// Rows written.
+    pub(crate) fn rows_affected(self) -> u64 {
+        self.0
+    }
+}
+
+/// A row as an engine's driver has it.
+#[derive(Debug)]
+pub(crate) enum Row {
+    /// Of PostgreSQL.
+    Postgres(PgRow),
+    /// Of SQLite.
+    Sqlite(SqliteRow),
+}
+
+/// What can be read from a column, whatever the engine.
+pub(crate) trait Column<'r>:
+    Decode<'r, Postgres> + Type<Postgres> + Decode<'r, Sqlite> + Type<Sqlite>
+{
+}
+
+impl<'r, T> Column<'r> for T where
+    T: Decode<'r, Postgres> + Type<Postgres> + Decode<'r, Sqlite> + Type<Sqlite>
+{
+}
+
+impl Row {
+    /// A column by its name.
+    pub(crate) fn try_get<'r, T: Column<'r>>(&'r self, column: &str) -> Result<T, Error> {
+        match self {
+            Row::Postgres(row) => row.try_get(column),
+            Row::Sqlite(row) => row.try_get(column),
+        }
+    }
+
+    /// The first column.
+    fn first<'r, T: Column<'r>>(&'r self) -> Result<T, Error> {
+        match self {
+            Row::Postgres(row) => row.try_get(0),
+            Row::Sqlite(row) => row.try_get(0),
+        }
+    }
+}
+
+/// Builds a statement whose text depends on what is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryBuilder<'q> {
+    text: String,
+    values: Vec<Value<'q>>,
+}
+
+impl<'q> QueryBuilder<'q> {
+    /// One that begins so.
+    pub(crate) fn new(text: &str) -> Self {
+        QueryBuilder { text: text.to_owned(), values: Vec::new() }
+    }
+
+    /// Adds text of ours: never a caller's.
+    pub(crate) fn push(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Adds a value.
+    pub(crate) fn push_bind(&mut self, value: impl Bind<'q>) -> &mut Self {
+        self.text.push(NEXT);
+        self.values.push(value.value());
+        self
+    }
+
+    /// Ends a condition on a column: its value is among these.
+    pub(crate) fn push_among<T: Among>(&mut self, values: Vec<T>) -> &mut Self {
+        self.text.push(NEXT);
+        self.values.push(T::among(values));
+        self
+    }
+
+    /// Adds `values` with a row for each of the items, as `write` binds it.
+    pub(crate) fn push_values<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(BoundRow<'_, 'q>, T),
+    ) -> &mut Self {
+        self.push("values ");
+        for (index, item) in items.into_iter().enumerate() {
+            self.push(if index == 0 { "(" } else { ", (" });
+            write(BoundRow { query: self, is_first: true }, item);
+            self.push(")");
+        }
+        self
+    }
+
+    /// The statement.
+    pub(crate) fn build(self) -> Statement<'q> {
+        let QueryBuilder { text, values } = self;
+        Statement { text: Cow::Owned(text), values, lock: None, is_kept: true }
+    }
+}
+
+/// A row of `values` that is being written.
+pub(crate) struct BoundRow<'b, 'q> {
+    query: &'b mut QueryBuilder<'q>,
+    is_first: bool,
+}
+
+impl<'q> BoundRow<'_, 'q> {
+    /// Adds a column.
+    pub(crate) fn push_bind(&mut self, value: impl Bind<'q>) -> &mut Self {
+        if !std::mem::take(&mut self.is_first) {
+            self.query.push(", ");
+        }
+        self.query.push_bind(value);
+        self
+    }
+}

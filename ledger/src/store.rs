@@ -1,0 +1,93 @@
+//! A share of the ledger's connections with what its statements go by: the clock, the witness, the
+//! meter; and the ways to begin a transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use numerator_base::clock::SharedClock;
+use numerator_base::metrics::LedgerMeter;
+use numerator_base::node::NodeId;
+
+use crate::LedgerError;
+use crate::dialect::{Begin, Pool, Reader, Transaction};
+use crate::witness::Witness;
+
+/// What outlives connections.
+#[derive(Clone, Default)]
+pub(crate) struct Lasting {
+    /// What was confirmed.
+    pub(crate) witness: Arc<Witness>,
+    /// Calls and waits.
+    pub(crate) meter: Arc<LedgerMeter>,
+}
+
+/// One share of the connections of one time.
+pub(crate) struct Store {
+    pub(crate) pool: Arc<dyn Pool>,
+    pub(crate) reader: Reader,
+    pub(crate) clock: SharedClock,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) meter: Arc<LedgerMeter>,
+}
+
+impl Store {
+    /// The share that these connections are.
+    pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
+        let Lasting { witness, meter } = lasting;
+        Store { reader: Reader(Arc::clone(&pool)), pool, clock, witness, meter }
+    }
+
+    /// What other connections go on with.
+    pub(crate) fn lasting(&self) -> Lasting {
+        Lasting { witness: Arc::clone(&self.witness), meter: Arc::clone(&self.meter) }
+    }
+
+    /// Which of these counters somebody else holds at this moment. Waits for none.
+    pub(crate) async fn held_counters(&self, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
+        self.pool.held_counters(self.witness.required(None)?, ids).await
+    }
+
+    /// Begins a transaction in what was agreed on last.
+    pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
+        self.pool.begin(Some(self.witness.required(None)?), Begin::Writing).await
+    }
+
+    /// Begins a transaction of a node, in the incarnation that it registered in.
+    pub(crate) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
+        self.pool.begin(Some(self.witness.required(Some(node))?), Begin::Writing).await
+    }
+
+    /// The same, of a node or of none, for one that waits briefly for each lock.
+    pub(crate) async fn begin_brief(
+        &self,
+        node: Option<NodeId>,
+    ) -> Result<Transaction, LedgerError> {
+        self.pool.begin(Some(self.witness.required(node)?), Begin::Brief).await
+    }
+
+    /// The same for one that waits shorter for each lock than the session would.
+    pub(crate) async fn begin_impatient(
+        &self,
+        node: NodeId,
+        lock_wait: Duration,
+    ) -> Result<Transaction, LedgerError> {
+        let required = self.witness.required(Some(node))?;
+        self.pool.begin(Some(required), Begin::Impatient(lock_wait)).await
+    }
+
+    /// Begins a transaction that reads, in what was agreed on last.
+    pub(crate) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
+        self.pool.begin(Some(self.witness.required(None)?), Begin::Reading).await
+    }
+
+    /// The same for one that waits briefly for each name.
+    pub(crate) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
+        self.pool.begin(Some(self.witness.required(None)?), Begin::Asking).await
+    }
+
+    /// Begins a transaction in whatever life the ledger lives: for what must be written all the
+    /// same, and for agreeing on one.
+    pub(crate) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
+        self.pool.begin(None, Begin::Writing).await
+    }
+}
