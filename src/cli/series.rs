@@ -209,7 +209,7 @@ async fn warnings_of(
         Ok(series.with_reference(Arc::clone(&tables)))
     };
     let series = new.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(warnings(&**ledger, &series).await)
+    Ok(warnings(ledger, &series).await)
 }
 
 impl SavedSeries {

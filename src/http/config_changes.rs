@@ -234,7 +234,7 @@ async fn save(
         Expected::Nothing | Expected::Anything => None,
     };
     let (ledger, saved) = (app.service.ledger.clone(), [series.clone()]);
-    let looking = async move { Ok::<_, Problem>(warnings(&*ledger, &saved).await.concat()) };
+    let looking = async move { Ok::<_, Problem>(warnings(&ledger, &saved).await.concat()) };
     let warnings = super::finish(looking).await?;
     let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
     let (saved_by, saved_at_us) = (caller.user_id.to_string(), app.service.clock.now_us());

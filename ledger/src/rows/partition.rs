@@ -184,7 +184,7 @@ impl Partition {
 /// `lifted`, while the epoch that a recovery closed last at the ceiling is the last that was closed
 /// there; else that `ceiling` one itself (F32).
 #[must_use]
-pub fn lifted_epoch<T: PartialEq>(lifted: T, recovered: T, ceiling: T) -> T {
+pub fn lifted_epoch<T: Copy + PartialEq>(lifted: T, recovered: T, ceiling: T) -> T {
     if recovered == ceiling { lifted } else { ceiling }
 }
 
