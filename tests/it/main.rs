@@ -25,6 +25,7 @@ mod once;
 mod operations;
 mod pages;
 mod policies;
+mod previews;
 mod prometheus;
 mod promotions;
 mod redis_client;
