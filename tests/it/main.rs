@@ -20,6 +20,7 @@ mod logs;
 mod lookups;
 mod lua_scripts;
 mod machine;
+mod meetings;
 mod nodes;
 mod once;
 mod operations;
