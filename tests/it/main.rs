@@ -26,6 +26,7 @@ mod once;
 mod operations;
 mod pages;
 mod policies;
+mod private_files;
 mod prometheus;
 mod promotions;
 mod redis_client;
