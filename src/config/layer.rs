@@ -125,6 +125,8 @@ section! {
         /// Where only `/healthz`, `/readyz` and `/metrics` are answered too.
         #[serde(deserialize_with = "some_address")]
         health_listen: Option<SocketAddr> = None,
+        /// Names under which the service may be asked, beside those of loopback.
+        hosts: Vec<String> = Vec::new(),
         /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),
         /// Largest body of a request that is no batch.
@@ -202,6 +204,9 @@ section! {
 pub(super) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
+    /// Most numbers that one call may ask for.
+    #[serde(default)]
+    pub(super) count_max: Option<u64>,
 }
 
 section! {

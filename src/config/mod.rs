@@ -8,11 +8,13 @@ mod bounds;
 mod checks;
 mod duration;
 mod layer;
+mod listening;
 mod sources;
+mod tokens;
 
-pub(crate) use checks::is_token_name;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
+pub(crate) use tokens::is_token_name;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -88,6 +90,8 @@ impl Settings {
 /// Bounds of the HTTP server (`http.time_limit` is in [`ProcessSettings`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
+    /// `http.hosts`: names under which the service may be asked, beside those of loopback.
+    pub hosts: Vec<String>,
     /// `http.body_max_bytes`: largest request body.
     pub body_max_bytes: usize,
     /// `http.batch_body_max_bytes`: largest request body of a batch.
@@ -107,6 +111,8 @@ pub struct Token {
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
+    /// Most numbers that one of its calls may ask for.
+    pub count_max: u64,
 }
 
 /// What is logged, and how. Logs go to stderr.

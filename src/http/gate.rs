@@ -17,6 +17,7 @@ use subtle::ConstantTimeEq;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::hosts::Hosts;
 use super::language::Language;
 use super::problem::{Problem, Slug};
 use crate::clock::SharedClock;
@@ -89,8 +90,17 @@ impl ServedBy {
     }
 }
 
+/// Who is let in.
+pub(super) struct Admission {
+    /// Whose tokens are known; none means that everybody is [`LOCAL_USER`].
+    pub(super) tokens: Vec<Token>,
+    /// Under which names.
+    pub(super) hosts: Hosts,
+}
+
 /// Keeps the gate.
 pub(super) struct Gate {
+    hosts: Hosts,
     /// The hash of each token, and its name.
     tokens: Vec<([u8; 32], Arc<str>)>,
     /// [`LOCAL_USER`].
@@ -102,17 +112,17 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate for these tokens; none means that everybody is [`LOCAL_USER`]. Calls that take longer
-    /// than `slow_after` are warned of.
+    /// A gate that admits these. Calls that take longer than `slow_after` are warned of.
     pub(super) fn new(
-        tokens: Vec<Token>,
+        admission: Admission,
         metrics: Metrics,
         clock: SharedClock,
         slow_after: Duration,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
+        let Admission { tokens, hosts } = admission;
         let tokens = tokens.into_iter().map(|token| (token.sha256, token.name.into())).collect();
-        Gate { tokens, local: LOCAL_USER.into(), metrics, problems, clock, slow_after }
+        Gate { hosts, tokens, local: LOCAL_USER.into(), metrics, problems, clock, slow_after }
     }
 
     /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
@@ -187,11 +197,10 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         began: Instant::now(),
         slow_after: gate.slow_after,
     };
-    let admitted = if OPEN.contains(&call.route()) {
-        Ok(Arc::clone(&gate.local))
-    } else {
-        gate.authenticate(request.headers())
-    };
+    let admitted = gate.hosts.admit(&request).and_then(|()| {
+        let is_open = OPEN.contains(&call.route());
+        if is_open { Ok(Arc::clone(&gate.local)) } else { gate.authenticate(request.headers()) }
+    });
     let mut response = match admitted {
         Ok(user_id) => {
             call.user_id = Some(Arc::clone(&user_id));

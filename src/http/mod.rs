@@ -14,6 +14,7 @@ mod documents;
 mod gate;
 mod generate;
 mod health;
+mod hosts;
 mod language;
 mod lookups;
 mod numbers;
@@ -62,7 +63,8 @@ use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
-use gate::{Caller, Gate};
+use gate::{Admission, Caller, Gate};
+use hosts::Hosts;
 
 /// What handlers share.
 #[derive(Clone)]
@@ -98,7 +100,9 @@ pub fn router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let gate = gate_of(&service, settings, metrics);
+    // Without tokens the listener is on loopback: see `config`.
+    let is_checked = settings.auth_tokens.is_empty() || !settings.http.hosts.is_empty();
+    let gate = gate_of(&service, settings, metrics, is_checked);
     let (routes, document) = api(settings).split_for_parts();
     let document = document.to_json().expect("the OpenAPI document is JSON");
     let describe = move || {
@@ -116,13 +120,16 @@ pub fn health_router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let gate = gate_of(&service, settings, metrics);
+    // Beyond loopback, probes ask by address.
+    let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
+    let gate = gate_of(&service, settings, metrics, is_checked);
     behind(gate, health_routes().split_for_parts().0.with_state(App { service, prometheus }))
 }
 
-fn gate_of(service: &Service, settings: &Settings, metrics: Metrics) -> Gate {
-    let clock = service.clock.clone();
-    Gate::new(settings.auth_tokens.clone(), metrics, clock, settings.http.slow_after)
+fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
+    let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
+    let admission = Admission { tokens: settings.auth_tokens.clone(), hosts };
+    Gate::new(admission, metrics, service.clock.clone(), settings.http.slow_after)
 }
 
 /// The routes for machines that watch.

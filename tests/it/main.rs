@@ -11,6 +11,7 @@ mod faults;
 mod forgotten;
 mod gauges;
 mod hazards;
+mod hosts;
 mod imports;
 mod language;
 mod ledger_contract;

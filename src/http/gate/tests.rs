@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::http::header::HOST;
 use axum::routing::get;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -30,7 +31,8 @@ fn router(tokens: Vec<Token>) -> Router {
 /// The same, with what takes longer than `slow_after` warned of.
 fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
-    let gate = Gate::new(tokens, Metrics::new(), clock, slow_after);
+    let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
+    let gate = Gate::new(admission, Metrics::new(), clock, slow_after);
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
@@ -50,7 +52,7 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
 }
 
 fn get_request(path: &str) -> axum::http::request::Builder {
-    Request::builder().uri(path)
+    Request::builder().uri(path).header(HOST, "localhost:8080")
 }
 
 async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Response, String) {
@@ -64,7 +66,7 @@ async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Resp
 }
 
 fn token(name: &str, token: &str) -> Token {
-    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into() }
+    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into(), count_max: 9 }
 }
 
 const CONFIGS: &str = "/api/v1/document-numbering/configs";
@@ -114,6 +116,16 @@ async fn a_sane_request_id_is_kept_and_any_other_is_replaced() {
         assert_eq!(id.get_version_num(), 7);
         let (seconds, _) = id.get_timestamp().expect("a time").to_unix();
         assert_eq!(seconds, 1_700_000_000);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_host_is_refused_before_a_token_is_looked_at_and_on_every_route() {
+    for path in [CONFIGS, "/healthz", "/nowhere"] {
+        let request = Request::builder().uri(path).header(HOST, "evil.example");
+        let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
+        assert_eq!(response.status(), 403, "{path}");
+        assert!(body.contains("host-not-allowed") && body.contains("http.hosts"), "{body}");
     }
 }
 
@@ -248,7 +260,8 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let gate = Gate::new(Vec::new(), Metrics::new(), clock, Duration::MAX);
+        let admission = Admission { tokens: Vec::new(), hosts: Hosts::Any };
+        let gate = Gate::new(admission, Metrics::new(), clock, Duration::MAX);
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));
