@@ -4,6 +4,7 @@
 //! 1 refused or failed (one line on stderr says why), 2 wrong usage.
 
 pub mod acknowledge;
+mod descriptors;
 pub mod drain;
 pub mod events;
 pub mod explain;

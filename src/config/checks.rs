@@ -168,7 +168,12 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
             format!("{error}; write a level such as \"info\", or \"info,numerator::http=debug\""),
         );
     }
-    Ok(LogSettings { format: log.format, filter: log.filter.clone() })
+    let refused = log.refused_per_second_max;
+    Ok(LogSettings {
+        format: log.format,
+        filter: log.filter.clone(),
+        refused_per_second_max: within("log.refused_per_second_max", refused, 0..=1_000_000)?,
+    })
 }
 
 /// How long retries find their numbers, and how many records Redis keeps for that.
@@ -201,16 +206,21 @@ fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
 
 /// Bounds and waits of issuing, and what they must be to each other.
 fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
-    let Layer { node, allocator, ceiling, journal, retry, recovery, redis, .. } = layer;
+    let Layer { node, allocator, ceiling, retry, recovery, redis, .. } = layer;
     let (idempotency_window, idempotency_records_max) = idempotency(layer)?;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
-    let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
     let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
     Ok(ProcessSettings {
         queue_max,
+        caller_queue_max: within(
+            "allocator.caller_queue_max",
+            allocator.caller_queue_max,
+            1..=1_000_000,
+        )?
+        .min(queue_max),
         flight_max: within("allocator.flight_max", allocator.flight_max, 1..=Flight::REQUESTS_MAX)?,
         counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
         ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
@@ -248,15 +258,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
-        journal: JournalSettings {
-            queue_max: journal_queue_max,
-            keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
-            batch_rows_max: within(
-                "journal.batch_rows_max",
-                journal.batch_rows_max,
-                1..=journal_queue_max.min(50_000),
-            )?,
-        },
+        journal: journal(&layer.journal)?,
         retry_delay_min: delay_min,
         retry_delay_max: wait(
             "retry.delay_max",
@@ -268,6 +270,20 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         snowflake: snowflake(&layer.snowflake)?,
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
+    })
+}
+
+/// Bounds of the journal.
+fn journal(journal: &layer::Journal) -> Checked<JournalSettings> {
+    let queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
+    Ok(JournalSettings {
+        queue_max,
+        keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
+        batch_rows_max: within(
+            "journal.batch_rows_max",
+            journal.batch_rows_max,
+            1..=queue_max.min(50_000),
+        )?,
     })
 }
 
@@ -301,6 +317,7 @@ fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
 fn gauges(metrics: &layer::Metrics) -> Checked<GaugeSettings> {
     Ok(GaugeSettings {
         counters_max: within("metrics.counters_max", metrics.counters_max, 0..=1_000)?,
+        counter_keys: metrics.counter_keys,
         period: wait("metrics.period", metrics.period, millis(100)..=secs(600))?,
     })
 }

@@ -137,6 +137,12 @@ section! {
         header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
         /// Connections served at once; more wait to be accepted.
         connections_max: usize = 10_000,
+        /// Connections of one address; more are closed at once.
+        connections_per_peer_max: usize = 2_000,
+        /// After this long an answer is its connection's last.
+        connection_age_max: DurationText = DurationText(Duration::from_secs(600)),
+        /// How long a client may read nothing of its answer.
+        write_timeout: DurationText = DurationText(Duration::from_secs(30)),
         /// A request that takes longer gets a warning of its own.
         slow_after: DurationText = DurationText(Duration::from_secs(1)),
     }
@@ -230,6 +236,7 @@ section! {
     /// `allocator.*`
     Allocator {
         queue_max: usize = issuing().queue_max,
+        caller_queue_max: usize = issuing().caller_queue_max,
         flight_max: usize = issuing().flight_max,
         counters_max: usize = issuing().counters_max,
         stop_max: DurationText = DurationText(issuing().stop_max),
@@ -297,6 +304,8 @@ section! {
     Log {
         format: LogFormat = LogFormat::default(),
         filter: Option<String> = None,
+        /// Lines in a second of requests that are refused.
+        refused_per_second_max: u32 = 100,
     }
 }
 
@@ -314,6 +323,7 @@ section! {
     /// `metrics.*`
     Metrics {
         counters_max: usize = GaugeSettings::default().counters_max,
+        counter_keys: bool = GaugeSettings::default().counter_keys,
         period: DurationText = DurationText(GaugeSettings::default().period),
     }
 }

@@ -27,6 +27,17 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
             millis(100)..=secs(300),
         )?,
         connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
+        connections_per_peer_max: within(
+            "http.connections_per_peer_max",
+            http.connections_per_peer_max,
+            1..=1_000_000,
+        )?,
+        connection_age_max: wait(
+            "http.connection_age_max",
+            http.connection_age_max,
+            secs(1)..=secs(86_400),
+        )?,
+        write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
         slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })
 }

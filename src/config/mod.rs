@@ -100,6 +100,12 @@ pub struct HttpSettings {
     pub header_read_timeout: Duration,
     /// `http.connections_max`: connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// `http.connections_per_peer_max`: connections of one address; more are closed at once.
+    pub connections_per_peer_max: usize,
+    /// `http.connection_age_max`: after this long an answer is its connection's last.
+    pub connection_age_max: Duration,
+    /// `http.write_timeout`: how long a client may read nothing of its answer.
+    pub write_timeout: Duration,
     /// `http.slow_after`: a request that takes longer gets a warning of its own.
     pub slow_after: Duration,
 }
@@ -123,6 +129,8 @@ pub struct LogSettings {
     /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
     /// for `serve`, `warn` for the other commands.
     pub filter: Option<String>,
+    /// `log.refused_per_second_max`: lines in a second of requests that are refused.
+    pub refused_per_second_max: u32,
 }
 
 /// Which spans leave the process, and whereto.

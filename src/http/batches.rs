@@ -20,7 +20,7 @@ use super::generate::status_of;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
-use crate::allocator::{Issued, KEY_CHARS_MAX, Request};
+use crate::allocator::{COUNT_MAX, Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
@@ -79,6 +79,7 @@ pub(super) async fn create_batch(
     let Some(documents) = order.list()? else {
         return take_range(&app, order, key, &caller).await;
     };
+    caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
     let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
     Ok(axum::Json(BatchAnswer { items }).into_response())
@@ -116,10 +117,27 @@ impl BatchOrder {
             return Err(missing("type"));
         }
         let count = self.count.ok_or_else(|| missing("count"))?;
+        caller.check_count("count", count)?;
         let document_id = self.document_id.take();
         let document_id =
             document_id.map(|id| order::check_document_id("document_id", id)).transpose()?;
         Ok(Request { count, ..self.request(document_id, key, caller)? })
+    }
+}
+
+impl Caller {
+    /// Refuses more numbers in one call than the caller's token may ask for. What nobody may ask
+    /// for is refused by who knows that bound.
+    fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
+        let Caller { count_max, user_id, .. } = self;
+        if count <= *count_max || count > COUNT_MAX {
+            return Ok(());
+        }
+        let reason = format!(
+            "asks for {count} numbers, and the token {user_id} may ask for {count_max} in one \
+             call; ask several times, or have its count_max raised in auth.tokens"
+        );
+        Err(Problem::field(field, reason))
     }
 }
 

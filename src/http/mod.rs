@@ -17,10 +17,12 @@ mod health;
 mod hosts;
 mod language;
 mod lookups;
+mod metrics_page;
 mod numbers;
 mod order;
 mod preview;
 mod problem;
+mod refusals;
 mod revisions;
 mod serials;
 mod server;
@@ -40,7 +42,7 @@ pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
-pub use server::{HEALTH_CONNECTIONS_MAX, serve};
+pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
 pub use texts::Texts;
 #[cfg(feature = "otlp")]
 pub(crate) use traces::send_spans;
@@ -63,19 +65,30 @@ use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
-use gate::{Admission, Caller, Gate};
+use gate::{Admission, Caller, Gate, Told};
 use hosts::Hosts;
+use metrics_page::MetricsPage;
+use refusals::Refusals;
 
 /// What handlers share.
 #[derive(Clone)]
 struct App {
     /// Allocator, ledger and clock.
     service: Arc<Service>,
-    /// Renders the metrics.
-    prometheus: PrometheusHandle,
+    /// The text of `/metrics`.
+    metrics_page: MetricsPage,
 }
 
 impl App {
+    fn new(service: Arc<Service>, prometheus: PrometheusHandle) -> Self {
+        let shown = Arc::clone(&service);
+        let metrics_page = MetricsPage::new(move || {
+            shown.observe();
+            shown.metrics.render(&prometheus)
+        });
+        App { service, metrics_page }
+    }
+
     /// Takes what a caller asks for, and notes which path served it.
     async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
         let issued = self.service.allocator.issue(request).await?;
@@ -109,7 +122,7 @@ pub fn router(
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let app = App { service, prometheus };
+    let app = App::new(service, prometheus);
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
 }
 
@@ -123,13 +136,17 @@ pub fn health_router(
     // Beyond loopback, probes ask by address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
-    behind(gate, health_routes().split_for_parts().0.with_state(App { service, prometheus }))
+    behind(gate, health_routes().split_for_parts().0.with_state(App::new(service, prometheus)))
 }
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
     let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
     let admission = Admission { tokens: settings.auth_tokens.clone(), hosts };
-    Gate::new(admission, metrics, service.clock.clone(), settings.http.slow_after)
+    let told = Told {
+        slow_after: settings.http.slow_after,
+        refusals: Refusals::new(settings.log.refused_per_second_max),
+    };
+    Gate::new(admission, metrics, service.clock.clone(), told)
 }
 
 /// The routes for machines that watch.
@@ -145,7 +162,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
     let time_limit = settings.allocator.time_limit;
     let single = BodyBounds { max_bytes: settings.http.body_max_bytes, time_limit };
     let batch = BodyBounds { max_bytes: settings.http.batch_body_max_bytes, time_limit };
-    OpenApiRouter::with_openapi(Document::openapi())
+    let routes = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(generate::generate_number).layer(Extension(single)))
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
         .routes(routes!(preview::preview_number).layer(Extension(single)))
@@ -168,8 +185,9 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(serials::begin_step).layer(Extension(single)))
         .routes(routes!(serials::succeed_step).layer(Extension(single)))
         .routes(routes!(serials::fail_step).layer(Extension(single)))
-        .routes(routes!(serials::show_chain))
-        .merge(health_routes())
+        .routes(routes!(serials::show_chain));
+    // Where they have a listener of their own, nobody else is shown them.
+    if settings.health_listen.is_some() { routes } else { routes.merge(health_routes()) }
 }
 
 /// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.

@@ -39,6 +39,7 @@ mod runbook;
 mod serials;
 mod series_files;
 mod shapes;
+mod shares;
 mod silences;
 mod slow;
 mod snowflakes;

@@ -19,6 +19,7 @@ impl Caller {
             ip_address: None,
             request_id: "r".into(),
             language: Language::English,
+            count_max: COUNT_MAX,
             served_by: ServedBy::default(),
         }
     }
@@ -32,7 +33,7 @@ fn router(tokens: Vec<Token>) -> Router {
 fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
     let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
-    let gate = Gate::new(admission, Metrics::new(), clock, slow_after);
+    let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
@@ -49,6 +50,10 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
         .route("/api/v1/documents/{documentId}/numbers", get(who))
         .route("/panic", get(async || -> String { panic!("secret cause") }));
     super::super::behind(gate, routes)
+}
+
+fn told(slow_after: Duration) -> Told {
+    Told { slow_after, refusals: Refusals::new(3) }
 }
 
 fn get_request(path: &str) -> axum::http::request::Builder {
@@ -207,6 +212,25 @@ async fn every_call_to_a_numbering_endpoint_is_logged_refused_ones_too() {
 }
 
 #[tokio::test]
+async fn refusals_have_so_many_lines_in_a_second_and_what_is_let_in_has_them_all() {
+    let (lines, _log) = Lines::capture("info");
+    let router = router(vec![token("billing", "nbr_1")]);
+    let call = async |request: axum::http::request::Builder| {
+        let request = request.body(Body::empty()).expect("request");
+        router.clone().oneshot(request).await.expect("infallible").status()
+    };
+    for _ in 0..50 {
+        assert_eq!(call(get_request(CONFIGS)).await, 401);
+        assert_eq!(call(get_request(CONFIGS).header(AUTHORIZATION, "Bearer nbr_1")).await, 200);
+    }
+    let text = lines.text();
+    assert!(text.matches("status=401").count() <= 6, "three in each second: {text}");
+    assert_eq!(text.matches("status=200").count(), 50, "{text}");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(lines.text().contains("left_out=4"), "{}", lines.text());
+}
+
+#[tokio::test]
 async fn a_call_is_labelled_by_the_pattern_of_its_route_and_never_by_its_path() {
     let (lines, _log) = Lines::capture("info");
     let pattern = "/api/v1/documents/{documentId}/numbers";
@@ -261,7 +285,7 @@ fn a_client_that_leaves_early_is_counted() {
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
         let admission = Admission { tokens: Vec::new(), hosts: Hosts::Any };
-        let gate = Gate::new(admission, Metrics::new(), clock, Duration::MAX);
+        let gate = Gate::new(admission, Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));
