@@ -38,20 +38,37 @@ pub(super) struct BatchAnswer<'a> {
 #[serde(untagged)]
 enum ItemAnswer<'a> {
     /// It has its number.
-    Number {
-        /// 201, or 200 for an earlier number.
-        status: u16,
-        /// The number.
-        #[serde(flatten)]
-        number: NumberAnswer<'a>,
-    },
+    Numbered(NumberedItem<'a>),
     /// It has none.
-    Problem {
-        /// The status that a single call would have had.
-        status: u16,
-        /// Why.
-        problem: ProblemBody,
-    },
+    Refused(RefusedItem),
+}
+
+/// A document that has its number.
+#[derive(Debug, Serialize, ToSchema)]
+struct NumberedItem<'a> {
+    /// 201, or 200 for an earlier number.
+    status: u16,
+    /// The number.
+    #[serde(flatten)]
+    number: NumberAnswer<'a>,
+}
+
+/// A document that has none.
+#[derive(Debug, Serialize, ToSchema)]
+struct RefusedItem {
+    /// The status that a single call would have had.
+    status: u16,
+    /// Why.
+    problem: ProblemBody,
+}
+
+/// What 200 answers: documents, or a range that an earlier call took.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is only described")]
+enum BatchOutcome<'a> {
+    Documents(BatchAnswer<'a>),
+    Range(RangeAnswer<'a>),
 }
 
 /// Takes many numbers.
@@ -65,7 +82,7 @@ enum ItemAnswer<'a> {
     request_body = BatchOrder,
     responses(
         (status = 201, body = RangeAnswer, description = "A new range"),
-        (status = 200, body = BatchAnswer, description = "One answer per document"),
+        (status = 200, body = BatchOutcome, description = "Per document, or an earlier range"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -186,11 +203,11 @@ impl<'a> ItemAnswer<'a> {
         match outcome {
             Ok(issued) => {
                 let status = status_of(issued.replayed).as_u16();
-                ItemAnswer::Number { status, number: NumberAnswer::of(issued) }
+                ItemAnswer::Numbered(NumberedItem { status, number: NumberAnswer::of(issued) })
             }
             Err(problem) => {
                 let problem = problem.body(&caller.request_id, caller.language);
-                ItemAnswer::Problem { status: problem.status, problem }
+                ItemAnswer::Refused(RefusedItem { status: problem.status, problem })
             }
         }
     }

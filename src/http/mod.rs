@@ -10,6 +10,7 @@ mod body;
 mod config_changes;
 mod config_order;
 mod configs;
+mod document;
 mod documents;
 mod gate;
 mod generate;
@@ -49,6 +50,7 @@ pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
@@ -117,7 +119,9 @@ pub fn router(
     let is_checked = settings.auth_tokens.is_empty() || !settings.http.hosts.is_empty();
     let gate = gate_of(&service, settings, metrics, is_checked);
     let (routes, document) = api(settings).split_for_parts();
-    let document = document.to_json().expect("the OpenAPI document is JSON");
+    let has_tokens = !settings.auth_tokens.is_empty();
+    // Shared by all answers: clients that read slowly hold it once.
+    let document = Bytes::from(document::complete(&document, has_tokens).to_string());
     let describe = move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
