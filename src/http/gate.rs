@@ -291,15 +291,17 @@ impl Drop for Call {
         let (method, user) = (self.method.as_str(), self.user_id.as_deref().unwrap_or_default());
         let ip = self.ip_address.as_deref().unwrap_or_default();
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let is_open = OPEN.contains(&route);
         let is_left_out = slug.is_some() && !self.gate.told.refusals.admit();
         let slug = slug.map_or("", Slug::name);
-        if is_left_out || OPEN.contains(&route) {
+        if is_left_out || is_open {
             tracing::debug!(user, ip, method, route, status, slug, took_us, "answered");
         } else {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
         let served_by = self.served_by.name();
-        if took >= self.gate.told.slow_after {
+        // Who asks for the metrics too often waits for them.
+        if took >= self.gate.told.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");
         }
