@@ -1,5 +1,6 @@
 //! What the statements over many rows take and give, the same for every engine.
 
+use super::statement::Row;
 use super::witness::Marks;
 
 /// The condition of a statement on counters `c`: nothing stands above a counter's last value in the
@@ -119,6 +120,21 @@ pub(super) struct Before {
     pub(super) taken: i64,
     pub(super) ceiling: i64,
     pub(super) step: i64,
+}
+
+impl Before {
+    /// The one that a row of `counter` shows.
+    pub(super) fn of(row: &Row) -> Result<Self, sqlx::Error> {
+        Ok(Before {
+            counter_id: row.try_get("counter_id")?,
+            partition_id: row.try_get("partition_id")?,
+            epoch: row.try_get("epoch")?,
+            start: row.try_get("start_value")?,
+            taken: row.try_get("taken")?,
+            ceiling: row.try_get("ceiling")?,
+            step: row.try_get("step")?,
+        })
+    }
 }
 
 /// Where a counter goes that its transaction has locked.

@@ -88,16 +88,18 @@ impl<'q> Statement<'q> {
         place: impl Fn(usize, &Value<'_>) -> String,
         lock: impl Fn(RowLock) -> &'static str,
     ) -> Cow<'static, str> {
-        let mut text = self.text.clone();
-        if text.contains(NEXT) {
-            let mut parts = self.text.split(NEXT);
-            let mut built = parts.next().unwrap_or_default().to_owned();
+        let mut parts = self.text.split(NEXT);
+        let first = parts.next().unwrap_or_default();
+        let text = if first.len() == self.text.len() {
+            self.text.clone()
+        } else {
+            let mut built = first.to_owned();
             for (number, (value, part)) in (1..).zip(self.values.iter().zip(parts)) {
                 built.push_str(&place(number, value));
                 built.push_str(part);
             }
-            text = Cow::Owned(built);
-        }
+            Cow::Owned(built)
+        };
         match self.lock.map(lock) {
             None | Some("") => text,
             Some(lock) => Cow::Owned(text.into_owned() + lock),

@@ -23,7 +23,6 @@ pub(crate) struct Lasting {
 
 /// One share of the connections of one time.
 pub(crate) struct Store {
-    pub(crate) pool: Arc<dyn Pool>,
     pub(crate) reader: Reader,
     pub(crate) clock: SharedClock,
     pub(crate) witness: Arc<Witness>,
@@ -34,7 +33,12 @@ impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
         let Lasting { witness, meter } = lasting;
-        Store { reader: Reader(Arc::clone(&pool)), pool, clock, witness, meter }
+        Store { reader: Reader(pool), clock, witness, meter }
+    }
+
+    /// The connections.
+    pub(crate) fn pool(&self) -> &dyn Pool {
+        &*self.reader.0
     }
 
     /// What other connections go on with.
@@ -44,17 +48,17 @@ impl Store {
 
     /// Which of these counters somebody else holds at this moment. Waits for none.
     pub(crate) async fn held_counters(&self, ids: &[i64]) -> Result<Vec<i64>, LedgerError> {
-        self.pool.held_counters(self.witness.required(None)?, ids).await
+        self.pool().held_counters(self.witness.required(None)?, ids).await
     }
 
     /// Begins a transaction in what was agreed on last.
     pub(crate) async fn begin(&self) -> Result<Transaction, LedgerError> {
-        self.pool.begin(Some(self.witness.required(None)?), Begin::Writing).await
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Writing).await
     }
 
     /// Begins a transaction of a node, in the incarnation that it registered in.
     pub(crate) async fn begin_as(&self, node: NodeId) -> Result<Transaction, LedgerError> {
-        self.pool.begin(Some(self.witness.required(Some(node))?), Begin::Writing).await
+        self.pool().begin(Some(self.witness.required(Some(node))?), Begin::Writing).await
     }
 
     /// The same, of a node or of none, for one that waits briefly for each lock.
@@ -62,7 +66,7 @@ impl Store {
         &self,
         node: Option<NodeId>,
     ) -> Result<Transaction, LedgerError> {
-        self.pool.begin(Some(self.witness.required(node)?), Begin::Brief).await
+        self.pool().begin(Some(self.witness.required(node)?), Begin::Brief).await
     }
 
     /// The same for one that waits shorter for each lock than the session would.
@@ -72,22 +76,22 @@ impl Store {
         lock_wait: Duration,
     ) -> Result<Transaction, LedgerError> {
         let required = self.witness.required(Some(node))?;
-        self.pool.begin(Some(required), Begin::Impatient(lock_wait)).await
+        self.pool().begin(Some(required), Begin::Impatient(lock_wait)).await
     }
 
     /// Begins a transaction that reads, in what was agreed on last.
     pub(crate) async fn begin_reading(&self) -> Result<Transaction, LedgerError> {
-        self.pool.begin(Some(self.witness.required(None)?), Begin::Reading).await
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Reading).await
     }
 
     /// The same for one that waits briefly for each name.
     pub(crate) async fn begin_asking(&self) -> Result<Transaction, LedgerError> {
-        self.pool.begin(Some(self.witness.required(None)?), Begin::Asking).await
+        self.pool().begin(Some(self.witness.required(None)?), Begin::Asking).await
     }
 
     /// Begins a transaction in whatever life the ledger lives: for what must be written all the
     /// same, and for agreeing on one.
     pub(crate) async fn begin_unfenced(&self) -> Result<Transaction, LedgerError> {
-        self.pool.begin(None, Begin::Writing).await
+        self.pool().begin(None, Begin::Writing).await
     }
 }

@@ -32,6 +32,25 @@ async fn faults_one_node_hears_no_answer_of_redis_and_there_is_not_even_a_gap() 
     assert_eq!(outcome.gaps, "", "what was taken unheard is found in the outbox");
 }
 
+/// What a node took unheard, and asks for while its link is still down, is handed out once the link
+/// is back: no value becomes a gap.
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_an_epoch_ends_while_a_node_does_not_reach_redis_and_there_is_not_even_a_gap() {
+    let redis = Redis::start();
+    let patient = "settle_max = \"20s\"\nbarrier_max = \"40s\"\n";
+    let (stage, links) = Stage::start_linked_with(&redis, patient).await;
+    links.redis.swallow_answers();
+    stage.refused().await;
+    links.redis.refuse();
+    // The data set gets another id, which ends each epoch; what is in it stays.
+    let _replica = redis.start_replica(&[]);
+    stage.called("settle").await;
+    links.redis.forward();
+    stage.advance().await;
+    let outcome = stage.close("an epoch ends while one node does not reach Redis").await;
+    assert_eq!(outcome.gaps, "", "what was taken unheard is handed out");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_one_node_loses_the_ledger_is_adopted_and_joins_again() {
     let redis = Redis::start();

@@ -47,27 +47,33 @@ pub(crate) struct Links {
 }
 
 /// Settings of nodes that go back to Redis soon, however often they had to leave it.
-fn deployment(program: Program, database_url: &str, redis_url: &str) -> Deployment {
+fn deployment(program: Program, database_url: &str, redis_url: &str, recovery: &str) -> Deployment {
     let mut deployment = Deployment::of(program, database_url, Some(redis_url));
     // Goes on the section of the URL.
-    deployment.extra = "return_after = \"1s\"\n[recovery]\nper_minute_max = 100\n".into();
+    deployment.extra =
+        format!("return_after = \"1s\"\n[recovery]\nper_minute_max = 100\n{recovery}");
     deployment
 }
 
 impl Stage {
     /// Starts everything on a Redis and waits until every series is served.
     pub(crate) async fn start(redis_url: &str) -> Self {
-        Self::set(redis_url, |_| None).await
+        Self::set(redis_url, "", |_| None).await
     }
 
     /// The same; the first node reaches Redis and the ledger over links of its own.
     pub(crate) async fn start_linked(redis: &Redis) -> (Self, Links) {
+        Self::start_linked_with(redis, "").await
+    }
+
+    /// The same; with more settings in the section `recovery`.
+    pub(crate) async fn start_linked_with(redis: &Redis, recovery: &str) -> (Self, Links) {
         let (mut links, url) = (None, redis.url());
-        let stage = Self::set(&url, |postgres| {
+        let stage = Self::set(&url, recovery, |postgres| {
             let link =
                 Links { redis: Proxy::start(redis.port()), ledger: Proxy::start(postgres.port()) };
             let url = postgres.url_by(link.ledger.port(), SCHEMA);
-            let first = deployment(program(), &url, &link.redis.redis_url());
+            let first = deployment(program(), &url, &link.redis.redis_url(), recovery);
             links = Some(link);
             Some(first)
         });
@@ -77,16 +83,20 @@ impl Stage {
 
     /// The same; the first node's program is started with further environment variables.
     pub(crate) async fn start_with_variables(redis: &Redis, variables: &[String]) -> Self {
-        Self::set(&redis.url(), |postgres| {
+        Self::set(&redis.url(), "", |postgres| {
             let url = postgres.url(SCHEMA);
-            Some(deployment(program_with(variables), &url, &redis.url()))
+            Some(deployment(program_with(variables), &url, &redis.url(), ""))
         })
         .await
     }
 
-    async fn set(redis_url: &str, first: impl FnOnce(&Postgres) -> Option<Deployment>) -> Self {
+    async fn set(
+        redis_url: &str,
+        recovery: &str,
+        first: impl FnOnce(&Postgres) -> Option<Deployment>,
+    ) -> Self {
         let postgres = Postgres::start();
-        let deployment = deployment(program(), &postgres.url(SCHEMA), redis_url);
+        let deployment = deployment(program(), &postgres.url(SCHEMA), redis_url, recovery);
         let file = deployment.path("series.toml");
         std::fs::write(&file, series_file()).expect("series file");
         deployment.apply(&[file]);
@@ -212,6 +222,17 @@ impl Stage {
     pub(crate) fn recoveries(&self) -> u64 {
         let count = "select count(*) from ledger.closed_epoch where epoch > 0";
         self.postgres.sql(count).parse().unwrap()
+    }
+
+    /// Waits until a call of this script by the first node has ended, well or not.
+    pub(crate) async fn called(&self, verb: &str) {
+        let deadline = Instant::now() + LIMIT;
+        let none = format!("numerator_redis_call_seconds_count{{verb=\"{verb}\"}} 0\n");
+        let url = format!("{}/metrics", self.nodes[0].url);
+        while reqwest::get(&url).await.unwrap().text().await.unwrap().contains(&none) {
+            assert!(Instant::now() < deadline, "no call of {verb}: {}", self.troubles());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until a caller was refused.

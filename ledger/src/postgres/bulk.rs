@@ -116,18 +116,6 @@ fn bind_lines(lines: &[&Line<'_>], node: NodeId, now_us: i64) -> Result<PgArgume
     Ok(bound)
 }
 
-fn before(row: &PgRow) -> Result<Before, LedgerError> {
-    Ok(Before {
-        counter_id: row.try_get("counter_id")?,
-        partition_id: row.try_get("partition_id")?,
-        epoch: row.try_get("epoch")?,
-        start: row.try_get("start_value")?,
-        taken: row.try_get("taken")?,
-        ceiling: row.try_get("ceiling")?,
-        step: row.try_get("step")?,
-    })
-}
-
 #[async_trait]
 impl Bulk for PgConnection {
     async fn neighbours(
@@ -304,7 +292,7 @@ impl Bulk for PgConnection {
         .bind(column(|mark| mark.count))
         .fetch_all(&mut *self)
         .await?;
-        rows.iter().map(before).collect()
+        rows.into_iter().map(|row| Ok(Before::of(&Row::Postgres(row))?)).collect()
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

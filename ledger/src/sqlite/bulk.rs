@@ -267,15 +267,7 @@ impl Bulk for SqliteConnection {
         let rows = self.all(query.build()).await?;
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
-            let before = Before {
-                counter_id: row.try_get("counter_id")?,
-                partition_id: row.try_get("partition_id")?,
-                epoch: row.try_get("epoch")?,
-                start: row.try_get("start_value")?,
-                taken: row.try_get("taken")?,
-                ceiling: row.try_get("ceiling")?,
-                step: row.try_get("step")?,
-            };
+            let before = Before::of(&row)?;
             found.insert(before.counter_id, before);
         }
         for mark in marks {

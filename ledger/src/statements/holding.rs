@@ -59,7 +59,7 @@ impl Ledger {
     /// Whether a copy that lacks commits may take its place without anybody's hand: a standby that
     /// is promoted. Where not, an operator ends each hold.
     pub fn fails_over(&self) -> bool {
-        self.0.store(Share::Common).pool.fails_over()
+        self.0.store(Share::Common).pool().fails_over()
     }
 
     /// When something was last committed through this handle that no process reports again: a

@@ -14,7 +14,7 @@ const PUT_BACK: &str = "the ledger went back while nobody looked: it lives anoth
 /// over, while no process of this handle looked: it is held at once, before the first number.
 pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     let mut tx = store.reader.begin().await?;
-    let shown = store.pool.shown(&mut *tx).await?;
+    let shown = store.pool().shown(&mut *tx).await?;
     tx.commit().await?;
     if let Some(Shown { incarnation, is_present: true }) = shown {
         store.witness.agree(incarnation);
@@ -23,7 +23,7 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
     let mut tx = store.begin_unfenced().await?;
     tx.lock_incarnation().await?;
     // Another process may have been first.
-    match store.pool.shown(&mut *tx).await? {
+    match store.pool().shown(&mut *tx).await? {
         Some(Shown { incarnation, is_present: true }) => store.witness.agree(incarnation),
         None => {
             let first = Incarnation::first();
@@ -34,7 +34,7 @@ pub(crate) async fn agree(store: &Store) -> Result<(), LedgerError> {
         Some(_) => {
             drop(tx);
             // Others may run that have not noticed yet.
-            let asking = if store.pool.fails_over() { Asking::All } else { Asking::Nobody };
+            let asking = if store.pool().fails_over() { Asking::All } else { Asking::Nobody };
             holding::hold_all(store, &[], PUT_BACK, asking).await?;
         }
     }
@@ -47,7 +47,7 @@ pub(super) async fn locked(
     tx: &mut Transaction,
 ) -> Result<Option<Shown>, LedgerError> {
     tx.lock_incarnation().await?;
-    store.pool.shown(&mut **tx).await
+    store.pool().shown(&mut **tx).await
 }
 
 /// Draws the next one: whoever knows another has gone back, or comes late. The lock is held.

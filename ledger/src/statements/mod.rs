@@ -55,7 +55,7 @@ impl Ledger {
 
     /// Its connections right now.
     pub fn connections(&self) -> Connections {
-        self.0.store(Share::Common).pool.connections()
+        self.0.store(Share::Common).pool().connections()
     }
 
     /// Which of these counters somebody else holds at this moment, where the engine has locks of

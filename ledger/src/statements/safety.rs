@@ -59,6 +59,6 @@ impl Ledger {
 
     /// Asks the database how it keeps commits. Changes nothing.
     pub async fn check_up(&self) -> Result<LedgerCheckup, LedgerError> {
-        self.call(CALL, async |store| store.pool.check_up().await).await
+        self.call(CALL, async |store| store.pool().check_up().await).await
     }
 }

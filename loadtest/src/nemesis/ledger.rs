@@ -99,6 +99,14 @@ impl Ledger {
         }
     }
 
+    /// What gives a node's id as text.
+    pub(super) fn node_id(&self) -> &'static str {
+        match self {
+            Ledger::Postgres(_) => "encode(node_id, 'hex')",
+            Ledger::Sqlite(_) => "lower(hex(node_id))",
+        }
+    }
+
     /// The server.
     ///
     /// # Panics

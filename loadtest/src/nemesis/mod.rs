@@ -139,7 +139,8 @@ async fn carry_out(
 ) -> (Outcome, Result<(), String>) {
     sleep(step.calm).await;
     let refused_before = progress.noted().refused();
-    let releases_before = world.releases;
+    let released = |world: &World| world.releases - world.releases_for_dead;
+    let (releases_before, released_before) = (world.releases, released(world));
     progress.reset();
     let (started, injected_at_us) = (Instant::now(), SystemClock.now_us());
     let mut open: Vec<(Instant, plan::Fault)> = Vec::new();
@@ -158,7 +159,7 @@ async fn carry_out(
     let lasted = started.elapsed();
     let mut rested = world.come_to_rest(progress).await;
     let was_released = world.releases > releases_before;
-    if rested.is_ok() && was_released && step.all(Mark::Agreed) {
+    if rested.is_ok() && released(world) > released_before && step.all(Mark::Agreed) {
         rested = Err("it did not go on by itself though all nodes were alive".into());
     }
     if rested.is_ok() && !was_released && step.any(Mark::Held) {
@@ -206,6 +207,7 @@ fn conclude(
         noted,
         restarts: world.restarts,
         releases: world.releases,
+        releases_for_dead: world.releases_for_dead,
         findings,
         breaches,
     }

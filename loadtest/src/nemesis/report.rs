@@ -26,6 +26,7 @@ pub(super) struct Report {
     pub(super) noted: Noted,
     pub(super) restarts: u64,
     pub(super) releases: u64,
+    pub(super) releases_for_dead: u64,
     pub(super) findings: Findings,
     pub(super) breaches: Breaches,
 }
@@ -106,7 +107,8 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: usize = self.outcomes.iter().map(|outcome| outcome.step.faults.len()).sum();
-        let Report { seed, stores, connections, received, repeated, restarts, releases, .. } = self;
+        let Report { seed, stores, connections, received, repeated, restarts, .. } = self;
+        let Report { releases, releases_for_dead, .. } = self;
         let Findings { journal_rows, second_numbers, lost_in_double_failures, .. } = self.findings;
         let (steps, numbers) = (self.outcomes.len(), self.noted.numbers);
         let (closings, causes) = (listed(&self.findings.closings), listed(&self.findings.causes));
@@ -123,7 +125,8 @@ impl fmt::Display for Report {
              recoveries   {causes}\n\
              refusals     {refusals}\n\
              supervisor   {restarts} nodes ended by themselves and were started\n\
-             operator     {releases} ledgers that went back were released\n\
+             operator     {releases} ledgers that went back were released, \
+             {releases_for_dead} of them for a dead node without its outbox\n\
              second       {second_numbers} documents, each after a close at the ceiling\n\
              lost         {lost_in_double_failures} numbers, each when a node and the data of a \
              store went\n"

@@ -86,6 +86,8 @@ pub(super) struct World {
     pub(super) restarts: u64,
     /// How often an operator released a ledger that went back.
     pub(super) releases: u64,
+    /// How many of them waited for a node that died and lost its outbox: nobody can speak for it.
+    pub(super) releases_for_dead: u64,
 }
 
 impl World {
@@ -112,6 +114,7 @@ impl World {
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
             releases: 0,
+            releases_for_dead: 0,
         }
     }
 
@@ -161,11 +164,22 @@ impl World {
     /// Does what the runbook says of a ledger that is held and does not go on by itself.
     fn release(&mut self) {
         self.releases += 1;
+        self.releases_for_dead += u64::from(self.waits_for_dead());
         let arguments = ["reconcile", "--ledger-restored", "--apply", "--margin", MARGIN];
         if !self.operator.deployment.run(&arguments).status.success() {
             // Redis was emptied, or is another one by now: the margin covers what it knew.
             self.operator.deployment.run(&[&arguments[..], &["--without-redis"]].concat());
         }
+    }
+
+    /// Whether an inquest waits for a node that was adopted: it is on its roster only if its outbox
+    /// was not whole.
+    fn waits_for_dead(&self) -> bool {
+        let roster = self.ledger.list("select roster from {}.inquest").replace('-', "");
+        let (id, mut waits) = (self.ledger.node_id(), false);
+        let adopted = format!("select {id} from {{}}.node where adopted_at_us is not null");
+        self.ledger.rows(&adopted, |row| waits |= roster.contains(row[0]));
+        waits
     }
 
     /// How long an operator waits for a ledger that went back to go on by itself: whoever put a

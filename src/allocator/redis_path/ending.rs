@@ -1,6 +1,7 @@
 //! How an epoch lease ends: Redis has gone, something is amiss, or the process stops; and giving it
 //! up so that nothing that was taken is given up without need.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,6 +16,9 @@ use crate::counter::{CounterError, Flight, Settled};
 
 /// Wait between two looks at what the other nodes see, while this one does not see Redis.
 const CLUSTER_LOOK: Duration = Duration::from_millis(20);
+
+/// Wait before Redis is asked again what became of a flight.
+const SETTLE_RETRY: Duration = Duration::from_millis(20);
 
 impl EpochLease {
     /// Redis did not answer a call of `asked_at`. Either the database takes over, or only this node
@@ -82,17 +86,29 @@ impl EpochLease {
         intake.wait_again(self.discard());
     }
 
-    /// What became of a flight; `None` where Redis does not answer in time.
+    /// What became of a flight; `None` where Redis does not answer in time. An epoch often ends
+    /// because Redis was away, so one call that finds nobody is not yet an answer.
     async fn settle(&self, flight: &Flight) -> Option<Settled> {
-        if self.context.redis_is_gone(self.at.partition) {
-            return None;
-        }
-        let (redis, keys) = (self.redis.clone(), self.context.keys.clone());
-        let flight = flight.clone();
+        let (context, redis) = (Arc::clone(&self.context), self.redis.clone());
+        let (flight, partition) = (flight.clone(), self.at.partition);
+        let limit = context.settings.recovery_settle_max;
+        let until = Instant::now() + limit;
+        let call = async move {
+            while !context.redis_is_gone(partition) {
+                match redis.settle(&context.keys, &flight).await {
+                    Ok(settled) => return Some(settled),
+                    Err(CounterError::Unknown(_) | CounterError::NotExecuted(_)) => {}
+                    Err(CounterError::Broken(_) | CounterError::Garbled(_)) => return None,
+                }
+                if Instant::now() + SETTLE_RETRY > until {
+                    return None;
+                }
+                tokio::time::sleep(SETTLE_RETRY).await;
+            }
+            None
+        };
         // Only the wait is bounded: the call goes on, and at worst spends the flight's number.
-        let call = tokio::spawn(async move { redis.settle(&keys, &flight).await });
-        let limit = self.context.settings.recovery_settle_max;
-        tokio::time::timeout(limit, call).await.ok()?.ok()?.ok()
+        tokio::time::timeout(limit, tokio::spawn(call)).await.ok()?.ok()?
     }
 
     /// Empties the outbox because the process stops; whether it leaves nothing behind.
