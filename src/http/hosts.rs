@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::extract::Request;
 use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::uri::Authority;
 use axum::http::{Uri, Version};
 
 use super::problem::{Problem, Slug};
@@ -36,7 +37,7 @@ impl Hosts {
         let Hosts::Named(named) = self else { return Ok(()) };
         let is_ours = |text: &str| name_of(text).is_some_and(|name| is_among(named, name));
         // A request whose target is a whole URL names its host there.
-        let target = request.uri().authority().map(|authority| authority.as_str());
+        let target = request.uri().authority().map(Authority::as_str);
         let host = host.map(|host| host.to_str().unwrap_or_default());
         if let Some(foreign) = [host, target].into_iter().flatten().find(|text| !is_ours(text)) {
             return Err(Problem::new(

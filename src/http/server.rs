@@ -194,7 +194,8 @@ impl Server {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps its delay");
         }
-        let ConnectionBounds { age_max, grace, write_timeout, .. } = self.bounds;
+        let ConnectionBounds { age_max, grace, write_timeout, header_read_timeout, .. } =
+            self.bounds;
         let (router, ip, began) = (self.router.clone(), Arc::clone(&peer.0), Instant::now());
         let answer = service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
@@ -212,7 +213,7 @@ impl Server {
         let stream = TokioIo::new(Progress::new(stream, write_timeout));
         let connection = graceful.watch(self.protocol.serve_connection(stream, answer));
         // One that is busy when its time comes has its last answer to end, and no more.
-        let connection = tokio::time::timeout(age_max + grace, connection);
+        let connection = tokio::time::timeout(age_max + header_read_timeout + grace, connection);
         let refusals = self.refusals.clone();
         tokio::spawn(async move {
             match connection.await {
