@@ -193,7 +193,10 @@ impl Deployment {
         let settings = self.settings(port).display().to_string();
         arguments.extend(["--config".to_owned(), settings, "serve".to_owned()]);
         let process = Process::start(&self.program.path, &arguments, &log);
-        Service { process, url: format!("http://127.0.0.1:{port}"), log }
+        let url = format!("http://127.0.0.1:{port}");
+        let own = self.http.lines().find_map(|line| line.strip_prefix("health_listen = "));
+        let health_url = own.map(|address| format!("http://{}", address.trim_matches('"')));
+        Service { process, health_url: health_url.unwrap_or_else(|| url.clone()), url, log }
     }
 }
 
@@ -202,13 +205,15 @@ pub struct Service {
     process: Process,
     /// Where it listens.
     pub url: String,
+    /// Where it tells how it is: `http.health_listen`, or where it listens.
+    pub health_url: String,
     log: PathBuf,
 }
 
 impl Service {
     fn wait_until_ready(&self) {
         let deadline = Instant::now() + START_LIMIT;
-        let ready = format!("{}/readyz", self.url);
+        let ready = format!("{}/readyz", self.health_url);
         std::thread::scope(|scope| {
             // A thread of its own: the caller may already be inside a runtime.
             scope.spawn(|| {

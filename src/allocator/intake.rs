@@ -15,6 +15,7 @@ use super::error::unavailable;
 use super::handed_out::HandedOut;
 use super::pending_request::PendingRequest;
 use super::status::{SharedStatus, WorkerStatus};
+use super::turns::Turns;
 use super::{NumberTaken, Unavailable};
 use crate::backoff::Backoff;
 use crate::ledger::{At, Partition, PartitionState};
@@ -32,7 +33,8 @@ pub(super) struct Intake {
     context: Arc<Context>,
     partition: u32,
     inbox: mpsc::UnboundedReceiver<PendingRequest>,
-    waiting: VecDeque<PendingRequest>,
+    /// Callers take turns: none waits for all that another asked for.
+    waiting: Turns<PendingRequest>,
     reports: mpsc::UnboundedReceiver<Done>,
     /// Reports that have arrived.
     done: VecDeque<Done>,
@@ -57,7 +59,7 @@ impl Intake {
             context: Arc::clone(context),
             partition,
             inbox,
-            waiting: VecDeque::new(),
+            waiting: Turns::new(settings.caller_queue_max, PendingRequest::caller),
             reports,
             done: VecDeque::new(),
             news: context.membership.news(),
@@ -68,10 +70,17 @@ impl Intake {
     /// Takes in whatever has arrived.
     pub(super) fn pull(&mut self) {
         while let Ok(pending) = self.inbox.try_recv() {
-            self.waiting.push_back(pending);
+            self.receive(pending);
         }
         while let Ok(done) = self.reports.try_recv() {
             self.take_in(done);
+        }
+    }
+
+    /// A caller that has as much waiting as it may have is refused here: nothing was taken for it.
+    fn receive(&mut self, pending: PendingRequest) {
+        if let Err(pending) = self.waiting.push(pending) {
+            pending.answer(Err(unavailable(Unavailable::QueueFull, NumberTaken::No)));
         }
     }
 
@@ -84,7 +93,7 @@ impl Intake {
     pub(super) async fn idle(&mut self, look_at: Option<Instant>, stop: &mut Stop) {
         tokio::select! {
             pending = self.inbox.recv() => match pending {
-                Some(pending) => self.waiting.push_back(pending),
+                Some(pending) => self.receive(pending),
                 // The allocator is gone: only the stop signal is left to wait for.
                 None => stop.requested().await,
             },
@@ -116,20 +125,22 @@ impl Intake {
 
     /// The request that waits first.
     pub(super) fn next_request(&mut self) -> Option<PendingRequest> {
-        self.waiting.pop_front()
+        self.waiting.pop()
     }
 
     /// Puts requests back to the front, in their order.
     pub(super) fn wait_again(&mut self, requests: Vec<PendingRequest>) {
         for pending in requests.into_iter().rev() {
             pending.cancellation.put_back();
-            self.waiting.push_front(pending);
+            self.waiting.push_first(pending);
         }
     }
 
     /// Requests that were parked wait behind the others.
     pub(super) fn wait_behind(&mut self, requests: Option<Vec<PendingRequest>>) {
-        self.waiting.extend(requests.unwrap_or_default());
+        for pending in requests.into_iter().flatten() {
+            self.waiting.push_again(pending);
+        }
     }
 
     /// The next report that has arrived.
@@ -197,7 +208,7 @@ impl Intake {
 
     /// Answers all waiting requests that they get no number now: none of them took anything.
     pub(super) fn refuse_all(&mut self, why: Unavailable) {
-        for pending in std::mem::take(&mut self.waiting) {
+        while let Some(pending) = self.waiting.pop() {
             pending.answer(Err(unavailable(why, NumberTaken::No)));
         }
     }

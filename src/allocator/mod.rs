@@ -22,6 +22,7 @@ mod redis_path;
 mod replay;
 mod snowflakes;
 mod status;
+mod turns;
 mod worker;
 
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};

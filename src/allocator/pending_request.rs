@@ -284,6 +284,11 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
+    /// Who asks: callers take turns.
+    pub(super) fn caller(&self) -> &str {
+        &self.order.record.user_id
+    }
+
     /// Answers the caller. One that is gone meanwhile loses nothing: the record is journaled.
     pub(super) fn answer(self, answer: Result<Issued, AllocError>) {
         let _ = self.reply.send(answer);

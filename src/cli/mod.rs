@@ -5,6 +5,7 @@
 //! usage.
 
 pub mod acknowledge;
+mod descriptors;
 pub mod drain;
 pub mod events;
 pub mod explain;

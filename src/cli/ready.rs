@@ -55,7 +55,7 @@ async fn ask(address: SocketAddr) -> anyhow::Result<(bool, String)> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // Ends with its sender.
     tokio::spawn(connection);
-    let request = Request::get("/readyz").header(HOST, address.to_string()).body(Body::empty())?;
+    let request = Request::get("/readyz").header(HOST, "localhost").body(Body::empty())?;
     let answer = sender.send_request(request).await?;
     let is_ready = answer.status().is_success();
     let text = to_bytes(Body::new(answer.into_body()), ANSWER_BYTES_MAX).await?;

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use super::descriptors;
 use super::log_writer::Gathering;
 use super::logs;
 use super::session::clock;
@@ -24,6 +25,7 @@ use crate::service::{Mode, Service};
 /// An address that is taken, a service that cannot start, whatever kept it from leaving cleanly.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let _gathering = start_log(settings)?;
+    descriptors::provide(settings);
     let prometheus = metrics::install_recorder().context("the metrics recorder")?;
     // Before anything joins: a port that is taken should leave no trace in the ledger.
     let listener = listen("http.listen", settings.http_listen).await?;
@@ -60,17 +62,17 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     });
     let metrics = || service.metrics.clone();
     let router = http::router(service.clone(), settings, metrics(), prometheus.clone());
-    let connections_max = settings.http.connections_max;
+    let bounds = http::ConnectionBounds::of(settings);
     let health = async {
         if let Some(listener) = health_listener {
             let router = http::health_router(service.clone(), settings, metrics(), prometheus);
-            let connections_max = http::HEALTH_CONNECTIONS_MAX;
-            http::serve(listener, router, connections_max, settings, pending()).await;
+            let bounds = http::ConnectionBounds::of_health(settings);
+            http::serve(listener, router, bounds, pending()).await;
         }
         pending::<Infallible>().await
     };
     let main = async {
-        http::serve(listener, router, connections_max, settings, until(stopping)).await;
+        http::serve(listener, router, bounds, until(stopping)).await;
         told.await.context("waiting for a signal")?;
         service.stop().await
     };

@@ -8,25 +8,21 @@ use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
-use super::{DurationText, HttpSettings, LogSettings, Settings, Token, TraceSettings};
+use super::listening::http;
+use super::tokens::tokens;
+use super::{DurationText, LogSettings, Settings, TraceSettings};
 use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
 use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings};
 
-const KIB: usize = 1_024;
-const MIB: usize = 1_024 * KIB;
 /// For windows that are written in days.
 const DAY: Duration = Duration::from_secs(86_400);
 /// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
 /// Between the look into the journal for a key and its flight, no record of that time may go (F21).
 const RECORDS_MAX_MIN: u64 = 100_000;
-/// Each call is compared with every token.
-const TOKENS_MAX: usize = 1_000;
-/// The journal keeps the name with every number.
-const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Checks the merged layer and makes the settings of it.
 pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Checked<Settings> {
@@ -58,26 +54,6 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,
         gauges: gauges(&layer.metrics)?,
-    })
-}
-
-/// Bounds of the HTTP server. A batch may never be smaller than a single request.
-fn http(http: &layer::Http) -> Checked<HttpSettings> {
-    let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
-    Ok(HttpSettings {
-        body_max_bytes,
-        batch_body_max_bytes: within(
-            "http.batch_body_max_bytes",
-            http.batch_body_max_bytes,
-            body_max_bytes..=64 * MIB,
-        )?,
-        header_read_timeout: wait(
-            "http.header_read_timeout",
-            http.header_read_timeout,
-            millis(100)..=secs(300),
-        )?,
-        connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
-        slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })
 }
 
@@ -192,57 +168,6 @@ fn prefix(prefix: &str) -> Checked<String> {
     Ok(prefix.into())
 }
 
-/// The tokens, each name once. Names what is wrong by the token's name, never by its hash.
-fn tokens(written: &[layer::WrittenToken]) -> Checked<Vec<Token>> {
-    if written.len() > TOKENS_MAX {
-        return wrong("auth.tokens", format!("lists more than {TOKENS_MAX} tokens"));
-    }
-    let mut tokens: Vec<Token> = Vec::with_capacity(written.len());
-    for layer::WrittenToken { name, sha256 } in written {
-        if !is_token_name(name) {
-            return wrong(
-                "auth.tokens",
-                format!(
-                    "{name:?} is not a name; write 1 to {TOKEN_NAME_CHARS_MAX} of A-Z a-z 0-9 . _ -"
-                ),
-            );
-        }
-        if tokens.iter().any(|token| token.name == *name) {
-            return wrong("auth.tokens", format!("{name:?} appears twice; rename one"));
-        }
-        let Some(sha256) = read_sha256(sha256) else {
-            return wrong(
-                "auth.tokens",
-                format!(
-                    "sha256 of {name:?} is not 64 hexadecimal digits; copy what \
-                     `numerator token create` printed"
-                ),
-            );
-        };
-        tokens.push(Token { name: name.clone(), sha256 });
-    }
-    Ok(tokens)
-}
-
-/// Whether a text can name a token: it becomes the `user_id` of the journal.
-pub(crate) fn is_token_name(name: &str) -> bool {
-    (1..=TOKEN_NAME_CHARS_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-/// 64 hexadecimal digits as bytes.
-fn read_sha256(hex: &str) -> Option<[u8; 32]> {
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        let digit = |index: usize| char::from(digits[index]).to_digit(16);
-        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
-    }
-    Some(bytes)
-}
-
 /// The log. Its filter is compiled here once, so that a wrong one is refused at start.
 fn log(log: &layer::Log) -> Checked<LogSettings> {
     if let Some(filter) = &log.filter
@@ -253,7 +178,12 @@ fn log(log: &layer::Log) -> Checked<LogSettings> {
             format!("{error}; write a level such as \"info\", or \"info,numerator::http=debug\""),
         );
     }
-    Ok(LogSettings { format: log.format, filter: log.filter.clone() })
+    let refused = log.refused_per_second_max;
+    Ok(LogSettings {
+        format: log.format,
+        filter: log.filter.clone(),
+        refused_per_second_max: within("log.refused_per_second_max", refused, 0..=1_000_000)?,
+    })
 }
 
 /// How long retries find their numbers, and how many records Redis keeps for that.
@@ -286,16 +216,21 @@ fn trace(trace: &layer::Trace) -> Checked<TraceSettings> {
 
 /// Bounds and waits of issuing, and what they must be to each other.
 fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
-    let Layer { node, allocator, ceiling, journal, retry, recovery, redis, .. } = layer;
+    let Layer { node, allocator, ceiling, retry, recovery, redis, .. } = layer;
     let (idempotency_window, idempotency_records_max) = idempotency(layer)?;
     let queue_max = within("allocator.queue_max", allocator.queue_max, 1..=1_000_000)?;
-    let journal_queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
     let heartbeat = wait("node.heartbeat", node.heartbeat, millis(10)..=secs(60))?;
     let delay_min = wait("retry.delay_min", retry.delay_min, millis(1)..=secs(60))?;
     // Fewer than four heartbeats in a time-to-live make live nodes look silent.
     let ttl_min = DurationText(heartbeat * 4);
     Ok(ProcessSettings {
         queue_max,
+        caller_queue_max: within(
+            "allocator.caller_queue_max",
+            allocator.caller_queue_max,
+            1..=1_000_000,
+        )?
+        .min(queue_max),
         flight_max: within("allocator.flight_max", allocator.flight_max, 1..=Flight::REQUESTS_MAX)?,
         counters_max: within("allocator.counters_max", allocator.counters_max, 1..=100_000_000)?,
         ceiling_step_min: within("ceiling.step_min", ceiling.step_min, 1..=1_000_000)?,
@@ -333,15 +268,7 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         idempotency_window,
         idempotency_records_max,
         idempotency_keep_whole: layer.idempotency.keep_whole,
-        journal: JournalSettings {
-            queue_max: journal_queue_max,
-            keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
-            batch_rows_max: within(
-                "journal.batch_rows_max",
-                journal.batch_rows_max,
-                1..=journal_queue_max.min(50_000),
-            )?,
-        },
+        journal: journal(&layer.journal)?,
         retry_delay_min: delay_min,
         retry_delay_max: wait(
             "retry.delay_max",
@@ -353,6 +280,20 @@ fn issuing(layer: &Layer) -> Checked<ProcessSettings> {
         snowflake: snowflake(&layer.snowflake)?,
         stop_max: wait("allocator.stop_max", allocator.stop_max, millis(100)..=secs(3_600))?,
         time_limit: wait("http.time_limit", layer.http.time_limit, millis(100)..=secs(3_600))?,
+    })
+}
+
+/// Bounds of the journal.
+fn journal(journal: &layer::Journal) -> Checked<JournalSettings> {
+    let queue_max = within("journal.queue_max", journal.queue_max, 1..=10_000_000)?;
+    Ok(JournalSettings {
+        queue_max,
+        keep: wait("journal.keep", journal.keep, millis(1)..=secs(3_600))?,
+        batch_rows_max: within(
+            "journal.batch_rows_max",
+            journal.batch_rows_max,
+            1..=queue_max.min(50_000),
+        )?,
     })
 }
 
@@ -386,6 +327,7 @@ fn snowflake(snowflake: &layer::Snowflake) -> Checked<SnowflakeSettings> {
 fn gauges(metrics: &layer::Metrics) -> Checked<GaugeSettings> {
     Ok(GaugeSettings {
         counters_max: within("metrics.counters_max", metrics.counters_max, 0..=1_000)?,
+        counter_keys: metrics.counter_keys,
         period: wait("metrics.period", metrics.period, millis(100)..=secs(600))?,
     })
 }

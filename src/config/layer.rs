@@ -125,6 +125,8 @@ section! {
         /// Where only `/healthz`, `/readyz` and `/metrics` are answered too.
         #[serde(deserialize_with = "some_address")]
         health_listen: Option<SocketAddr> = None,
+        /// Names under which the service may be asked, beside those of loopback.
+        hosts: Vec<String> = Vec::new(),
         /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),
         /// Largest body of a request that is no batch.
@@ -135,6 +137,12 @@ section! {
         header_read_timeout: DurationText = DurationText(Duration::from_secs(10)),
         /// Connections served at once; more wait to be accepted.
         connections_max: usize = 10_000,
+        /// Connections of one address; more are closed at once.
+        connections_per_peer_max: usize = 2_000,
+        /// After this long an answer is its connection's last.
+        connection_age_max: DurationText = DurationText(Duration::from_secs(600)),
+        /// How long a client may read nothing of its answer.
+        write_timeout: DurationText = DurationText(Duration::from_secs(30)),
         /// A request that takes longer gets a warning of its own.
         slow_after: DurationText = DurationText(Duration::from_secs(1)),
     }
@@ -204,6 +212,9 @@ section! {
 pub(super) struct WrittenToken {
     pub(super) name: String,
     pub(super) sha256: String,
+    /// Most numbers that one call may ask for.
+    #[serde(default)]
+    pub(super) count_max: Option<u64>,
 }
 
 section! {
@@ -227,6 +238,7 @@ section! {
     /// `allocator.*`
     Allocator {
         queue_max: usize = issuing().queue_max,
+        caller_queue_max: usize = issuing().caller_queue_max,
         flight_max: usize = issuing().flight_max,
         counters_max: usize = issuing().counters_max,
         stop_max: DurationText = DurationText(issuing().stop_max),
@@ -294,6 +306,8 @@ section! {
     Log {
         format: LogFormat = LogFormat::default(),
         filter: Option<String> = None,
+        /// Lines in a second of requests that are refused.
+        refused_per_second_max: u32 = 100,
     }
 }
 
@@ -311,6 +325,7 @@ section! {
     /// `metrics.*`
     Metrics {
         counters_max: usize = GaugeSettings::default().counters_max,
+        counter_keys: bool = GaugeSettings::default().counter_keys,
         period: DurationText = DurationText(GaugeSettings::default().period),
     }
 }

@@ -8,11 +8,13 @@ mod bounds;
 mod checks;
 mod duration;
 mod layer;
+mod listening;
 mod sources;
+mod tokens;
 
-pub(crate) use checks::is_token_name;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
+pub(crate) use tokens::is_token_name;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -88,6 +90,8 @@ impl Settings {
 /// Bounds of the HTTP server (`http.time_limit` is in [`ProcessSettings`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
+    /// `http.hosts`: names under which the service may be asked, beside those of loopback.
+    pub hosts: Vec<String>,
     /// `http.body_max_bytes`: largest request body.
     pub body_max_bytes: usize,
     /// `http.batch_body_max_bytes`: largest request body of a batch.
@@ -96,6 +100,12 @@ pub struct HttpSettings {
     pub header_read_timeout: Duration,
     /// `http.connections_max`: connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// `http.connections_per_peer_max`: connections of one address; more are closed at once.
+    pub connections_per_peer_max: usize,
+    /// `http.connection_age_max`: after this long an answer is its connection's last.
+    pub connection_age_max: Duration,
+    /// `http.write_timeout`: how long a client may read nothing of its answer.
+    pub write_timeout: Duration,
     /// `http.slow_after`: a request that takes longer gets a warning of its own.
     pub slow_after: Duration,
 }
@@ -107,6 +117,8 @@ pub struct Token {
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
+    /// Most numbers that one of its calls may ask for.
+    pub count_max: u64,
 }
 
 /// What is logged, and how. Logs go to stderr.
@@ -117,6 +129,8 @@ pub struct LogSettings {
     /// `log.filter`: a level, or directives such as `info,numerator::http=debug`; absent: `info`
     /// for `serve`, `warn` for the other commands.
     pub filter: Option<String>,
+    /// `log.refused_per_second_max`: lines in a second of requests that are refused.
+    pub refused_per_second_max: u32,
 }
 
 /// Which spans leave the process, and whereto.

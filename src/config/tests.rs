@@ -181,6 +181,9 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("auth.tokens", "[{name = \"a b\", sha256 = \"\"}]", "1 to 64"),
         ("auth.tokens", "[{name = \"ci\", sha256 = \"zz\"}]", "64 hexadecimal"),
         ("auth.tokens", "[{name = \"ci\"}]", "sha256"),
+        ("http.hosts", "[\"https://numbers.example.com\"]", "without scheme"),
+        ("http.hosts", "[\"localhost:8080\"]", "and port"),
+        ("http.hosts", "[\"\"]", "and port"),
     ] {
         let refusal = refusal(&[(setting, value)]);
         assert!(refusal.contains(&format!("setting {setting} (command line)")), "{refusal}");
@@ -230,7 +233,10 @@ fn another_address_than_loopback_needs_a_token() {
     assert!(refusal.contains("http.listen") && refusal.contains("token create"), "{refusal}");
     let tokens = format!("[{{name = \"ci\", sha256 = \"{}\"}}]", "0f".repeat(32));
     let settings = Settings::load(&sources(&[open, ("auth.tokens", &tokens)])).expect("settings");
-    assert_eq!(settings.auth_tokens, [Token { name: "ci".into(), sha256: [0x0f; 32] }]);
+    assert_eq!(
+        settings.auth_tokens,
+        [Token { name: "ci".into(), sha256: [0x0f; 32], count_max: 1_000_000 }]
+    );
     Settings::load(&sources(&[("http.listen", "[::1]:8080")])).expect("loopback");
 }
 

@@ -9,13 +9,22 @@ use crate::allocator::Catalog;
 use crate::metrics::Fullness;
 
 /// The fullest `max` of these counters, the fullest first. Those whose serial the series has no
-/// more are left out: nobody takes from them.
-pub(super) fn fullest(catalog: &Catalog, counters: Vec<CounterInUse>, max: usize) -> Vec<Fullness> {
+/// more are left out: nobody takes from them. Keys hold what documents hold, projects and
+/// organizations: unless they are wanted, a counter is shown by its id in the ledger.
+pub(super) fn fullest(
+    catalog: &Catalog,
+    counters: Vec<CounterInUse>,
+    max: usize,
+    with_keys: bool,
+) -> Vec<Fullness> {
     let series: HashMap<i64, _> =
         catalog.active().iter().map(|served| (served.version.series_id, served)).collect();
     let mut all: Vec<Fullness> = counters
         .into_iter()
-        .filter_map(|counter| {
+        .filter_map(|mut counter| {
+            if !with_keys {
+                counter.key = format!("#{}", counter.counter_id);
+            }
             let served = series.get(&counter.series_id)?;
             let serials = served.series.serials();
             let serial = serials.iter().find(|serial| serial.name == counter.serial)?;
@@ -55,7 +64,7 @@ mod tests {
 
     fn counter(value: u64, rate: f64) -> CounterInUse {
         let (serial, key) = ("SEQ".into(), "k".into());
-        CounterInUse { series_id: 1, serial, key, value, rate }
+        CounterInUse { counter_id: 7, series_id: 1, serial, key, value, rate }
     }
 
     #[test]

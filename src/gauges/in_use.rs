@@ -28,6 +28,8 @@ const RATE_TIME_MIN: Duration = Duration::from_secs(60);
 /// A counter in use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CounterInUse {
+    /// Its id in the ledger.
+    pub(super) counter_id: i64,
     /// Its series.
     pub(super) series_id: i64,
     /// Name of its serial.
@@ -84,7 +86,7 @@ impl CountersInUse {
         let now = Instant::now();
         let mut all = self.lock();
         all.retain(|_, seen| now - seen.at <= IDLE_MAX);
-        all.values().map(|seen| seen.show(now)).collect()
+        all.iter().map(|(counter_id, seen)| seen.show(*counter_id, now)).collect()
     }
 }
 
@@ -129,12 +131,13 @@ impl Seen {
         (self.value, self.at) = (value, now);
     }
 
-    fn show(&self, now: Instant) -> CounterInUse {
+    fn show(&self, counter_id: i64, now: Instant) -> CounterInUse {
         let time = now - self.base.0;
         let risen = self.value.saturating_sub(self.base.1) as f64;
         let is_told = self.at - self.base.0 >= RATE_TIME_MIN;
         let rate = if is_told { risen / time.as_secs_f64() } else { 0.0 };
         CounterInUse {
+            counter_id,
             series_id: self.series_id,
             serial: self.serial.clone(),
             key: self.key.clone(),

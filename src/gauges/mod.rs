@@ -29,13 +29,15 @@ use crate::task::{Stop, Task, Ticks};
 pub struct GaugeSettings {
     /// `metrics.counters_max`: how many of the fullest counters are shown.
     pub counters_max: usize,
+    /// `metrics.counter_keys`: whether they are shown with their keys.
+    pub counter_keys: bool,
     /// `metrics.period`: time between two looks at counters, collisions and outboxes.
     pub period: Duration,
 }
 
 impl Default for GaugeSettings {
     fn default() -> Self {
-        GaugeSettings { counters_max: 20, period: Duration::from_secs(15) }
+        GaugeSettings { counters_max: 20, counter_keys: false, period: Duration::from_secs(15) }
     }
 }
 
@@ -143,7 +145,8 @@ impl Gauges {
     /// The fullest counters of those in use.
     fn fullest(&self) -> Vec<Fullness> {
         let counters = self.in_use.list();
-        fullest::fullest(&self.allocator.catalog(), counters, self.settings.counters_max)
+        let GaugeSettings { counters_max, counter_keys, .. } = self.settings;
+        fullest::fullest(&self.allocator.catalog(), counters, counters_max, counter_keys)
     }
 
     /// Asks how many collisions the ledger holds: what this process counted ends with it, and

@@ -20,7 +20,7 @@ use super::generate::status_of;
 use super::order::{self, BatchOrder, DocumentOrder};
 use super::problem::{Problem, ProblemBody};
 use super::texts::{StreamedTexts, Texts};
-use crate::allocator::{Issued, KEY_CHARS_MAX, Request};
+use crate::allocator::{COUNT_MAX, Issued, KEY_CHARS_MAX, Request};
 
 /// Most documents in one batch.
 const DOCUMENTS_MAX: usize = 1_000;
@@ -38,20 +38,37 @@ pub(super) struct BatchAnswer<'a> {
 #[serde(untagged)]
 enum ItemAnswer<'a> {
     /// It has its number.
-    Number {
-        /// 201, or 200 for an earlier number.
-        status: u16,
-        /// The number.
-        #[serde(flatten)]
-        number: NumberAnswer<'a>,
-    },
+    Numbered(NumberedItem<'a>),
     /// It has none.
-    Problem {
-        /// The status that a single call would have had.
-        status: u16,
-        /// Why.
-        problem: ProblemBody,
-    },
+    Refused(RefusedItem),
+}
+
+/// A document that has its number.
+#[derive(Debug, Serialize, ToSchema)]
+struct NumberedItem<'a> {
+    /// 201, or 200 for an earlier number.
+    status: u16,
+    /// The number.
+    #[serde(flatten)]
+    number: NumberAnswer<'a>,
+}
+
+/// A document that has none.
+#[derive(Debug, Serialize, ToSchema)]
+struct RefusedItem {
+    /// The status that a single call would have had.
+    status: u16,
+    /// Why.
+    problem: ProblemBody,
+}
+
+/// What 200 answers: documents, or a range that an earlier call took.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is only described")]
+enum BatchOutcome<'a> {
+    Documents(BatchAnswer<'a>),
+    Range(RangeAnswer<'a>),
 }
 
 /// Takes many numbers.
@@ -65,7 +82,7 @@ enum ItemAnswer<'a> {
     request_body = BatchOrder,
     responses(
         (status = 201, body = RangeAnswer, description = "A new range"),
-        (status = 200, body = BatchAnswer, description = "One answer per document"),
+        (status = 200, body = BatchOutcome, description = "Per document, or an earlier range"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -79,6 +96,7 @@ pub(super) async fn create_batch(
     let Some(documents) = order.list()? else {
         return take_range(&app, order, key, &caller).await;
     };
+    caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
     let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
     Ok(axum::Json(BatchAnswer { items }).into_response())
@@ -116,10 +134,27 @@ impl BatchOrder {
             return Err(missing("type"));
         }
         let count = self.count.ok_or_else(|| missing("count"))?;
+        caller.check_count("count", count)?;
         let document_id = self.document_id.take();
         let document_id =
             document_id.map(|id| order::check_document_id("document_id", id)).transpose()?;
         Ok(Request { count, ..self.request(document_id, key, caller)? })
+    }
+}
+
+impl Caller {
+    /// Refuses more numbers in one call than the caller's token may ask for. What nobody may ask
+    /// for is refused by who knows that bound.
+    fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
+        let Caller { count_max, user_id, .. } = self;
+        if count <= *count_max || count > COUNT_MAX {
+            return Ok(());
+        }
+        let reason = format!(
+            "asks for {count} numbers, and the token {user_id} may ask for {count_max} in one \
+             call; ask several times, or have its count_max raised in auth.tokens"
+        );
+        Err(Problem::field(field, reason))
     }
 }
 
@@ -168,11 +203,11 @@ impl<'a> ItemAnswer<'a> {
         match outcome {
             Ok(issued) => {
                 let status = status_of(issued.replayed).as_u16();
-                ItemAnswer::Number { status, number: NumberAnswer::of(issued) }
+                ItemAnswer::Numbered(NumberedItem { status, number: NumberAnswer::of(issued) })
             }
             Err(problem) => {
                 let problem = problem.body(&caller.request_id, caller.language);
-                ItemAnswer::Problem { status: problem.status, problem }
+                ItemAnswer::Refused(RefusedItem { status: problem.status, problem })
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde::de::value::MapAccessDeserializer;
@@ -40,12 +40,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             .extensions()
             .get::<BodyBounds>()
             .ok_or_else(|| Problem::internal(&"a route that reads a body has no bounds"))?;
-        if !is_json(request.headers()) {
-            return Err(Problem::new(
-                Slug::UnsupportedMediaType,
-                "send the body as JSON, with the header Content-Type: application/json",
-            ));
-        }
+        check_kind(request.headers())?;
         // Only the body is awaited here: nothing that a time-out could leave half done.
         let bytes = tokio::time::timeout(bounds.time_limit, read(request, bounds.max_bytes))
             .await
@@ -54,12 +49,55 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
-/// Whether the body claims to be JSON, or a format made of JSON.
-fn is_json(headers: &HeaderMap) -> bool {
+/// Refuses a body that claims to be no JSON, nor a format made of JSON; or JSON in another form
+/// than its plain bytes in UTF-8, which would be read as something else or not at all.
+fn check_kind(headers: &HeaderMap) -> Result<(), Problem> {
+    let refused = |detail: &str| Err(Problem::new(Slug::UnsupportedMediaType, detail));
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json"
-        || (essence.starts_with("application/") && essence.ends_with("+json"))
+    let mut parts = kind.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let is_json = essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"));
+    if !is_json {
+        return refused("send the body as JSON, with the header Content-Type: application/json");
+    }
+    let is_foreign = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("charset")
+            && !["utf-8", "utf8", "us-ascii"].iter().any(|known| value.eq_ignore_ascii_case(known))
+    };
+    if parts.any(is_foreign) {
+        return refused("send the body in UTF-8; JSON needs no charset in Content-Type");
+    }
+    let is_plain = |value: &HeaderValue| {
+        let codings = value.to_str().unwrap_or("?").split(',');
+        codings.map(str::trim).all(|coding| coding.eq_ignore_ascii_case("identity"))
+    };
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
+        return refused("send the body as it is, without Content-Encoding");
+    }
+    Ok(())
+}
+
+/// How deep lists and objects stand in each other in a text that is JSON.
+pub(super) fn depth_of(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Reads a body of at most so many bytes: refused at once where a larger one is announced, else

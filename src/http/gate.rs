@@ -1,6 +1,7 @@
 //! What every call passes: its request id, who calls, its log line, its metrics, its problem.
 //!
-//! Nothing gets past without being logged, a client that leaves early included (R7.3).
+//! Nothing gets past without being logged, a client that leaves early included (R7.3); of refusals,
+//! which took nothing, as many as a second may have lines, and a line that says how many more.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -17,8 +18,11 @@ use subtle::ConstantTimeEq;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::hosts::Hosts;
 use super::language::Language;
 use super::problem::{Problem, Slug};
+use super::refusals::Refusals;
+use crate::allocator::COUNT_MAX;
 use crate::clock::SharedClock;
 use crate::config::Token;
 use crate::ledger::IssuePath;
@@ -35,7 +39,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Label of every path that has no route: a label must be one of few, never what a caller wrote.
 const OTHER: &str = "other";
 /// Routes that need no token.
-pub(super) const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+pub(super) const OPEN: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/openapi.json"];
 
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
@@ -62,6 +66,8 @@ pub(super) struct Caller {
     pub(super) request_id: Arc<str>,
     /// In which language problems speak to the user.
     pub(super) language: Language,
+    /// Most numbers that the call may ask for.
+    pub(super) count_max: u64,
     /// What took the call's numbers.
     pub(super) served_by: ServedBy,
 }
@@ -89,37 +95,67 @@ impl ServedBy {
     }
 }
 
+/// Who is let in.
+pub(super) struct Admission {
+    /// Whose tokens are known; none means that everybody is [`LOCAL_USER`].
+    pub(super) tokens: Vec<Token>,
+    /// Under which names.
+    pub(super) hosts: Hosts,
+}
+
+/// What is logged of calls.
+pub(super) struct Told {
+    /// Calls that take longer are warned of.
+    pub(super) slow_after: Duration,
+    /// Bounds the lines of those that are refused.
+    pub(super) refusals: Refusals,
+}
+
+/// Who was let in.
+#[derive(Clone, Debug)]
+struct Admitted {
+    user_id: Arc<str>,
+    /// Most numbers that one call may ask for.
+    count_max: u64,
+}
+
 /// Keeps the gate.
 pub(super) struct Gate {
-    /// The hash of each token, and its name.
-    tokens: Vec<([u8; 32], Arc<str>)>,
+    hosts: Hosts,
+    /// The hash of each token, and whose it is.
+    tokens: Vec<([u8; 32], Admitted)>,
     /// [`LOCAL_USER`].
-    local: Arc<str>,
+    local: Admitted,
     metrics: Metrics,
     problems: Family<Counter>,
     clock: SharedClock,
-    slow_after: Duration,
+    told: Told,
 }
 
 impl Gate {
-    /// A gate for these tokens; none means that everybody is [`LOCAL_USER`]. Calls that take longer
-    /// than `slow_after` are warned of.
+    /// A gate that admits these.
     pub(super) fn new(
-        tokens: Vec<Token>,
+        admission: Admission,
         metrics: Metrics,
         clock: SharedClock,
-        slow_after: Duration,
+        told: Told,
     ) -> Self {
         let problems = Metrics::problems(Slug::ALL.iter().map(|slug| slug.name()));
-        let tokens = tokens.into_iter().map(|token| (token.sha256, token.name.into())).collect();
-        Gate { tokens, local: LOCAL_USER.into(), metrics, problems, clock, slow_after }
+        let Admission { tokens, hosts } = admission;
+        let admitted = |token: Token| {
+            let Token { name, sha256, count_max } = token;
+            (sha256, Admitted { user_id: name.into(), count_max })
+        };
+        let tokens = tokens.into_iter().map(admitted).collect();
+        let local = Admitted { user_id: LOCAL_USER.into(), count_max: COUNT_MAX };
+        Gate { hosts, tokens, local, metrics, problems, clock, told }
     }
 
-    /// The name of whoever calls. Compares hashes in constant time, so that the time of a refusal
+    /// Whoever calls. Compares hashes in constant time, so that the time of a refusal
     /// tells nothing about a token.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<str>, Problem> {
+    fn authenticate(&self, headers: &HeaderMap) -> Result<Admitted, Problem> {
         if self.tokens.is_empty() {
-            return Ok(Arc::clone(&self.local));
+            return Ok(self.local.clone());
         }
         let refused = |detail| Problem::new(Slug::Unauthenticated, detail);
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -131,7 +167,7 @@ impl Gate {
         }
         let hash = Sha256::digest(token.trim().as_bytes());
         let known = self.tokens.iter().find(|(known, _)| bool::from(known.ct_eq(&hash)));
-        known.map(|(_, name)| Arc::clone(name)).ok_or_else(|| refused("the token is not known"))
+        known.map(|(_, admitted)| admitted.clone()).ok_or_else(|| refused("the token is not known"))
     }
 
     /// The caller's request id where it is sane, else a new one.
@@ -185,15 +221,13 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
         served_by: ServedBy::default(),
         outcome: None,
         began: Instant::now(),
-        slow_after: gate.slow_after,
     };
-    let admitted = if OPEN.contains(&call.route()) {
-        Ok(Arc::clone(&gate.local))
-    } else {
-        gate.authenticate(request.headers())
-    };
+    let admitted = gate.hosts.admit(&request).and_then(|()| {
+        let is_open = OPEN.contains(&call.route());
+        if is_open { Ok(gate.local.clone()) } else { gate.authenticate(request.headers()) }
+    });
     let mut response = match admitted {
-        Ok(user_id) => {
+        Ok(Admitted { user_id, count_max }) => {
             call.user_id = Some(Arc::clone(&user_id));
             let request_id = request_id.clone();
             request.extensions_mut().insert(Caller {
@@ -201,6 +235,7 @@ async fn pass(gate: Arc<Gate>, mut request: Request, next: Next, request_id: Arc
                 ip_address: ip,
                 request_id,
                 language,
+                count_max,
                 served_by: call.served_by.clone(),
             });
             next.run(request).await
@@ -235,7 +270,6 @@ struct Call {
     /// Status and slug; `None` until it is answered.
     outcome: Option<(u16, Option<Slug>)>,
     began: Instant,
-    slow_after: Duration,
 }
 
 impl Call {
@@ -256,15 +290,18 @@ impl Drop for Call {
         }
         let (method, user) = (self.method.as_str(), self.user_id.as_deref().unwrap_or_default());
         let ip = self.ip_address.as_deref().unwrap_or_default();
-        let slug = slug.map_or("", Slug::name);
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if OPEN.contains(&route) {
+        let is_open = OPEN.contains(&route);
+        let is_left_out = slug.is_some() && !self.gate.told.refusals.admit();
+        let slug = slug.map_or("", Slug::name);
+        if is_left_out || is_open {
             tracing::debug!(user, ip, method, route, status, slug, took_us, "answered");
         } else {
             tracing::info!(user, ip, method, route, status, slug, took_us, "answered");
         }
         let served_by = self.served_by.name();
-        if took >= self.slow_after {
+        // Who asks for the metrics too often waits for them.
+        if took >= self.gate.told.slow_after && !is_open {
             let took_ms = took_us / 1_000;
             tracing::warn!(user, method, route, status, served_by, took_ms, "slow request");
         }

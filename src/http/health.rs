@@ -86,7 +86,7 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
     Err(Problem::new(Slug::NotReady, format!("partitions from 0 on: {states}")).retry_soon())
 }
 
-/// All metrics in Prometheus's text format.
+/// All metrics in Prometheus's text format, made at most once a second.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -94,12 +94,6 @@ pub(super) async fn show_readiness(State(app): State<App>) -> Result<axum::Json<
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
 pub(super) async fn show_metrics(State(app): State<App>) -> Result<Response, Problem> {
-    let render = move || {
-        app.service.observe();
-        app.service.metrics.render(&app.prometheus)
-    };
-    // It walks every series and drains samples: too long for a worker of the runtime.
-    let text = tokio::task::spawn_blocking(render).await;
-    let text = text.map_err(|error| Problem::internal(&error))?;
+    let text = app.metrics_page.text().await.map_err(|error| Problem::internal(&error))?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

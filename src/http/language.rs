@@ -124,6 +124,9 @@ fn sentence(slug: Slug) -> Sentence {
         Slug::VersionConflict => CHANGED,
         Slug::Internal | Slug::DatabaseConnection => BROKEN,
         Slug::MalformedJson
+        | Slug::InvalidHost
+        | Slug::HostNotAllowed
+        | Slug::CrossSite
         | Slug::RouteNotFound
         | Slug::MethodNotAllowed
         | Slug::UnsupportedMediaType

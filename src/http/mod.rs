@@ -10,16 +10,20 @@ mod body;
 mod config_changes;
 mod config_order;
 mod configs;
+mod document;
 mod documents;
 mod gate;
 mod generate;
 mod health;
+mod hosts;
 mod language;
 mod lookups;
+mod metrics_page;
 mod numbers;
 mod order;
 mod preview;
 mod problem;
+mod refusals;
 mod revisions;
 mod serials;
 mod server;
@@ -39,13 +43,14 @@ pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
-pub use server::{HEALTH_CONNECTIONS_MAX, serve};
+pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
 pub use texts::Texts;
 #[cfg(feature = "otlp")]
 pub(crate) use traces::send_spans;
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
@@ -62,18 +67,30 @@ use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
-use gate::{Caller, Gate};
+use gate::{Admission, Caller, Gate, Told};
+use hosts::Hosts;
+use metrics_page::MetricsPage;
+use refusals::Refusals;
 
 /// What handlers share.
 #[derive(Clone)]
 struct App {
     /// Allocator, ledger and clock.
     service: Arc<Service>,
-    /// Renders the metrics.
-    prometheus: PrometheusHandle,
+    /// The text of `/metrics`.
+    metrics_page: MetricsPage,
 }
 
 impl App {
+    fn new(service: Arc<Service>, prometheus: PrometheusHandle) -> Self {
+        let shown = Arc::clone(&service);
+        let metrics_page = MetricsPage::new(move || {
+            shown.observe();
+            shown.metrics.render(&prometheus)
+        });
+        App { service, metrics_page }
+    }
+
     /// Takes what a caller asks for, and notes which path served it.
     async fn issue(&self, caller: &Caller, request: Request) -> Result<Issued, AllocError> {
         let issued = self.service.allocator.issue(request).await?;
@@ -98,14 +115,18 @@ pub fn router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let gate = gate_of(&service, settings, metrics);
+    // Without tokens the listener is on loopback: see `config`.
+    let is_checked = settings.auth_tokens.is_empty() || !settings.http.hosts.is_empty();
+    let gate = gate_of(&service, settings, metrics, is_checked);
     let (routes, document) = api(settings).split_for_parts();
-    let document = document.to_json().expect("the OpenAPI document is JSON");
+    let has_tokens = !settings.auth_tokens.is_empty();
+    // Shared by all answers: clients that read slowly hold it once.
+    let document = Bytes::from(document::complete(&document, has_tokens).to_string());
     let describe = move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, "application/json")], document) }
     };
-    let app = App { service, prometheus };
+    let app = App::new(service, prometheus);
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
 }
 
@@ -116,13 +137,20 @@ pub fn health_router(
     metrics: Metrics,
     prometheus: PrometheusHandle,
 ) -> Router {
-    let gate = gate_of(&service, settings, metrics);
-    behind(gate, health_routes().split_for_parts().0.with_state(App { service, prometheus }))
+    // Beyond loopback, probes ask by address.
+    let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
+    let gate = gate_of(&service, settings, metrics, is_checked);
+    behind(gate, health_routes().split_for_parts().0.with_state(App::new(service, prometheus)))
 }
 
-fn gate_of(service: &Service, settings: &Settings, metrics: Metrics) -> Gate {
-    let clock = service.clock.clone();
-    Gate::new(settings.auth_tokens.clone(), metrics, clock, settings.http.slow_after)
+fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
+    let hosts = if is_checked { Hosts::Named(settings.http.hosts.clone()) } else { Hosts::Any };
+    let admission = Admission { tokens: settings.auth_tokens.clone(), hosts };
+    let told = Told {
+        slow_after: settings.http.slow_after,
+        refusals: Refusals::new(settings.log.refused_per_second_max),
+    };
+    Gate::new(admission, metrics, service.clock.clone(), told)
 }
 
 /// The routes for machines that watch.
@@ -138,7 +166,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
     let time_limit = settings.allocator.time_limit;
     let single = BodyBounds { max_bytes: settings.http.body_max_bytes, time_limit };
     let batch = BodyBounds { max_bytes: settings.http.batch_body_max_bytes, time_limit };
-    OpenApiRouter::with_openapi(Document::openapi())
+    let routes = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(generate::generate_number).layer(Extension(single)))
         .routes(routes!(batches::create_batch).layer(Extension(batch)))
         .routes(routes!(preview::preview_number).layer(Extension(single)))
@@ -161,8 +189,9 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(serials::begin_step).layer(Extension(single)))
         .routes(routes!(serials::succeed_step).layer(Extension(single)))
         .routes(routes!(serials::fail_step).layer(Extension(single)))
-        .routes(routes!(serials::show_chain))
-        .merge(health_routes())
+        .routes(routes!(serials::show_chain));
+    // Where they have a listener of their own, nobody else is shown them.
+    if settings.health_listen.is_some() { routes } else { routes.merge(health_routes()) }
 }
 
 /// Puts routes behind the gate: unknown paths, wrong methods and panics become problems too.

@@ -56,7 +56,10 @@ macro_rules! slugs {
 
 slugs! {
     MalformedJson "malformed-json" BAD_REQUEST "The body is not JSON",
+    InvalidHost "invalid-host" BAD_REQUEST "The request does not name exactly one host",
     Unauthenticated "unauthenticated" UNAUTHORIZED "A valid bearer token is required",
+    HostNotAllowed "host-not-allowed" FORBIDDEN "The service is not asked under that name",
+    CrossSite "cross-site" FORBIDDEN "A page of another site may change nothing",
     RouteNotFound "route-not-found" NOT_FOUND "There is no such route",
     ConfigNotFound "config-not-found" NOT_FOUND "There is no such numbering configuration",
     NumberNotFound "number-not-found" NOT_FOUND "The journal has no such number",

@@ -1,11 +1,19 @@
-//! Accepts connections and serves them: bounded in number, in header size and in time.
+//! Accepts connections and serves them: bounded in number, in header size and in time, whether a
+//! client sends too slowly or does not read.
 
+mod peers;
+mod progress;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,7 +25,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use super::gate::Peer;
+use super::refusals::Refusals;
 use crate::config::Settings;
+use peers::{PeerPlace, Peers};
+use progress::Progress;
 
 /// Largest header of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
@@ -28,27 +39,82 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// Connections served at once at `http.health_listen`; more wait to be accepted.
 pub const HEALTH_CONNECTIONS_MAX: usize = 64;
 
-/// Serves `router`, over so many connections at once, until `stop` resolves; then accepts no more,
-/// lets the requests that are being answered end (at most one `http.time_limit`), and returns.
-///
-/// An idle connection is closed after `http.header_read_timeout`.
+/// Of these, connections of one address.
+const HEALTH_CONNECTIONS_PER_PEER_MAX: usize = 16;
+
+/// How long a client of `http.health_listen` may take to send its header, and may read nothing.
+const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Longest life of a connection to `http.health_listen`, which carries one request.
+const HEALTH_CONNECTION_AGE_MAX: Duration = Duration::from_secs(15);
+
+/// Bounds of the connections to one listener.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionBounds {
+    /// Connections served at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// Connections of one address; more are closed at once.
+    pub connections_per_peer_max: usize,
+    /// How long a connection may be idle, or take to send a header.
+    pub header_read_timeout: Duration,
+    /// How long a client may read nothing of its answer.
+    pub write_timeout: Duration,
+    /// After this long an answer is the connection's last.
+    pub age_max: Duration,
+    /// How long a connection that is past its age, and one that is told to end, may go on.
+    pub grace: Duration,
+    /// Whether a connection carries several requests.
+    pub keep_alive: bool,
+    /// Log lines in a second of what is refused before it is a request.
+    pub refused_per_second_max: u32,
+}
+
+impl ConnectionBounds {
+    /// Those of `http.listen`.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let http = &settings.http;
+        ConnectionBounds {
+            connections_max: http.connections_max,
+            connections_per_peer_max: http.connections_per_peer_max,
+            header_read_timeout: http.header_read_timeout,
+            write_timeout: http.write_timeout,
+            age_max: http.connection_age_max,
+            grace: settings.allocator.time_limit,
+            keep_alive: true,
+            refused_per_second_max: settings.log.refused_per_second_max,
+        }
+    }
+
+    /// Those of `http.health_listen`: whoever watches asks one short question at a time.
+    #[must_use]
+    pub fn of_health(settings: &Settings) -> Self {
+        ConnectionBounds {
+            connections_max: HEALTH_CONNECTIONS_MAX,
+            connections_per_peer_max: HEALTH_CONNECTIONS_PER_PEER_MAX,
+            header_read_timeout: HEALTH_PATIENCE.min(settings.http.header_read_timeout),
+            write_timeout: HEALTH_PATIENCE.min(settings.http.write_timeout),
+            age_max: HEALTH_CONNECTION_AGE_MAX,
+            grace: Duration::ZERO,
+            keep_alive: false,
+            ..Self::of(settings)
+        }
+    }
+}
+
+/// Serves `router` over connections within bounds, until `stop` resolves; then accepts no more,
+/// lets the requests that are being answered end (at most the grace of the bounds), and returns.
 ///
 /// A connection that cannot be accepted or breaks off is logged and never ends the server.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    connections_max: usize,
-    settings: &Settings,
+    bounds: ConnectionBounds,
     stop: impl Future<Output = ()>,
 ) {
-    let slots = Arc::new(Semaphore::new(connections_max));
+    let slots = Arc::new(Semaphore::new(bounds.connections_max));
     let graceful = GracefulShutdown::new();
-    let mut protocol = http1::Builder::new();
-    protocol
-        .timer(TokioTimer::new())
-        .header_read_timeout(settings.http.header_read_timeout)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .keep_alive(true);
+    let server = Server::new(bounds, router);
     let mut stop = pin!(stop);
     loop {
         let next = async {
@@ -60,9 +126,7 @@ pub async fn serve(
             () = &mut stop => break,
         };
         match accepted {
-            Ok((slot, stream, peer)) => {
-                converse(&protocol, &graceful, router.clone(), slot, stream, Peer::at(peer.ip()));
-            }
+            Ok((slot, stream, peer)) => server.receive(&graceful, slot, stream, peer),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
@@ -73,35 +137,103 @@ pub async fn serve(
     drop(listener);
     let open = graceful.count();
     tracing::info!(open, "no longer accepting connections");
-    if tokio::time::timeout(settings.allocator.time_limit, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(bounds.grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("connections were still busy after http.time_limit");
     }
 }
 
-/// Serves one connection in its own task.
-fn converse(
-    protocol: &http1::Builder,
-    graceful: &GracefulShutdown,
+/// What connections to one listener share.
+struct Server {
+    bounds: ConnectionBounds,
+    protocol: http1::Builder,
     router: Router,
-    slot: OwnedSemaphorePermit,
-    stream: TcpStream,
-    peer: Peer,
-) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its delay");
+    peers: Peers,
+    refusals: Refusals,
+}
+
+impl Server {
+    fn new(bounds: ConnectionBounds, router: Router) -> Self {
+        let mut protocol = http1::Builder::new();
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(bounds.header_read_timeout)
+            .max_buf_size(HEADER_BYTES_MAX)
+            .keep_alive(bounds.keep_alive);
+        let peers = Peers::new(bounds.connections_per_peer_max);
+        let refusals = Refusals::new(bounds.refused_per_second_max);
+        Server { bounds, protocol, router, peers, refusals }
     }
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(peer.clone());
-        router.clone().oneshot(request)
-    });
-    let connection = graceful.watch(protocol.serve_connection(TokioIo::new(stream), answer));
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection broke off");
+
+    /// Serves a connection in its own task, unless its address has too many.
+    fn receive(
+        &self,
+        graceful: &GracefulShutdown,
+        slot: OwnedSemaphorePermit,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) {
+        match self.peers.admit(peer.ip()) {
+            Some(place) => self.converse(graceful, (slot, place), stream, Peer::at(peer.ip())),
+            None if self.refusals.admit() => tracing::warn!(
+                ip = %peer.ip().to_canonical(),
+                open = self.bounds.connections_per_peer_max,
+                "closed a connection of an address that has as many as it may have; \
+                 http.connections_per_peer_max"
+            ),
+            None => {}
         }
-        drop(slot);
-    });
+    }
+
+    fn converse(
+        &self,
+        graceful: &GracefulShutdown,
+        places: (OwnedSemaphorePermit, PeerPlace),
+        stream: TcpStream,
+        peer: Peer,
+    ) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+        let ConnectionBounds { age_max, grace, write_timeout, header_read_timeout, .. } =
+            self.bounds;
+        let (router, ip, began) = (self.router.clone(), Arc::clone(&peer.0), Instant::now());
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer.clone());
+            let answered = router.clone().oneshot(request);
+            async move {
+                let mut response: Response = answered.await?;
+                if began.elapsed() >= age_max {
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(CONNECTION, close);
+                }
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let stream = TokioIo::new(Progress::new(stream, write_timeout));
+        let connection = graceful.watch(self.protocol.serve_connection(stream, answer));
+        // One that is busy when its time comes has its last answer to end, and no more.
+        let connection = tokio::time::timeout(age_max + header_read_timeout + grace, connection);
+        let refusals = self.refusals.clone();
+        tokio::spawn(async move {
+            match connection.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) if error.is_parse() => log_unreadable(&refusals, &ip, &error),
+                Ok(Err(error)) => tracing::debug!(%ip, %error, "a connection broke off"),
+                Err(_) => tracing::debug!(%ip, "a connection was closed, past its age"),
+            }
+            drop(places);
+        });
+    }
+}
+
+/// Logs what the protocol itself refused: it answers 400, 414 or 431 without a body, and nothing of
+/// that answer can be changed, so that the line's request id is not in it.
+fn log_unreadable(refusals: &Refusals, ip: &str, error: &hyper::Error) {
+    if refusals.admit() {
+        let request_id = uuid::Uuid::new_v4();
+        tracing::info!(%request_id, ip, %error, "refused what is no request of HTTP/1.1");
+    }
 }
 
 #[cfg(test)]

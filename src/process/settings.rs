@@ -9,6 +9,8 @@ use crate::journal::JournalSettings;
 pub struct ProcessSettings {
     /// `allocator.queue_max`: requests that may wait for one partition.
     pub queue_max: usize,
+    /// `allocator.caller_queue_max`: of them, requests of one caller.
+    pub caller_queue_max: usize,
     /// `allocator.flight_max`: requests in one flight or database transaction.
     pub flight_max: usize,
     /// `allocator.counters_max`: counters of one partition that a node remembers.
@@ -103,6 +105,7 @@ impl Default for ProcessSettings {
     fn default() -> Self {
         ProcessSettings {
             queue_max: 10_000,
+            caller_queue_max: 7_500,
             flight_max: 256,
             counters_max: 250_000,
             ceiling_step_min: 10,

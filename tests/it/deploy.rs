@@ -204,8 +204,8 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
     }
     // One caller holds the only connection, between two requests.
     let caller = reqwest::Client::builder().pool_max_idle_per_host(1).build().unwrap();
-    let alive = format!("{}/healthz", service.url);
-    assert_eq!(caller.get(&alive).send().await.unwrap().text().await.unwrap(), OK);
+    let alive = format!("{}/openapi.json", service.url);
+    assert!(caller.get(&alive).send().await.unwrap().text().await.unwrap().contains("openapi"));
     let other = reqwest::Client::builder().timeout(Duration::from_millis(300)).build().unwrap();
     assert!(other.get(&alive).send().await.unwrap_err().is_timeout(), "there is room");
     for path in ["/healthz", "/readyz", "/metrics"] {
@@ -218,9 +218,6 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
     assert!(output.status.success(), "it asks where it is not kept waiting: {output:?}");
     assert!(service.terminate());
 }
-
-/// What `/healthz` answers.
-const OK: &str = "{\"status\":\"ok\"}";
 
 /// Goal: the user that the composition gives the service may do all that it does. Method: a real
 /// Redis with that file, which writes down whatever it refuses.

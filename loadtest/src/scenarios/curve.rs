@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::Bench;
 use super::contest::{Contestant, LEAST};
@@ -19,8 +19,8 @@ use crate::work::{Ask, Numbers};
 /// How long full rate is held: memory and lag grow slowly.
 const HELD: Duration = Duration::from_secs(60);
 
-/// Time between two looks at the journal.
-const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// Time between two looks at the journal: a service shows its metrics anew once a second.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 pub(super) fn run(bench: &Bench, section: &mut Section) {
     let stage = Stage::start();
@@ -66,6 +66,7 @@ async fn watch(service: &Served, load: &Load) -> Result<Lags, String> {
     let counts = Instant::now() + load.warm_up;
     let end = counts + load.measured;
     let mut ticks = interval(LOOK_PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut lags = Lags::default();
     while ticks.tick().await < end {
         if Instant::now() >= counts {

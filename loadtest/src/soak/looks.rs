@@ -12,7 +12,8 @@ use crate::report::{Reach, Row, figure};
 use crate::say;
 use crate::stage::{Served, Stage, redis_bytes, resident_mb};
 
-/// Looks in all, however long it takes.
+/// Looks in all, however long it takes; fewer where that is less than a second for each, since a
+/// service shows its metrics anew once a second.
 const LOOKS: u32 = 20;
 
 /// Most memory of the last third of the time, or of Redis at the end, as a multiple of that of the
@@ -70,9 +71,10 @@ impl Looks {
         let begun = Instant::now();
         let empty_bytes = used_bytes(stage).await?;
         let mut all = Looks { length, empty_bytes, lags: Lags::default(), looks: Vec::new() };
-        let mut ticks = interval(length / LOOKS);
+        let looks = u32::try_from(length.as_secs()).unwrap_or(LOOKS).clamp(3, LOOKS);
+        let mut ticks = interval(length / looks);
         ticks.tick().await;
-        for _ in 0..LOOKS {
+        for _ in 0..looks {
             ticks.tick().await;
             // Anew: a service closes a connection that is idle from one look to the next.
             let mut connection = Connection::new(served.address);

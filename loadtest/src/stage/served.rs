@@ -100,7 +100,7 @@ impl Served {
 /// # Errors
 /// When the service does not answer or shows none.
 pub(crate) async fn metric(connection: &mut Connection, name: &str) -> Result<f64, String> {
-    let request = b"GET /metrics HTTP/1.1\r\nhost: numerator\r\n\r\n";
+    let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let answer = connection.exchange(request).await.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(answer.body);
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

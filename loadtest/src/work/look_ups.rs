@@ -79,7 +79,7 @@ impl Work for LookUps {
         let question = self.turn % QUESTIONS.len();
         self.turn += 1;
         let path = self.questions[question].replace('#', &format!("{value:012}"));
-        *request = format!("GET {path} HTTP/1.1\r\nhost: numerator\r\n\r\n").into_bytes();
+        *request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes();
         usize::try_from(value).expect("a number of a row") * QUESTIONS.len() + question
     }
 

@@ -144,7 +144,7 @@ fn post(request: &mut Vec<u8>, path: impl Display, headers: &str, body: &str) {
     request.clear();
     let written = write!(
         request,
-        "POST {path} HTTP/1.1\r\nhost: numerator\r\ncontent-type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          {headers}content-length: {}\r\n\r\n{body}",
         body.len()
     );

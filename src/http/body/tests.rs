@@ -55,8 +55,44 @@ impl HttpBody for Frames {
 }
 
 #[tokio::test]
+async fn a_body_in_another_charset_or_coding_is_refused() {
+    for kind in ["application/json; charset=latin1", "application/json;v=1; Charset=\"UTF-16\""] {
+        let body = refused(request(kind, "{}")).await;
+        assert_eq!((body.kind, body.status), ("unsupported-media-type", 415), "{kind}");
+        assert!(body.detail.contains("UTF-8"), "{}", body.detail);
+    }
+    for (coding, is_plain) in
+        [("gzip", false), ("identity, br", false), ("\u{e9}", false), ("Identity", true)]
+    {
+        let mut sent = request("application/json", "{\"type\":\"SPO\"}");
+        let value = HeaderValue::from_bytes(coding.as_bytes()).expect("a value");
+        sent.headers_mut().insert(CONTENT_ENCODING, value);
+        let read = Json::<NumberOrder>::from_request(sent, &()).await;
+        assert_eq!(read.is_ok(), is_plain, "{coding}");
+        let told = read.err().map(|problem| told(&problem).status);
+        assert_eq!(told, (!is_plain).then_some(415), "{coding}");
+    }
+}
+
+#[test]
+fn depth_is_that_of_lists_and_objects_and_not_of_texts() {
+    for (json, depth) in [
+        ("1", 0),
+        ("\"[[[\"", 0),
+        ("[]", 1),
+        ("[[],[[]]]", 3),
+        ("{\"a\":[{\"b\":\"\\\"[{\"}]}", 3),
+        ("[\"\\\\\",[1]]", 2),
+    ] {
+        assert_eq!(depth_of(json), depth, "{json}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_fits_is_read() {
-    for kind in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"] {
+    for kind in
+        ["application/json", "Application/JSON; charset=\"utf-8\"", "application/vnd.x+json"]
+    {
         let request = request(kind, r#"{"type":"SPO","context":{"REV":"A"}}"#);
         let Json(order) = Json::<NumberOrder>::from_request(request, &()).await.expect(kind);
         assert_eq!((order.type_code.as_deref(), order.context["REV"].as_str()), (Some("SPO"), "A"));

@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::http::header::HOST;
 use axum::routing::get;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -18,6 +19,7 @@ impl Caller {
             ip_address: None,
             request_id: "r".into(),
             language: Language::English,
+            count_max: COUNT_MAX,
             served_by: ServedBy::default(),
         }
     }
@@ -30,7 +32,8 @@ fn router(tokens: Vec<Token>) -> Router {
 /// The same, with what takes longer than `slow_after` warned of.
 fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     let clock = Arc::new(ManualClock::at(1_700_000_000_123_456));
-    let gate = Gate::new(tokens, Metrics::new(), clock, slow_after);
+    let admission = Admission { tokens, hosts: Hosts::Named(Vec::new()) };
+    let gate = Gate::new(admission, Metrics::new(), clock, told(slow_after));
     let who = async |Extension(caller): Extension<Caller>| {
         format!("{} {}", caller.user_id, caller.ip_address.unwrap_or_default())
     };
@@ -49,8 +52,12 @@ fn router_with(tokens: Vec<Token>, slow_after: Duration) -> Router {
     super::super::behind(gate, routes)
 }
 
+fn told(slow_after: Duration) -> Told {
+    Told { slow_after, refusals: Refusals::new(3) }
+}
+
 fn get_request(path: &str) -> axum::http::request::Builder {
-    Request::builder().uri(path)
+    Request::builder().uri(path).header(HOST, "localhost:8080")
 }
 
 async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Response, String) {
@@ -64,7 +71,7 @@ async fn ask(tokens: Vec<Token>, request: axum::http::request::Builder) -> (Resp
 }
 
 fn token(name: &str, token: &str) -> Token {
-    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into() }
+    Token { name: name.into(), sha256: Sha256::digest(token.as_bytes()).into(), count_max: 9 }
 }
 
 const CONFIGS: &str = "/api/v1/document-numbering/configs";
@@ -88,7 +95,7 @@ async fn a_token_tells_who_calls() {
 #[tokio::test]
 async fn a_missing_or_wrong_token_is_refused_everywhere_but_on_health() {
     for header in ["", "Bearer", "Bearer ", "Bearer nbr_2", "Basic nbr_1", "nbr_1"] {
-        for path in [CONFIGS, "/openapi.json", "/nowhere"] {
+        for path in [CONFIGS, "/openapi.json/", "/nowhere"] {
             let request = get_request(path).header(AUTHORIZATION, header);
             let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
             assert_eq!(response.status(), 401, "{header:?} on {path}");
@@ -114,6 +121,16 @@ async fn a_sane_request_id_is_kept_and_any_other_is_replaced() {
         assert_eq!(id.get_version_num(), 7);
         let (seconds, _) = id.get_timestamp().expect("a time").to_unix();
         assert_eq!(seconds, 1_700_000_000);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_host_is_refused_before_a_token_is_looked_at_and_on_every_route() {
+    for path in [CONFIGS, "/healthz", "/nowhere"] {
+        let request = Request::builder().uri(path).header(HOST, "evil.example");
+        let (response, body) = ask(vec![token("billing", "nbr_1")], request).await;
+        assert_eq!(response.status(), 403, "{path}");
+        assert!(body.contains("host-not-allowed") && body.contains("http.hosts"), "{body}");
     }
 }
 
@@ -195,6 +212,25 @@ async fn every_call_to_a_numbering_endpoint_is_logged_refused_ones_too() {
 }
 
 #[tokio::test]
+async fn refusals_have_so_many_lines_in_a_second_and_what_is_let_in_has_them_all() {
+    let (lines, _log) = Lines::capture("info");
+    let router = router(vec![token("billing", "nbr_1")]);
+    let call = async |request: axum::http::request::Builder| {
+        let request = request.body(Body::empty()).expect("request");
+        router.clone().oneshot(request).await.expect("infallible").status()
+    };
+    for _ in 0..50 {
+        assert_eq!(call(get_request(CONFIGS)).await, 401);
+        assert_eq!(call(get_request(CONFIGS).header(AUTHORIZATION, "Bearer nbr_1")).await, 200);
+    }
+    let text = lines.text();
+    assert!(text.matches("status=401").count() <= 6, "three in each second: {text}");
+    assert_eq!(text.matches("status=200").count(), 50, "{text}");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(lines.text().contains("left_out=4"), "{}", lines.text());
+}
+
+#[tokio::test]
 async fn a_call_is_labelled_by_the_pattern_of_its_route_and_never_by_its_path() {
     let (lines, _log) = Lines::capture("info");
     let pattern = "/api/v1/documents/{documentId}/numbers";
@@ -248,7 +284,8 @@ fn a_client_that_leaves_early_is_counted() {
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
         let clock = Arc::new(ManualClock::at(0));
-        let gate = Gate::new(Vec::new(), Metrics::new(), clock, Duration::MAX);
+        let admission = Admission { tokens: Vec::new(), hosts: Hosts::Any };
+        let gate = Gate::new(admission, Metrics::new(), clock, told(Duration::MAX));
         let routes = Router::new().route(CONFIGS, get(std::future::pending::<String>));
         let request = get_request(CONFIGS).body(Body::empty()).expect("request");
         let mut call = Box::pin(super::super::behind(gate, routes).oneshot(request));

@@ -72,7 +72,8 @@ async fn a_problem_is_rfc_9457_json() {
             "type": "queue-full",
             "title": "Too many requests wait",
             "status": 503,
-            "detail": "more requests wait for the partition than allocator.queue_max",
+            "detail": "more requests wait for the partition than allocator.queue_max, or more of \
+                       this caller than allocator.caller_queue_max",
             "instance": "call-1",
             "retryable": true,
             "number_taken": "maybe",

@@ -13,9 +13,11 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         Unavailable::OutboxFull => {
             (Slug::OutboxFull, "the journal is behind; numbers are issued again when it caught up")
         }
-        Unavailable::QueueFull => {
-            (Slug::QueueFull, "more requests wait for the partition than allocator.queue_max")
-        }
+        Unavailable::QueueFull => (
+            Slug::QueueFull,
+            "more requests wait for the partition than allocator.queue_max, or more of this \
+             caller than allocator.caller_queue_max",
+        ),
         Unavailable::Redis => (Slug::RedisUnavailable, "the partition's Redis does not answer"),
         Unavailable::NoRedis => {
             (Slug::RedisUnavailable, "the partition belongs to Redis; set redis.url")

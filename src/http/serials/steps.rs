@@ -17,7 +17,7 @@ use super::standing::word;
 use super::{SerialStanding, asker, must_remember, read, read_unified};
 use crate::allocator::{KEY_CHARS_MAX, check_key};
 use crate::http::answer::instant;
-use crate::http::body::Json;
+use crate::http::body::{Json, depth_of};
 use crate::http::gate::Caller;
 use crate::http::order::idempotency_key;
 use crate::http::problem::{Problem, ProblemBody, Slug};
@@ -26,6 +26,9 @@ use crate::ledger::{BeginStep, Begun, EndStep, Ended, Ending, Step, StepState};
 
 /// Largest stored result, in bytes of its JSON.
 const RESULT_BYTES_MAX: usize = 16 * 1024;
+/// How deep lists and objects of a stored result stand in each other: programs read it again with
+/// limits of their own.
+const RESULT_DEPTH_MAX: usize = 64;
 /// Longest reason of a failure, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
@@ -62,9 +65,10 @@ pub(in crate::http) struct SucceedOrder {
     serial: String,
     /// The attempt, as `begin` answered it.
     attempt: u32,
-    /// What a repetition is answered with: JSON of at most 16 KiB, kept byte for byte.
+    /// What a repetition is answered with: JSON of at most 16 KiB, nested at most 64 deep, kept
+    /// byte for byte.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value)]
     result: Option<Box<RawValue>>,
 }
 
@@ -103,7 +107,7 @@ pub(in crate::http) struct StepAnswer {
     ended_at: Option<String>,
     /// What it gave.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value)]
     result: Option<Box<RawValue>>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +195,13 @@ pub(in crate::http) async fn succeed_step(
         let reason = format!(
             "has {bytes} bytes, at most {RESULT_BYTES_MAX} are kept; store it elsewhere, and its \
              name here"
+        );
+        return Err(Problem::field("result", reason));
+    }
+    if result.as_ref().is_some_and(|result| depth_of(result) > RESULT_DEPTH_MAX) {
+        let reason = format!(
+            "has lists and objects nested deeper than {RESULT_DEPTH_MAX}, which few programs read; \
+             send it as a text"
         );
         return Err(Problem::field("result", reason));
     }

@@ -26,9 +26,9 @@ async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("address");
     let (stop, stopped) = oneshot::channel::<()>();
+    let bounds = ConnectionBounds::of(&settings);
     let served = tokio::spawn(async move {
-        let connections_max = settings.http.connections_max;
-        serve(listener, router, connections_max, &settings, async { drop(stopped.await) }).await;
+        serve(listener, router, bounds, async { drop(stopped.await) }).await;
     });
     Running { address, stop, served }
 }
@@ -122,4 +122,65 @@ async fn a_stopping_server_answers_what_it_began_and_accepts_no_more() {
     let text = answer.await.expect("answered");
     assert!(text.starts_with("HTTP/1.1 200 OK") && text.ends_with("done"), "{text}");
     served.await.expect("served");
+}
+
+/// A body that is larger than what the sockets of both sides hold.
+const LARGE: usize = 64 * 1_024 * 1_024;
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not() {
+    let routes = Router::new().route("/peer", get(async || vec![b'x'; LARGE]));
+    let flags = [("http.write_timeout", "300ms"), ("http.connections_max", "1")];
+    let running = start(routes, &flags).await;
+    let stream = TcpStream::connect(running.address).await.expect("connected");
+    stream.try_write(ASK).expect("sent");
+    // The only place becomes free although nobody reads.
+    let second = TcpStream::connect(running.address).await.expect("connected");
+    second.writable().await.expect("writable");
+    second.try_write(ASK).expect("sent");
+    let mut received = 0;
+    let mut buffer = vec![0; 1_024 * 1_024];
+    while received < LARGE {
+        tokio::time::timeout(Duration::from_secs(20), second.readable())
+            .await
+            .expect("the first client holds the place")
+            .expect("readable");
+        // Slower than the limit as a whole, and never without progress for that long.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        received += match second.try_read(&mut buffer) {
+            Ok(0) => panic!("broke off after {received}"),
+            Ok(read) => read,
+            Err(_) => 0,
+        };
+    }
+}
+
+#[tokio::test]
+async fn a_connection_past_its_age_ends_with_its_answer() {
+    let running = start(peer_router(), &[("http.connection_age_max", "1s")]).await;
+    let stream = TcpStream::connect(running.address).await.expect("connected");
+    let text = converse_raw(&stream, ASK, "127.0.0.1").await;
+    assert!(!text.contains("connection: close"), "{text}");
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    // Returns only because the server closes the connection.
+    let text = converse_raw(&stream, ASK, "").await;
+    assert!(text.contains("connection: close") && text.ends_with("127.0.0.1"), "{text}");
+}
+
+#[tokio::test]
+async fn an_address_that_has_its_connections_gets_no_more_until_one_ends() {
+    let running = start(peer_router(), &[("http.connections_per_peer_max", "2")]).await;
+    let connect = async || TcpStream::connect(running.address).await.expect("connected");
+    let (first, second) = (connect().await, connect().await);
+    for stream in [&first, &second] {
+        converse_raw(stream, ASK, "127.0.0.1").await;
+    }
+    assert_eq!(converse_raw(&connect().await, b"", "").await, "", "closed at once");
+    drop(first);
+    loop {
+        // The server may not have seen yet that the first one is gone.
+        if converse_raw(&connect().await, ASK, "127.0.0.1").await.starts_with("HTTP/1.1 200") {
+            return;
+        }
+    }
 }

@@ -109,6 +109,23 @@ async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_ru
     }
 }
 
+/// Programs read a stored result again, and not all of them survive a deep one.
+#[tokio::test]
+async fn a_result_is_refused_whose_lists_stand_too_deep_in_each_other() {
+    let stand = Stand::embedded();
+    assert_eq!(ask(&stand.service, "system/begin", &json!({ "serial": STEP })).await.0, 201);
+    let url = format!("{}/api/v1/serials/system/succeed", stand.service.url);
+    for (depth, expected) in [(65, 422), (8_000, 422), (64, 200)] {
+        let result = "[".repeat(depth) + &"]".repeat(depth);
+        let body = format!("{{\"serial\":\"{STEP}\",\"attempt\":1,\"result\":{result}}}");
+        let request = Client::new().post(&url).header("content-type", "application/json");
+        let answer = request.body(body).send().await.unwrap();
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert_eq!(status, expected, "{depth}: {text}");
+        assert!(expected == 200 || text.contains("\"field\":\"result\""), "{depth}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn a_result_comes_back_byte_for_byte_and_a_keyed_begin_is_told_the_same_again() {
     let stand = Stand::embedded();

@@ -1,0 +1,66 @@
+//! Bounds of the HTTP server, and the names under which it may be asked.
+
+use super::bounds::{Checked, millis, secs, wait, within, wrong};
+use super::{HttpSettings, layer};
+
+const KIB: usize = 1_024;
+const MIB: usize = 1_024 * KIB;
+/// Each request may be compared with every name.
+const HOSTS_MAX: usize = 100;
+/// As long as a name of the DNS may be.
+const HOST_CHARS_MAX: usize = 253;
+
+/// Bounds of the HTTP server. A batch may never be smaller than a single request.
+pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
+    let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
+    Ok(HttpSettings {
+        hosts: hosts(&http.hosts)?,
+        body_max_bytes,
+        batch_body_max_bytes: within(
+            "http.batch_body_max_bytes",
+            http.batch_body_max_bytes,
+            body_max_bytes..=64 * MIB,
+        )?,
+        header_read_timeout: wait(
+            "http.header_read_timeout",
+            http.header_read_timeout,
+            millis(100)..=secs(300),
+        )?,
+        connections_max: within("http.connections_max", http.connections_max, 1..=1_000_000)?,
+        connections_per_peer_max: within(
+            "http.connections_per_peer_max",
+            http.connections_per_peer_max,
+            1..=1_000_000,
+        )?,
+        connection_age_max: wait(
+            "http.connection_age_max",
+            http.connection_age_max,
+            secs(1)..=secs(86_400),
+        )?,
+        write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
+        slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
+    })
+}
+
+/// The names under which the service may be asked beside those of loopback.
+fn hosts(written: &[String]) -> Checked<Vec<String>> {
+    if written.len() > HOSTS_MAX {
+        return wrong("http.hosts", format!("lists more than {HOSTS_MAX} names"));
+    }
+    for name in written {
+        let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        let is_address = inner.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok());
+        let is_name = (1..=HOST_CHARS_MAX).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+        if !is_address && !is_name {
+            return wrong(
+                "http.hosts",
+                format!(
+                    "{name:?} is no name of a host; write it as browsers send it, without scheme \
+                     and port: \"numbers.example.com\", \"192.0.2.7\" or \"[2001:db8::1]\""
+                ),
+            );
+        }
+    }
+    Ok(written.to_vec())
+}
