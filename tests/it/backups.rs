@@ -19,7 +19,7 @@ fn lines() -> Vec<(&'static str, Option<&'static str>)> {
     let chapter = chapter.split("\n## ").next().unwrap_or_default();
     let blocks = chapter.split("```sh\n").skip(1);
     let lines = blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines());
-    let quoted = |line: &'static str| Some(line.split_once(" # `")?.1.split('`').next()?);
+    let quoted = |line: &'static str| line.split_once(" # `")?.1.split('`').next();
     lines.map(|line| (line, quoted(line))).collect()
 }
 
