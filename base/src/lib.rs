@@ -1,9 +1,10 @@
 //! What every part of `numerator` stands on: the [`clock`], the identity of a process ([`node`]),
-//! the form of its loops and waits ([`task`], [`backoff`]), and what it counts ([`metrics`]). It
-//! knows no other part, and nothing of numbers.
+//! which [`hosts`] are this machine, the form of its loops and waits ([`task`], [`backoff`]), and
+//! what it counts ([`metrics`]). It knows no other part, and nothing of numbers.
 
 pub mod backoff;
 pub mod clock;
+pub mod hosts;
 pub mod metrics;
 pub mod node;
 pub mod task;

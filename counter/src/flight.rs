@@ -46,7 +46,8 @@ pub struct Take {
     pub step: u64,
     /// Largest value that may be taken.
     pub max: u64,
-    /// Highest value that the caller has seen in this epoch (second net of F3).
+    /// Highest value of it in this epoch that the caller has seen, or the ledger has shown it
+    /// (second net of F3); without one nothing is taken (F33).
     pub seen: Option<i64>,
 }
 
@@ -103,6 +104,16 @@ pub enum IssueOutcome {
     Cold {
         /// Index of the first such take.
         take: usize,
+    },
+    /// The caller has not seen a counter in this epoch: it is to be compared with the ledger first
+    /// (F33). Nothing taken.
+    Unseen {
+        /// Index of the first such take.
+        take: usize,
+        /// Its id, as Redis shows it.
+        counter_id: i64,
+        /// Its ceiling, as Redis shows it.
+        ceiling: i64,
     },
     /// A counter's ceiling leaves no room. Nothing taken.
     Ceiling {

@@ -33,4 +33,5 @@ pub use redis::{Probe, Redis, RedisSettings};
 pub use rescue::{HeldKey, Remembered, Revealed, Scanned, Sealed};
 pub use scripts::{Barred, OpenOutcome, Opening, OutboxEntry, OutboxPage, Trimmed};
 pub use settle::Settled;
+pub use shape::unencrypted;
 pub use survey::{CounterState, Inspection, OwnerRecord, Survey};

@@ -106,6 +106,11 @@ pub(super) fn read_outcome(value: Value) -> Result<IssueOutcome, CounterError> {
         "ask" => IssueOutcome::Ask,
         "journaled" => IssueOutcome::Journaled,
         "cold" => IssueOutcome::Cold { take: parts.number()? },
+        "unseen" => IssueOutcome::Unseen {
+            take: parts.number()?,
+            counter_id: parts.number()?,
+            ceiling: parts.number()?,
+        },
         "ceiling" => IssueOutcome::Ceiling {
             take: parts.number()?,
             value: parts.number()?,

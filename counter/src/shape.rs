@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use fred::error::Error;
 use fred::types::Value;
 use fred::types::config::{Config, Server, ServerConfig};
+use numerator_base::hosts::is_this_machine;
 
 use super::link::Address;
 
@@ -265,6 +266,18 @@ pub(super) fn parse(url: &str) -> Result<Parsed, Error> {
     Ok(Parsed { shape, masters, informants })
 }
 
+/// The first server of a URL beyond this machine to which everything would be said without TLS, the
+/// password included. `None` also for what is no URL: starting says so.
+#[must_use]
+pub fn unencrypted(url: &str) -> Option<String> {
+    if url.starts_with("rediss") {
+        return None;
+    }
+    let shape = parse(url).ok()?.shape;
+    let server = shape.seeds().iter().find(|server| !is_this_machine(&server.host))?;
+    Some(server.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +311,22 @@ mod tests {
         );
         for url in ["", "127.0.0.1:6379", "redis-sentinel://127.0.0.1:1", "redis-unix:///socket"] {
             assert!(shape(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_server_beyond_this_machine_is_named_where_nothing_encrypts() {
+        for (url, server) in [
+            ("redis://u:secret@cache:6379/0", "cache:6379"),
+            ("redis-sentinel://127.0.0.1:1?sentinelServiceName=m&node=10.0.0.1:2", "10.0.0.1:2"),
+            ("redis-cluster://[::1]:1?node=cache:2", "cache:2"),
+        ] {
+            assert_eq!(unencrypted(url).as_deref(), Some(server), "{url}");
+            let encrypted = url.replacen("redis", "rediss", 1);
+            assert_eq!(unencrypted(&encrypted), None, "{encrypted}");
+        }
+        for url in ["redis://u:secret@127.0.0.1:6379", "redis://localhost:1", "redis://[::1]:1"] {
+            assert_eq!(unencrypted(url), None, "{url}");
         }
     }
 

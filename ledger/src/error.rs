@@ -215,7 +215,13 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
     // The low byte is SQLite's primary result code.
     match code & 0xff {
         _ if code == BUSY_SNAPSHOT => conflict(),
-        5 | 6 => lock_timeout(),
+        5 | 6 => LedgerError::LockTimeout {
+            cause: format!(
+                "{message}: another process writes to the file, such as a command or a backup; \
+                 try again once it has ended"
+            ),
+            counter: None,
+        },
         // Out of memory, read-only, interrupted, I/O, damaged, full, cannot open, not a database.
         7..=11 | 13 | 14 | 26 => unreachable(),
         _ => refused(),

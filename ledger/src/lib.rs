@@ -36,6 +36,7 @@ pub use error::LedgerError;
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
 pub use lookalikes::warnings;
+pub use postgres::postgres_options;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard};

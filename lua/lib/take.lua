@@ -1,7 +1,7 @@
 -- take: takes all the ranges of one request from the working copies of the counters, or none.
 -- Takes the working copies by key, the request's takes, the epoch.
--- Returns nil, values | {"cold", take} | {"regressed", take} | {"exhausted", take}
---   | {"ceiling", take, value, ceiling}; `take` counts from 0
+-- Returns nil, values | {"cold", take} | {"regressed", take} | {"unseen", take, id, ceiling}
+--   | {"exhausted", take} | {"ceiling", take, value, ceiling}; `take` counts from 0
 local function take(counters, takes, epoch)
   local values
   for i, wish in ipairs(takes) do
@@ -9,7 +9,10 @@ local function take(counters, takes, epoch)
     local refusal, last
     if copy.state ~= 'warm' then
       refusal = {copy.state, decimal(i - 1)}
-    elseif wish.seen and copy.stored < wish.seen then
+    elseif not wish.seen then
+      -- Both copies may have been lowered alike: the caller asks the ledger first (F33).
+      refusal = {'unseen', decimal(i - 1), copy.id, decimal(copy.ceiling)}
+    elseif copy.stored < wish.seen then
       refusal = {'regressed', decimal(i - 1)}
     else
       last = copy.value + wish.span

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::definition::HIDDEN_SERIAL;
+use super::definition::{HIDDEN_SERIAL, SERIAL_DEFAULT};
 use super::error::excerpt;
 use super::field::{at, check_chars, check_count, check_text, syntax};
 use super::partial_number::SERIALS_MAX;
@@ -348,7 +348,11 @@ fn serial(
     let held = match format {
         Some(format) => format.value_max(),
         None if name == HIDDEN_SERIAL => NUMBER_MAX,
-        None => return at(path, FieldFlaw::SerialNotShown { name: name.clone() }),
+        None => {
+            let is_default = *name == SERIAL_DEFAULT;
+            let token = if is_default { "{SEQ:4}".into() } else { format!("{{SEQ:4:{name}}}") };
+            return at(path, FieldFlaw::SerialNotShown { name: name.clone(), token });
+        }
     };
     let max = declared.max.unwrap_or(held).min(held);
     // Value 0 means "nothing taken yet" elsewhere, so no serial starts there.

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 
 use super::InputError;
@@ -11,6 +12,19 @@ use super::error::excerpt;
 
 /// Longest date that is read, in bytes: a date-time with nanoseconds, offset and zone name.
 const DATE_BYTES_MAX: usize = 80;
+
+/// Furthest that an offset may be from UTC, in seconds: clocks on earth are within fourteen hours,
+/// and other programs read none beyond eighteen.
+const OFFSET_SECONDS_MAX: i32 = 18 * 3_600;
+
+/// The moment that a date-time with an offset names; `None` where the text is none, or its offset
+/// is beyond ±18:00.
+#[must_use]
+pub fn read_moment(text: &str) -> Option<Timestamp> {
+    let moment = text.parse().ok()?;
+    let offset = Pieces::parse(text).ok()?.to_numeric_offset()?;
+    (offset.seconds().abs() <= OFFSET_SECONDS_MAX).then_some(moment)
+}
 
 /// The document's civil time in `zone`.
 ///
@@ -42,8 +56,10 @@ pub(super) fn document_time(
         }
     } else {
         let expected = "write 2025-12-02, or with time and offset 2025-12-02T09:30:00+07:00";
-        let time: Timestamp = given.parse().map_err(|_| invalid(expected))?;
-        zone.to_datetime(time)
+        let beyond = "its offset is beyond ±18:00; write 2025-12-02T09:30:00+07:00";
+        let is_moment = given.parse::<Timestamp>().is_ok();
+        let reason = if is_moment { beyond } else { expected };
+        zone.to_datetime(read_moment(given).ok_or_else(|| invalid(reason))?)
     };
     if time.year() < 1 {
         return Err(invalid("the year must be 1 to 9999"));
@@ -107,6 +123,8 @@ mod tests {
             "02/12/2025",
             "2025-12-02T10:00:00",
             "2025-12-02T25:00:00Z",
+            "2025-12-02T10:00:00+18:01",
+            "2025-12-02T10:00:00-25:59",
             "yesterday",
             " ",
             long.as_str(),
@@ -114,6 +132,19 @@ mod tests {
             let error = read(given, "UTC", "2025-01-01T00:00:00Z", false).unwrap_err();
             assert_eq!((error.slug(), error.field().as_str()), ("invalid-date", "date"), "{given}");
         }
+    }
+
+    #[test]
+    fn an_offset_is_read_up_to_eighteen_hours_and_refused_beyond() {
+        let second = |text: &str| read_moment(text).map(Timestamp::as_second);
+        assert_eq!(second("1970-01-01T18:00:00+18:00"), Some(0));
+        assert_eq!(second("1969-12-31T06:00:00-18:00"), Some(0));
+        assert_eq!(second("1970-01-01T00:00:00Z"), Some(0));
+        for beyond in ["+18:00:01", "+18:01", "+19", "-20:00", "+25:59:59"] {
+            assert_eq!(second(&format!("1970-01-01T00:00:00{beyond}")), None, "{beyond}");
+        }
+        let error = read("2025-12-02T10:00:00+19:00", "UTC", "2025-01-01T00:00:00Z", false);
+        assert!(error.unwrap_err().to_string().contains("±18:00"));
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct SeriesDefinition {
 /// Name of the serial that a number of an id alone takes its value from.
 pub(super) const HIDDEN_SERIAL: &str = "SNOWFLAKE";
 
+/// Name of a serial that none was given to.
+pub(super) const SERIAL_DEFAULT: &str = "SEQ";
+
 /// Reads the setting, and names it where its value is another one than `true` or `false`.
 fn once_per_document<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     Option::deserialize(deserializer)
@@ -292,7 +295,7 @@ impl Default for SerialDefinition {
 
 impl SerialDefinition {
     fn default_name() -> String {
-        "SEQ".into()
+        SERIAL_DEFAULT.into()
     }
 
     fn one() -> u64 {

@@ -49,6 +49,7 @@ pub use compare::{
     Accepted, Ambiguity, EarlierVersion, IssuedVersion, ProofError, Reading, prove_issued,
     prove_saved, same_numbers, same_rules,
 };
+pub use date::read_moment;
 pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
     VariableDefinition,

@@ -93,18 +93,21 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
     if text.len() > FILE_BYTES_MAX {
         return Err(SeriesFileError::TooLarge { bytes: text.len() });
     }
-    let syntax = |error: &toml::de::Error| SeriesFileError::Syntax {
-        place: place(text, error.span().unwrap_or_default().start),
-        reason: error.message().trim().replace('\n', "; "),
+    let syntax = |error: &toml::de::Error, tree: Option<&DeTable<'_>>| {
+        let span = error.span().unwrap_or_default();
+        let reason = error.message().trim().replace('\n', "; ");
+        let (whose, remedy) = (whose(tree, &reason, &span), remedy(text, &reason, &span));
+        let reason = format!("{whose}{reason}{remedy}");
+        SeriesFileError::Syntax { place: place(text, span.start), reason }
     };
     // The tree remembers where each value stands.
-    let mut tree = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    let mut tree = DeTable::parse(text).map_err(|error| syntax(&error, None))?;
     let found = tree.get_ref().clone();
     let expressions = take_expressions(tree.get_mut())
         .map_err(|(at, reason)| SeriesFileError::Syntax { place: place(text, at), reason })?;
     let file = SeriesFile::deserialize(toml::Deserializer::from(tree));
-    let mut file = file.map_err(|error| syntax(&error))?;
     let tree = &found;
+    let mut file = file.map_err(|error| syntax(&error, Some(tree)))?;
     if file.series.is_empty() {
         let reason = "there is no series; write one under [[series]]".into();
         return Err(SeriesFileError::Syntax { place: place(text, 0), reason });
@@ -132,6 +135,38 @@ pub fn read_series(text: &str) -> Result<Vec<SeriesDefinition>, SeriesFileError>
         }
     }
     Ok(file.series)
+}
+
+/// The series that lacks a field, where it has a code: of the place alone nobody sees which it is.
+fn whose(tree: Option<&DeTable<'_>>, reason: &str, span: &Range<usize>) -> String {
+    let series = tree.and_then(|tree| tree.get("series")).map(Spanned::get_ref);
+    let Some(DeValue::Array(all)) = series.filter(|_| reason.starts_with("missing field")) else {
+        return String::new();
+    };
+    let begun = all.iter().take_while(|series| series.span().start <= span.start).last();
+    match begun.map(Spanned::get_ref) {
+        Some(DeValue::Table(table)) => match table.get("code").map(Spanned::get_ref) {
+            Some(DeValue::String(code)) => format!("series {}: ", excerpt(code)),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    }
+}
+
+/// What to write instead of what TOML does not take, for mistakes that people make; else empty.
+fn remedy(text: &str, reason: &str, span: &Range<usize>) -> String {
+    let rest = text.get(span.start..).unwrap_or_default();
+    if rest.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}']) {
+        return "; write straight quotation marks: \"…\"".to_owned();
+    }
+    if !reason.ends_with("expected a sequence") {
+        return String::new();
+    }
+    if rest.starts_with("[series]") {
+        return "; write [[series]], in two brackets, once for each series".to_owned();
+    }
+    let value = text.get(span.clone()).unwrap_or_default();
+    format!("; write a list: [{}]", excerpt(value))
 }
 
 /// Takes the rule expressions out of the tables of series, with where they begin; each leaves an

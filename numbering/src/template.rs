@@ -3,6 +3,7 @@
 //! another way to this list.
 
 use super::check::Check;
+use super::definition::SERIAL_DEFAULT;
 use super::error::excerpt;
 use super::lexer::{Piece, Token, lex};
 use super::pattern::{DateField, Era, PatternPiece, check_together, parse_pattern};
@@ -179,17 +180,17 @@ impl<'d> Template<'d, '_> {
     fn serial(&mut self, token: Token<'_>) -> Result<(), TemplateError> {
         let expected = "{SEQ}, {SEQ:4} or {SEQ:4:name}, 1 to 15 digits or letters";
         let (width, name) = match token.arguments {
-            None => (None, "SEQ"),
+            None => (None, SERIAL_DEFAULT),
             Some(arguments) => {
-                let (width, name) = arguments.split_once(':').unwrap_or((arguments, "SEQ"));
+                let (width, name) =
+                    arguments.split_once(':').unwrap_or((arguments, SERIAL_DEFAULT));
                 let width = width_of(&token, width, WIDTH_MAX, expected)?;
                 (Some(width), name)
             }
         };
         let declared = self.definition.serials.iter().position(|serial| serial.name == name);
         let Some(serial) = declared else {
-            let name = excerpt(name);
-            return Err(token.error(TokenFlaw::SerialUndeclared { name }));
+            return Err(token.error(self.undeclared(name)));
         };
         let shown = |part: &Part| matches!(part, Part::Serial { serial: s, .. } if *s == serial);
         if self.parts.iter().any(shown) {
@@ -322,7 +323,28 @@ impl<'d> Template<'d, '_> {
         let built_in = RESERVED.iter().copied().filter(|name| retired(name).is_none());
         let declared = self.variables.iter().map(|variable| variable.name.as_str());
         let known: Vec<&str> = built_in.chain(declared).collect();
-        TokenFlaw::Unknown { known: known.join(", ") }
+        let near = known.iter().find(|known| **known != name && known.eq_ignore_ascii_case(name));
+        let hint = near.map_or_else(String::new, |near| format!("; is {near} meant?"));
+        TokenFlaw::Unknown { hint, known: known.join(", ") }
+    }
+
+    /// Why a name is no serial of this series.
+    fn undeclared(&self, name: &str) -> TokenFlaw {
+        let names: Vec<&str> =
+            self.definition.serials.iter().map(|serial| serial.name.as_str()).collect();
+        let remedy = match names[..] {
+            [] => "a series says by its serials what it counts by: write \
+                   `serials = [{ reset = \"none\" }]` for one counter, or `reset = \"year\"`, \
+                   `counter = [\"project\"]` in it"
+                .to_owned(),
+            [SERIAL_DEFAULT] => {
+                "this series has one serial: write {SEQ:4}, or declare another under \
+                 [[series.serials]]"
+                    .to_owned()
+            }
+            _ => format!("this series has {}; another needs [[series.serials]]", names.join(", ")),
+        };
+        TokenFlaw::SerialUndeclared { name: excerpt(name), remedy }
     }
 
     /// Date fields are judged over the whole template: `{DATE:YYYY}-{DATE:ww}` is sound.

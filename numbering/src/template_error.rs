@@ -90,8 +90,12 @@ pub enum TokenFlaw {
     #[error("no token is open here; write `}}}}` for a brace")]
     Stray,
     /// Neither built in nor declared.
-    #[error("unknown token; this series has {known}; another name needs [series.variables.NAME]")]
+    #[error(
+        "unknown token{hint}; this series has {known}; another name needs [series.variables.NAME]"
+    )]
     Unknown {
+        /// What was probably meant, after a semicolon; empty where nothing comes near.
+        hint: String,
         /// The tokens that the series could use.
         known: String,
     },
@@ -119,10 +123,12 @@ pub enum TokenFlaw {
     #[error("the series has no prefix; set `prefix`")]
     NoPrefix,
     /// No `[[series.serials]]` of that name.
-    #[error("no serial is named {name:?}; declare it under [[series.serials]]")]
+    #[error("no serial is named {name:?}; {remedy}")]
     SerialUndeclared {
         /// The name.
         name: String,
+        /// What the series has, and how it gets another.
+        remedy: String,
     },
     /// A serial that is shown twice.
     #[error("serial {name:?} is shown already; each serial has exactly one `{{SEQ}}`")]
@@ -210,7 +216,10 @@ pub enum FieldFlaw {
         remedy: &'static str,
     },
     /// A dimension that is neither `project`, `type` nor declared.
-    #[error("unknown dimension {dimension:?}; this series has {known}")]
+    #[error(
+        "unknown dimension {dimension:?}; this series has {known}; another one needs \
+         [series.variables.{dimension}]"
+    )]
     UnknownDimension {
         /// The dimension, shortened.
         dimension: String,
@@ -258,10 +267,12 @@ pub enum FieldFlaw {
         reason: Box<InputError>,
     },
     /// A serial without its `{SEQ}`.
-    #[error("no token of the template shows serial {name:?}; add `{{SEQ:4:{name}}}`")]
+    #[error("no token of the template shows serial {name:?}; add `{token}`")]
     SerialNotShown {
         /// The name.
         name: String,
+        /// A token that would.
+        token: String,
     },
     /// Numbers of this series could never be short enough.
     #[error(

@@ -1,4 +1,5 @@
-//! Ledger work that a worker waits for without standing still: seeds, raises, questions.
+//! Ledger work that a worker waits for without standing still: seeds, raises, questions, and what
+//! the ledger knows of a counter.
 //!
 //! Each job is a task of its own that nobody cancels; it reports to its worker, also when it
 //! fails. While the ledger is away, warm counters go on below their ceilings. A job waits for a
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use super::database_path::Contended;
 use super::pending_request::PendingRequest;
 use crate::backoff::Backoff;
-use crate::ledger::{At, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
+use crate::ledger::{At, Counter, CounterSpec, Found, LedgerError, Raise, SeedOutcome};
 use crate::node::NodeId;
 use crate::process::Context;
 
@@ -36,6 +37,19 @@ pub(super) struct RaiseWish {
     pub ceiling: i64,
 }
 
+/// A counter that a worker meets in an epoch, as Redis shows it (F33).
+#[derive(Clone, Debug)]
+pub(super) struct Unseen {
+    /// Name of the counter within the partition.
+    pub counter: String,
+    /// Its identity.
+    pub spec: CounterSpec,
+    /// Its id in Redis.
+    pub counter_id: i64,
+    /// Its ceiling in Redis.
+    pub ceiling: i64,
+}
+
 /// What a job reports.
 pub(super) enum Done {
     /// Seeds written (or not) to the ledger.
@@ -46,6 +60,15 @@ pub(super) enum Done {
         counters: Vec<(String, CounterSpec)>,
         /// One outcome per counter.
         result: Result<Vec<SeedOutcome>, LedgerError>,
+    },
+    /// What the ledger knows of counters that the worker meets.
+    Compared {
+        /// The epoch of the job.
+        at: At,
+        /// The counters.
+        counters: Vec<Unseen>,
+        /// One row per counter, where the ledger has it.
+        result: Result<Vec<Option<Counter>>, LedgerError>,
     },
     /// Ceilings raised (or not) in the ledger.
     Raised {
@@ -139,6 +162,27 @@ impl BackgroundJobs {
                 tokio::time::sleep(SEEDER_AHEAD_DELAY).await;
             }
             Done::Seeded { at, counters, result }
+        });
+    }
+
+    /// Reads what the ledger knows of counters that the worker meets: one statement for all that a
+    /// flight met.
+    pub(super) fn compare(&self, at: At, counters: Vec<Unseen>) {
+        let context = Arc::clone(&self.context);
+        self.start(async move {
+            let specs: Arc<[CounterSpec]> =
+                counters.iter().map(|unseen| unseen.spec.clone()).collect();
+            let mut patience = Patience::new(&context, at, counters.len());
+            let result = loop {
+                let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&specs));
+                let place = context.places.question().await;
+                let reading = async move { ledger.counters_named(&asked).await };
+                match attempt(&context, place, reading).await {
+                    Err(error) if patience.another_try(&error).await => {}
+                    result => break result,
+                }
+            };
+            Done::Compared { at, counters, result }
         });
     }
 

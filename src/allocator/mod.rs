@@ -28,7 +28,7 @@ mod worker;
 pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
-pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, Preview, Request, check_key};
+pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
 pub use readings::{Reading, ReadingError, Unread};
 pub use status::WorkerView;
 

@@ -61,12 +61,22 @@ pub struct Issued {
 /// What a number would look like.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The text with the next value that the ledger knows of; another request may take it first.
+    /// The text with the next values; another request may take them first.
     pub number: String,
     /// What the journal would know of it.
     pub record: Arc<Record>,
     /// The expected value of each serial.
-    pub values: Vec<u64>,
+    pub nexts: Vec<NextValue>,
+}
+
+/// The value that a counter would give next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextValue {
+    /// The value.
+    pub value: u64,
+    /// Whether nobody has counted by these dimensions before: the first number may show a typing
+    /// error.
+    pub is_new_counter: bool,
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 
 use super::pending_request::Order;
-use super::{AllocError, Allocator, Preview, Request, redis_path, replay, unread};
-use crate::ledger::{At, Counter, Partition};
+use super::{AllocError, Allocator, NextValue, Preview, Request, redis_path, replay, unread};
+use crate::counter::{CounterState, Inspection};
+use crate::ledger::{At, Counter, Owner, Partition};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -19,15 +20,16 @@ impl Allocator {
         }
         self.check_chronology(&order).await?;
         let serials = order.served.series.serials();
-        let mut values = Vec::with_capacity(serials.len());
+        let mut nexts = Vec::with_capacity(serials.len());
         for (index, (serial, key)) in serials.iter().zip(&order.record.counter_keys).enumerate() {
-            let value = self.next_value(Some(order.record.series_id), serial, key).await?;
-            if value > serial.max {
+            let next = self.next_value(Some(order.record.series_id), serial, key).await?;
+            if next.value > serial.max {
                 return Err(replay::exhausted(&order, index));
             }
-            values.push(value);
+            nexts.push(next);
         }
-        Ok(Preview { number: order.partial.fill(&values)?, record: order.record, values })
+        let values: Vec<u64> = nexts.iter().map(|next| next.value).collect();
+        Ok(Preview { number: order.partial.fill(&values)?, record: order.record, nexts })
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer
@@ -47,7 +49,7 @@ impl Allocator {
         let mut draft = series.draft(inputs, now)?;
         let mut nexts = Vec::with_capacity(draft.keys.len());
         for (serial, key) in series.serials().iter().zip(&draft.keys) {
-            nexts.push(self.next_value(series_id, serial, &key.to_string()).await?);
+            nexts.push(self.next_value(series_id, serial, &key.to_string()).await?.value);
         }
         let mut numbers = Vec::new();
         for place in 0..count {
@@ -82,19 +84,49 @@ impl Allocator {
         }
     }
 
-    /// The value that a counter gives next, as far as the ledger knows.
+    /// The value that a counter gives next, as far as the ledger and its Redis know.
     async fn next_value(
         &self,
         series_id: Option<i64>,
         serial: &Serial,
         key: &str,
-    ) -> Result<u64, AllocError> {
-        let Some(series_id) = series_id else { return Ok(serial.start) };
+    ) -> Result<NextValue, AllocError> {
+        let first = NextValue { value: serial.start, is_new_counter: true };
+        let Some(series_id) = series_id else { return Ok(first) };
         let row = self.shared.context.ledger.counter(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
-        let Some(counter) = row else { return Ok(serial.start) };
-        let value = self.spoken_for(&counter).await?;
-        Ok(u64::try_from(value + redis_path::signed(serial.step)).unwrap_or(serial.start))
+        let Some(counter) = row else { return Ok(first) };
+        let taken = self.spoken_for(&counter).await?.max(self.taken_in_redis(&counter).await);
+        let next = taken + redis_path::signed(serial.step);
+        let value = u64::try_from(next).unwrap_or(serial.start);
+        Ok(NextValue { value, is_new_counter: false })
+    }
+
+    /// The highest value that Redis has given of a counter in its present epoch: the journal may be
+    /// behind it. Zero where Redis does not own it, or does not answer.
+    async fn taken_in_redis(&self, counter: &Counter) -> i64 {
+        let (context, partition) = (&self.shared.context, counter.partition);
+        let Some(redis) = context.redis_of(partition).filter(|_| !context.redis_is_gone(partition))
+        else {
+            return 0;
+        };
+        let incarnation = context.membership.news().borrow().iter().find_map(|home| {
+            let is_home = (home.partition, home.epoch) == (partition, counter.epoch);
+            match &home.owner {
+                Owner::Redis { incarnation } if is_home => Some(incarnation.clone()),
+                _ => None,
+            }
+        });
+        let Some(incarnation) = incarnation else { return 0 };
+        let at = (partition, counter.epoch, incarnation.as_str());
+        match redis.inspect(&context.keys, at, &[counter.name()]).await {
+            Ok(Inspection::Counters(states)) => match states[..] {
+                [CounterState::Warm { value, .. }] => value,
+                _ => 0,
+            },
+            // What the ledger knows is shown; nothing is taken by a preview.
+            Ok(Inspection::Fenced { .. }) | Err(_) => 0,
+        }
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.

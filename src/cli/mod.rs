@@ -1,7 +1,8 @@
 //! The command line: one file per command.
 //!
 //! stdout carries only the result of a command; everything else goes to stderr. Exit codes: 0 done,
-//! 1 refused or failed (one line on stderr says why), 2 wrong usage.
+//! 1 refused or failed (one line on stderr says why, as JSON where `--json` asks for it), 2 wrong
+//! usage.
 
 pub mod acknowledge;
 mod descriptors;
@@ -15,6 +16,7 @@ pub mod import;
 mod inputs;
 mod log_writer;
 mod logs;
+pub mod manual;
 pub mod migrate;
 pub mod next;
 mod output;
@@ -105,6 +107,10 @@ pub enum Command {
     /// Make bearer tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Print a script that completes commands and options in a shell
+    Completions(manual::CompletionsArgs),
+    /// Write the manual pages of all commands to a folder
+    Man(manual::ManArgs),
 }
 
 /// Longest wait for threads that are still at work when a command has ended.
@@ -119,6 +125,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Two TLS libraries are in the tree's reach; whoever asks first must find the one we chose.
     // It fails only where one is installed already, and then there is nothing left to choose.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    let args: Vec<OsString> = args.into_iter().collect();
+    let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let cli = Cli::parse_from(args);
     let runtime = runtime().expect("threads for the runtime");
     let outcome = runtime.block_on(run(cli));
@@ -131,7 +139,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let line = format!("{error:#}").replace('\n', " ");
-            say(format_args!("numerator: {line}"));
+            if as_json {
+                say(format_args!("{}", serde_json::json!({ "error": line })));
+            } else {
+                say(format_args!("numerator: {line}"));
+            }
             ExitCode::FAILURE
         }
     }
@@ -174,6 +186,8 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Events(args) => events::run(&settings.prepare("warn")?, &args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     }
 }
 

@@ -11,8 +11,14 @@ use crate::allocator::{COUNT_MAX, Issued};
 use crate::config::Settings;
 use crate::http::{NumberAnswer, RangeAnswer, Texts};
 
+const EXAMPLES: &str = "Examples:
+  numerator next SPO --date 2024-01-22
+  numerator next SPO --count 10 --document order-7
+  numerator next LETTER --project P --set ORIGINATOR=A --set RECIPIENT=B --json";
+
 /// What to take.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct NextArgs {
     /// What is to be numbered.
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::inputs::InputArgs;
-use super::output::{print, print_json};
+use super::output::{print, print_json, say};
 use super::session::{refusal, with_service};
 use crate::config::Settings;
 use crate::http::PreviewAnswer;
@@ -32,7 +32,11 @@ pub async fn run(settings: &Settings, args: PreviewArgs) -> anyhow::Result<()> {
     if args.json {
         print_json(&PreviewAnswer::of(&preview))?;
     } else {
-        print([preview.number])?;
+        print([&preview.number])?;
+        let counters = preview.record.counter_keys.iter().zip(&preview.nexts);
+        for (key, _) in counters.filter(|(_, next)| next.is_new_counter) {
+            say(format_args!("the first number of a new counter: {key}"));
+        }
     }
     Ok(())
 }

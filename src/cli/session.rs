@@ -89,5 +89,10 @@ pub(super) async fn open_ledger_and_catalog(
 
 /// A refusal as one line: where, what, and the slug that the HTTP interface gives it.
 pub(super) fn refusal(problem: impl Into<Problem>) -> anyhow::Error {
-    anyhow::Error::msg(problem.into())
+    let problem = problem.into();
+    // A request calls a variable otherwise than a command line does.
+    match problem.wrong_field().and_then(|field| field.strip_prefix("context.")) {
+        Some(name) => anyhow::anyhow!("{problem}; on the command line it is --set {name}=…"),
+        None => anyhow::Error::msg(problem),
+    }
 }

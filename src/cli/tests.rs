@@ -19,6 +19,37 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
+/// Goal: nobody has to find a command by chance. Method: those of the command line against the
+/// README's table.
+#[test]
+fn the_readme_lists_every_command() {
+    let readme = include_str!("../../README.md");
+    let table: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    let commands = Cli::command();
+    for command in commands.get_subcommands().map(clap::Command::get_name) {
+        let cell = |row: &&str| {
+            let names = row.split('|').nth(1).unwrap_or_default();
+            names.split('`').any(|name| name == command || name.starts_with(&format!("{command} ")))
+        };
+        assert!(table.iter().any(cell), "{command} is not in the README's table of commands");
+    }
+}
+
+#[test]
+fn shells_and_manual_pages_know_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    manual::man(&manual::ManArgs { folder: folder.path().into() }).expect("written");
+    for command in Cli::command().get_subcommands() {
+        let page = folder.path().join(format!("numerator-{}.1", command.get_name()));
+        assert!(page.exists(), "{}", page.display());
+    }
+    let nowhere = manual::ManArgs { folder: folder.path().join("none") };
+    let refused = manual::man(&nowhere).expect_err("no such folder");
+    assert!(refused.to_string().contains("none cannot be written"), "{refused}");
+    let line = command("numerator completions bash");
+    assert!(matches!(line, Command::Completions(_)));
+}
+
 #[test]
 fn next_takes_the_inputs_of_a_number() {
     let line = "numerator next RFA --date 2025-12-02 --phase P2 --project LCBP3-C2 \

@@ -11,7 +11,7 @@ use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::tokens;
 use super::{DurationText, LogSettings, Settings, TraceSettings};
-use crate::counter::{Flight, RedisSettings};
+use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
 use crate::ledger::{LedgerSettings, Migrate, SNOWFLAKE_LEASE_MAX};
@@ -137,6 +137,16 @@ fn redis(redis: &layer::Redis) -> Checked<Option<RedisSettings>> {
         return wrong(
             "redis.url",
             format!("begins with no known scheme; write one of {}", schemes.join(", ")),
+        );
+    }
+    if let Some(server) = unencrypted(&url).filter(|_| !redis.allow_plaintext) {
+        return wrong(
+            "redis.url",
+            format!(
+                "{server} is another machine, and nothing would encrypt what it is told, the \
+                 password included; write rediss instead of redis, or redis.allow_plaintext = \
+                 true where nobody else is on that network"
+            ),
         );
     }
     Ok(Some(RedisSettings { url, command_timeout, reconnect_max }))

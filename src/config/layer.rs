@@ -183,6 +183,8 @@ section! {
     Redis {
         /// The Redis of the fast path; without one, the ledger takes the numbers.
         url: Option<String> = None,
+        /// Whether Redis may be on another machine without TLS.
+        allow_plaintext: bool = false,
         /// What all keys begin with; fixed when a ledger is set up (F8).
         prefix: String = "nbr".into(),
         /// After this long without a reply a call's outcome is unknown.

@@ -73,7 +73,7 @@ fn the_environment_covers_the_file_and_flags_cover_both() {
     for (variable, value) in [
         ("NUMERATOR__HTTP__LISTEN", "127.0.0.1:2"),
         ("NUMERATOR__HTTP__TIME_LIMIT", "6s"),
-        ("NUMERATOR__REDIS__URL", "redis://cache:6379"),
+        ("NUMERATOR__REDIS__URL", "rediss://cache:6379"),
         ("NUMERATOR__DATABASE__CONNECTIONS_MAX", "3"),
         ("NUMERATOR_UNRELATED", "x"),
     ] {
@@ -85,7 +85,7 @@ fn the_environment_covers_the_file_and_flags_cover_both() {
     assert_eq!(settings.allocator.node_ttl, Duration::from_secs(9));
     assert_eq!(settings.partitions, 16);
     assert_eq!(settings.database.connections_max, 3);
-    assert_eq!(settings.redis.expect("redis").url, "redis://cache:6379");
+    assert_eq!(settings.redis.expect("redis").url, "rediss://cache:6379");
 }
 
 #[test]
@@ -153,6 +153,7 @@ fn each_wrong_setting_is_refused_by_its_name() {
         ("database.url", "mysql://db", "postgres://"),
         ("database.connections_max", "many", "u32"),
         ("redis.url", "localhost:6379", "redis://"),
+        ("redis.url", "redis://:secret@cache:6379", "write rediss instead"),
         ("redis.prefix", "a{b", "braces"),
         ("redis.prefix", "a b", "spaces"),
         ("redis.prefix", "", "1 to 32"),
@@ -188,6 +189,15 @@ fn each_wrong_setting_is_refused_by_its_name() {
         assert!(refusal.contains(&format!("setting {setting} (command line)")), "{refusal}");
         assert!(refusal.contains(says), "{setting} = {value}: {refusal}");
     }
+}
+
+#[test]
+fn redis_on_another_machine_without_tls_is_accepted_where_a_setting_says_so() {
+    let url = ("redis.url", "redis://clerk:secret@cache:6379");
+    let refused = refusal(&[url]);
+    assert!(refused.contains("redis.allow_plaintext") && !refused.contains("secret"), "{refused}");
+    let settings = Settings::load(&sources(&[url, ("redis.allow_plaintext", "true")]));
+    assert_eq!(settings.expect("settings").redis.expect("redis").url, url.1);
 }
 
 #[test]

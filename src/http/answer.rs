@@ -8,7 +8,7 @@ use numbering::{CounterKey, Range};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::allocator::{Issued, Preview};
+use crate::allocator::{Issued, NextValue, Preview};
 use crate::ledger::{Entry, IssuePath, Record};
 
 /// A number handed out.
@@ -123,10 +123,21 @@ pub struct PreviewAnswer<'a> {
     #[serde(flatten)]
     pub source: SourceAnswer<'a>,
     /// The serials with the value that comes next.
-    pub serials: Vec<ExpectedSerial>,
+    pub serials: Vec<NextSerial>,
 }
 
-/// The next value of one serial.
+/// The next value of one serial, and whether its counter begins with it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NextSerial {
+    /// Its name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Whether nobody has counted by these dimensions before: a typing error would show here.
+    pub new_counter: bool,
+}
+
+/// The value of one serial.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ExpectedSerial {
     /// Its name.
@@ -227,10 +238,11 @@ impl<'a> PreviewAnswer<'a> {
     /// The answer for a preview.
     #[must_use]
     pub fn of(preview: &'a Preview) -> Self {
-        let serials = preview.record.serials.iter().zip(&preview.values);
-        let expected = |(name, value): (&String, &u64)| ExpectedSerial {
+        let serials = preview.record.serials.iter().zip(&preview.nexts);
+        let expected = |(name, next): (&String, &NextValue)| NextSerial {
             name: name.clone(),
-            value: value.to_string(),
+            value: next.value.to_string(),
+            new_counter: next.is_new_counter,
         };
         PreviewAnswer {
             document_number: &preview.number,

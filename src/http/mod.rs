@@ -32,8 +32,8 @@ mod texts;
 mod traces;
 
 pub use answer::{
-    AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NumberAnswer, PreviewAnswer, RangeAnswer,
-    RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
+    AllocationAnswer, CounterKeyAnswer, ExpectedSerial, NextSerial, NumberAnswer, PreviewAnswer,
+    RangeAnswer, RecordAnswer, SerialAnswer, SourceAnswer, ValuesAnswer,
 };
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;

@@ -231,12 +231,12 @@ impl Problem {
     /// The problem as it is sent.
     #[must_use]
     pub(super) fn body(&self, request_id: &str, language: Language) -> ProblemBody {
-        let status = self.slug.status();
+        let (status, message) = (self.slug.status(), user_message(self.slug, language));
         ProblemBody {
             kind: self.slug.name(),
             title: self.slug.title(),
             status: status.as_u16(),
-            detail: self.detail.clone(),
+            detail: self.said(),
             instance: request_id.into(),
             retryable: self.retry_after_ms.is_some(),
             number_taken: match self.number_taken {
@@ -247,8 +247,25 @@ impl Problem {
             field: self.field.clone(),
             document_number: self.document_number.clone(),
             standing: self.standing.as_deref().cloned(),
-            user_message: user_message(self.slug, language),
+            user_message: match &self.field {
+                Some(field) => format!("{message} ({})", field.trim_start_matches("context.")),
+                None => message.to_owned(),
+            },
         }
+    }
+
+    /// What went wrong, and where.
+    fn said(&self) -> String {
+        // Most details name their field themselves.
+        match self.field.as_ref().filter(|field| !self.detail.contains(*field)) {
+            Some(field) => format!("{field}: {}", self.detail),
+            None => self.detail.clone(),
+        }
+    }
+
+    /// The field that is wrong, as the request calls it.
+    pub(crate) fn wrong_field(&self) -> Option<&str> {
+        self.field.as_deref()
     }
 
     /// The whole response.
@@ -281,11 +298,7 @@ impl Problem {
 /// One line for the command line: where, what, and the slug.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Most details name their field themselves.
-        if let Some(field) = self.field.as_ref().filter(|field| !self.detail.contains(*field)) {
-            write!(f, "{field}: ")?;
-        }
-        write!(f, "{} [{}]", self.detail, self.slug.name())
+        write!(f, "{} [{}]", self.said(), self.slug.name())
     }
 }
 
@@ -329,7 +342,7 @@ pub struct ProblemBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<SerialStanding>,
     /// A sentence for the user in the language of `Accept-Language` (th, zh, en; R6.6).
-    pub user_message: &'static str,
+    pub user_message: String,
 }
 
 impl From<&AllocError> for Problem {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use numbering::{Draft, Inputs, Parsed, Series, SeriesDefinition};
+use numbering::{Draft, Inputs, Parsed, Series, SeriesDefinition, read_moment};
 
 use super::reading::{Misfit, agreed, misfit};
 use super::report::ProblemKind;
@@ -23,9 +23,11 @@ pub(super) fn zone(definition: &SeriesDefinition) -> TimeZone {
 /// A moment as lists write it: with an offset, or in the zone of the series, with or without a time
 /// of day.
 pub(super) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, Misfit> {
-    let instant = text.parse::<Timestamp>().ok();
+    let instant = read_moment(text);
+    // With an offset that is refused, what is before it is not another moment.
+    let is_civil = text.parse::<Timestamp>().is_err();
     let civil = || text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok();
-    let found = instant.or_else(|| civil().map(|zoned| zoned.timestamp()));
+    let found = instant.or_else(|| civil().filter(|_| is_civil).map(|zoned| zoned.timestamp()));
     let expected = "write 2025-12-02, 2025-12-02 09:30:00 or 2025-12-02T09:30:00+07:00";
     found.map_or_else(|| misfit(ProblemKind::Value, format!("column issued_at: {expected}")), Ok)
 }
@@ -221,8 +223,10 @@ mod tests {
             let read = moment(text, &zone).map(|moment| moment.to_string());
             assert_eq!(read.ok().as_deref(), Some(expected), "{text}");
         }
-        let refused = moment("22.1.2024", &zone).expect_err("refused");
-        assert!(refused.detail.contains("issued_at"), "{}", refused.detail);
+        for text in ["22.1.2024", "2024-01-22T09:30:15+19:00"] {
+            let refused = moment(text, &zone).expect_err("refused");
+            assert!(refused.detail.contains("issued_at"), "{}", refused.detail);
+        }
     }
 
     #[test]

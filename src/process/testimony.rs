@@ -1,12 +1,13 @@
 //! The witness beside a process's data: what the ledger last confirmed to a process of this
 //! machine, for the next one that starts (F25). A ledger that shows less was put back meanwhile.
 //!
-//! One small file for each deployment, replaced at each heartbeat by whichever process beats; not
-//! synced: it must outlive processes, not the machine. The other witness is in Redis, for processes
-//! whose disk is gone. Never the reason that a number is issued.
+//! One small file for each deployment, its owner's alone to read, replaced at each heartbeat by
+//! whichever process beats; not synced: it must outlive processes, not the machine. The other
+//! witness is in Redis, for processes whose disk is gone. Never the reason that a number is issued.
 
-use std::fs;
-use std::io::{Error, ErrorKind, Result};
+use std::fs::{self, DirBuilder, File};
+use std::io::{Error, ErrorKind, Result, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -116,11 +117,13 @@ impl Testimony {
 
     fn replace(&self, said: &Said) -> Result<()> {
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         // Whole or not at all; each process writes a file of its own first.
         let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        fs::write(&new, serde_json::to_vec(said)?)?;
+        let mut options = File::options();
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec(said)?)?;
         fs::rename(&new, &self.path)
     }
 }

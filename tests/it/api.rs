@@ -1,4 +1,4 @@
-//! The HTTP interface as a caller sees it: retries, conflicts, ranges, batches, previews, refusals.
+//! The HTTP interface as a caller sees it: retries, conflicts, ranges, batches, refusals.
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use harness::service::Service;
 const DAY: &str = "2024-01-22";
 
 /// A service with the example series, on Redis and on the ledger alone.
-fn services() -> Vec<(Deployment, Service, Option<Redis>)> {
+pub(crate) fn services() -> Vec<(Deployment, Service, Option<Redis>)> {
     let redis = Redis::start();
     let on_redis = Deployment::sqlite(Some(&redis.url()));
     let embedded = Deployment::embedded();
@@ -19,15 +19,15 @@ fn services() -> Vec<(Deployment, Service, Option<Redis>)> {
     vec![(on_redis, one, Some(redis)), (embedded, other, None)]
 }
 
-fn generate(service: &Service, document: &str) -> String {
+pub(crate) fn generate(service: &Service, document: &str) -> String {
     format!("{}/api/v1/documents/{document}/generate-number", service.url)
 }
 
-fn numbering(service: &Service, what: &str) -> String {
+pub(crate) fn numbering(service: &Service, what: &str) -> String {
     format!("{}/api/v1/document-numbering/{what}", service.url)
 }
 
-fn spo() -> Value {
+pub(crate) fn spo() -> Value {
     json!({ "type": "SPO", "date": DAY })
 }
 
@@ -219,19 +219,6 @@ async fn a_batch_of_documents_is_answered_item_by_item() {
         assert_eq!(body["items"][3]["problem"]["field"], "documents[3]");
         let (clean, report) = deployment.verify();
         assert!(clean && report["totals"]["journal"] == 2, "{report}");
-    }
-}
-
-#[tokio::test]
-async fn a_preview_takes_nothing() {
-    for (_deployment, service, _redis) in services() {
-        let client = Client::new();
-        for _ in 0..3 {
-            let (status, body) = post(&client, &numbering(&service, "preview"), &spo()).await;
-            assert_eq!((status, &body["document_number"]), (200, &json!("SPO-20240122-001")));
-        }
-        let (_, body) = post(&client, &generate(&service, "d1"), &spo()).await;
-        assert_eq!(body["document_number"], "SPO-20240122-001");
     }
 }
 

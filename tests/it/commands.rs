@@ -185,6 +185,8 @@ fn preview_and_parse_take_nothing() {
     let deployment = Deployment::embedded();
     let preview = deployment.ok(&["preview", "SPO", "--date", "2024-01-22"]);
     assert_eq!(preview, "SPO-20240122-001\n");
+    let new = deployment.run(&["preview", "SPO", "--date", "2024-01-22"]);
+    assert!(text(&new.stderr).contains("the first number of a new counter: "), "a typing error");
     let parsed = deployment.ok(&["parse", "SPO", "SPO-20240122-015", "--json"]);
     let parsed: serde_json::Value = serde_json::from_str(&parsed).unwrap();
     assert!(parsed.to_string().contains("15") && parsed.to_string().contains("2024-01-22"));
@@ -197,6 +199,12 @@ fn preview_and_parse_take_nothing() {
     assert!(several.contains("series LCBP3-RFA") && several.contains("ORG_CODE TEAM"), "{several}");
     let elsewhere = ["parse", "RFA", "TEAM-RFA-STR-2025-0001", "--project", "LCBP3-C2"];
     assert_eq!(deployment.run(&elsewhere).status.code(), Some(1));
+    let unserved = deployment.run(&["parse", "NONE", "SPO-20240122-015", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&text(&unserved.stderr)).expect("JSON");
+    assert!(line["error"].as_str().unwrap().contains("unknown-type"), "{line}");
+    let unset = deployment.run(&["preview", "LETTER", "--project", "P", "--set", "RECIPIENT=B"]);
+    let hint = "on the command line it is --set ORIGINATOR=…";
+    assert!(text(&unset.stderr).contains(hint), "{}", text(&unset.stderr));
     let unserved = deployment.run(&["parse", "NONE", "SPO-20240122-015"]);
     assert!(text(&unserved.stderr).contains("unknown-type"), "{}", text(&unserved.stderr));
     let listed = deployment.ok(&["parse", "SPO-20240122-015"]);

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Parser as _;
+use harness::load;
+use harness::postgres::Postgres;
 use harness::process::free_port;
+use harness::redis::Redis;
 use numerator::cli::Cli;
 use numerator::config::{LogFormat, Settings, Sources};
 
@@ -50,7 +53,7 @@ fn the_settings_of_the_manifests_are_accepted_and_their_pods_may_end_in_peace() 
     let path = home.path().join("numerator.toml");
     std::fs::write(&path, unindented).unwrap();
     let environment = environment(&text("kubernetes/secret.example.yaml"));
-    assert_eq!(environment.len(), 2, "{environment:?}");
+    assert_eq!(environment.len(), 3, "{environment:?}");
     let sources = Sources { file: Some(path), environment, flags: vec![] };
     let settings = Settings::load(&sources).unwrap();
     assert!(settings.redis.is_some() && settings.log.format == LogFormat::Json);
@@ -80,7 +83,7 @@ fn the_settings_of_the_composition_are_accepted_and_all_example_series_are_saved
             example.clone_into(value);
         }
     }
-    assert_eq!(environment.len(), 5, "{environment:?}");
+    assert_eq!(environment.len(), 6, "{environment:?}");
     let settings = Settings::load(&Sources { environment, ..Sources::default() })
         .expect("settings of compose");
     let (_, service) = compose.split_once("  numerator:\n").unwrap();
@@ -214,6 +217,40 @@ async fn a_full_house_does_not_keep_probes_waiting_that_have_connections_of_thei
     let output = deployment.run(&["ready"]);
     assert!(output.status.success(), "it asks where it is not kept waiting: {output:?}");
     assert!(service.terminate());
+}
+
+/// Goal: the user that the composition gives the service may do all that it does. Method: a real
+/// Redis with that file, which writes down whatever it refuses.
+#[tokio::test]
+async fn a_service_needs_no_more_of_redis_than_the_shipped_user_may() {
+    let home = tempfile::tempdir().unwrap();
+    let users = home.path().join("users.acl");
+    let shipped = text("redis-users.acl").replace("PASSWORD", "hush");
+    assert!(shipped.starts_with("user default off\n"), "{shipped}");
+    // The test looks on as that one.
+    let shipped = shipped.replace("default off", "default on nopass ~* &* +@all");
+    std::fs::write(&users, shipped).unwrap();
+    let redis = Redis::start_with(&["--aclfile", users.to_str().unwrap()]);
+    assert!(redis.cli(&["acl", "list"]).contains("user numerator on"));
+    let postgres = Postgres::start();
+    let url = redis.url().replace("redis://", "redis://numerator:hush@");
+    let deployment = Deployment::new(&postgres.url("users"), Some(&url));
+    deployment.apply_load_series();
+    let service = deployment.serve();
+    let before = load::documents(&service.url, 4, 50).await;
+    redis.flushall();
+    let after = load::documents(&service.url, 4, 100).await;
+    after.assert_contiguous(100);
+    assert!(before.numbers.iter().all(|(document, number)| after.numbers[document] == *number));
+    for command in [["status", "--json"], ["reconcile", "--json"], ["verify", "--json"]] {
+        let output = deployment.run(&command);
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+    assert!(service.terminate());
+    assert_eq!(redis.cli(&["acl", "log"]), "", "Redis refused nothing");
+    let wrong = Deployment::new(&postgres.url("users"), Some(&url.replace("hush", "hash")));
+    let status = wrong.run(&["status"]);
+    assert!(redis.cli(&["acl", "log"]).contains("auth"), "{status:?}");
 }
 
 /// Grafana reads the provisioning files with variables of its environment in them: without these it

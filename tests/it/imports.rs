@@ -19,10 +19,17 @@ use crate::deployment::Deployment;
 /// Runs an import; its exit code, report and stderr.
 fn import(deployment: &Deployment, arguments: &[&str]) -> (i32, Value, String) {
     let output = deployment.run(&[&["import", "--json"], arguments].concat());
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).lines().map(plain).collect();
     let text = String::from_utf8_lossy(&output.stdout);
     let report = serde_json::from_str(&text).unwrap_or(Value::Null);
     (output.status.code().unwrap(), report, stderr)
+}
+
+/// A line of stderr without the quoting of JSON.
+fn plain(line: &str) -> String {
+    let said = serde_json::from_str::<Value>(line).ok();
+    let error = said.as_ref().and_then(|said| said["error"].as_str());
+    format!("{}\n", error.unwrap_or(line))
 }
 
 /// The same for one that must succeed.

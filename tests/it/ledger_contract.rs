@@ -180,6 +180,7 @@ ledger_contract! {
         a_new_counter_starts_below_its_first_value
         a_first_ceiling_stays_on_the_step_below_the_maximum
         a_second_seed_in_one_epoch_names_the_first_seeder
+        counters_are_read_by_their_names_in_the_order_asked_for
         of_many_seeders_of_a_new_counter_one_seeds_it
         a_seed_is_fenced_once_the_epoch_is_over
         a_counter_of_another_partition_is_refused_and_fences_nobody

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests say what they do in their names")]
 
 mod api;
+mod backups;
 mod commands;
 mod configs;
 mod deploy;
@@ -21,11 +22,14 @@ mod logs;
 mod lookups;
 mod lua_scripts;
 mod machine;
+mod meetings;
 mod nodes;
 mod once;
 mod operations;
 mod pages;
 mod policies;
+mod previews;
+mod private_files;
 mod prometheus;
 mod promotions;
 mod redis_client;

@@ -9,6 +9,8 @@ mod migrate;
 mod names;
 mod open;
 mod runs;
+mod tls;
 
 use engine::PgEngine;
 pub(super) use open::open;
+pub use tls::postgres_options;

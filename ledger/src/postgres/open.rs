@@ -1,13 +1,12 @@
 //! Opens a PostgreSQL ledger: session limits, durability checks, the state of its schema.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use numerator_base::clock::SharedClock;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::{PgEngine, migrate};
+use super::{PgEngine, migrate, postgres_options};
 use crate::connections::Share;
 use crate::dialect::Engine;
 use crate::statements::agree;
@@ -18,6 +17,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a statement may run beyond its wait for a lock.
 const STATEMENT_TIME: Duration = Duration::from_secs(2);
+
+/// What to do about a server that shows no certificate, or one that is not accepted.
+const UNVERIFIED: &str = "; a server beyond this machine must show a certificate of its name: name \
+                          who signed it by sslrootcert=FILE in database.url, or write \
+                          sslmode=disable there where nobody else is on that network";
 
 /// What every session sets: no wait without a bound (F14, R6.2). A process stopped between two
 /// statements loses its locks after two seconds; a dead one's connection is noticed by keepalives.
@@ -47,8 +51,8 @@ pub(crate) async fn open(
     settings: LedgerSettings,
     clock: SharedClock,
 ) -> Result<Box<dyn Engine>, LedgerError> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|e| LedgerError::Refused(format!("database.url: {e}")))?
+    let options = postgres_options(url)
+        .map_err(|why| LedgerError::Refused(format!("database.url: {why}")))?
         .options(SESSION)
         .options(timeouts(settings.lock_timeout));
     // The pool would try a refused connection until its time is up, and say only that it is up.
@@ -84,10 +88,16 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, LedgerError
         let limit_s = CONNECT_TIMEOUT.as_secs();
         return Err(unreachable(format!("{address}: no answer within {limit_s} s")));
     };
-    connected.map_err(|error| match LedgerError::from(error) {
-        LedgerError::Unreachable { cause, .. } => unreachable(format!("{address}: {cause}")),
-        LedgerError::Refused(why) => LedgerError::Refused(format!("{address}: {why}")),
-        other => other,
+    let remedy = |error: &sqlx::Error| match error {
+        sqlx::Error::Tls(_) => UNVERIFIED,
+        _ => "",
+    };
+    connected.map_err(|error| match (remedy(&error), LedgerError::from(error)) {
+        (remedy, LedgerError::Unreachable { cause, .. }) => {
+            unreachable(format!("{address}: {cause}{remedy}"))
+        }
+        (_, LedgerError::Refused(why)) => LedgerError::Refused(format!("{address}: {why}")),
+        (_, other) => other,
     })
 }
 
@@ -149,6 +159,30 @@ mod tests {
         let (_silent, address, url) = listener().await;
         let says = failure(&url).await.to_string();
         assert!(says.contains(&format!("{address}: no answer within 5 s")), "{says}");
+    }
+
+    /// A server without a certificate that asks for the password in clear text; all that it is
+    /// told.
+    async fn eavesdrop(listener: TcpListener) -> String {
+        let (mut client, _) = listener.accept().await.expect("client");
+        let (mut heard, mut buffer) = (Vec::new(), [0; 1_024]);
+        for answer in [b"N".as_slice(), b"R\0\0\0\x08\0\0\0\x03", b""] {
+            let Ok(length @ 1..) = client.read(&mut buffer).await else { break };
+            heard.extend_from_slice(&buffer[..length]);
+            let _ = client.write_all(answer).await;
+        }
+        String::from_utf8_lossy(&heard).into_owned()
+    }
+
+    #[tokio::test]
+    async fn a_server_beyond_this_machine_that_shows_no_certificate_is_told_no_password() {
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.expect("port");
+        let port = listener.local_addr().expect("address").port();
+        let server = tokio::spawn(eavesdrop(listener));
+        let says = failure(&format!("postgres://clerk:secret@0.0.0.0:{port}/numbers")).await;
+        let heard = server.await.expect("server");
+        assert!(!heard.contains("secret") && !heard.contains("clerk"), "{heard:?}");
+        assert!(says.to_string().contains("sslrootcert=FILE"), "{says}");
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use std::sync::Mutex;
 
 use uuid::Uuid;
 
+use super::private;
 use crate::incarnation::Incarnation;
 
 /// Bytes of a mark: number, nonce, generation.
@@ -69,9 +70,7 @@ impl MarkFile {
     pub(super) fn raise(&self, come: &Come) -> Result<()> {
         let mut held = self.file.lock().expect("no holder of this lock panics");
         if self.opened(&mut held)?.is_none() {
-            let mut new = File::options();
-            new.create(true).truncate(false).read(true).write(true);
-            *held = Some(new.open(&self.path)?);
+            *held = Some(private::open(&self.path)?);
         }
         let file = held.as_ref().expect("opened or made just now");
         file.lock()?;

@@ -12,6 +12,7 @@ mod mark;
 mod names;
 mod open;
 mod place;
+mod private;
 mod runs;
 
 use std::sync::Arc;

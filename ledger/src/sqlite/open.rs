@@ -1,6 +1,6 @@
 //! Opens a SQLite ledger: folder, file, durability, migrations.
 
-use std::fs::{File, create_dir_all};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use super::SqliteEngine;
 use super::life::SqlitePools;
 use super::mark::MarkFile;
 use super::place::Place;
+use super::private;
 use crate::dialect::Engine;
 use crate::schema::Schema;
 use crate::statements::agree;
@@ -51,6 +52,7 @@ pub(crate) async fn open(
     let lock = lock_beside(path.to_path_buf()).await?;
     let mark = MarkFile::beside(path);
     must_not_be_gone(path, &mark)?;
+    keep_private(path)?;
     let place = Arc::new(Place::of(path));
     let [of_writer, of_readers] = [Arc::clone(&place), place];
     let writer = SqlitePoolOptions::new()
@@ -92,6 +94,18 @@ pub(crate) async fn open(
     agree(&store).await?;
     drop(lock);
     Ok(Box::new(SqliteEngine(Arc::new(store))))
+}
+
+/// Makes the file where it is missing, so that nobody else may read it; what lies beside it gets
+/// the same rights from its client.
+fn keep_private(path: &Path) -> Result<(), LedgerError> {
+    let made = private::make(path);
+    private::tighten(path);
+    let cannot = |error: std::io::Error| {
+        let cause = format!("database.url: {}: {error}", path.display());
+        LedgerError::Unreachable { cause, maybe_written: false }
+    };
+    made.map_err(cannot)
 }
 
 /// Refuses to begin anew where a ledger was: every number of it would come again (F25). A file with
@@ -148,11 +162,11 @@ async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), L
 async fn lock_beside(path: PathBuf) -> Result<File, LedgerError> {
     let lock = move || -> std::io::Result<File> {
         if let Some(folder) = path.parent() {
-            create_dir_all(folder)?;
+            private::make_folder(folder)?;
         }
         let mut name = path.into_os_string();
         name.push(".lock");
-        let file = File::options().create(true).truncate(false).write(true).open(name)?;
+        let file = private::open(Path::new(&name))?;
         file.lock()?;
         Ok(file)
     };

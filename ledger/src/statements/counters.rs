@@ -1,5 +1,7 @@
 //! Counter rows: reading, locking, raising. A counter's own row is the fence (F4).
 
+use std::collections::HashMap;
+
 use numerator_base::node::NodeId;
 
 use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
@@ -60,6 +62,38 @@ impl Ledger {
         key: &str,
     ) -> Result<Option<Counter>, LedgerError> {
         self.call(CALL, async |store| by_name(store, series_id, serial, key).await).await
+    }
+
+    /// The rows of counters by their names, in the order of `specs`; `None` where there is none.
+    /// Read in the ledger's life of now and without a lock: what Redis shows of them is compared
+    /// with it (F33).
+    pub async fn counters_named(
+        &self,
+        specs: &[CounterSpec],
+    ) -> Result<Vec<Option<Counter>>, LedgerError> {
+        if specs.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.call(CALL, async |store| {
+            let mut query = QueryBuilder::new(COLUMNS);
+            query.push("where (series_id, serial, key) in (");
+            query.push_values(specs, |mut row, spec| {
+                row.push_bind(spec.series_id);
+                row.push_bind(spec.serial.clone());
+                row.push_bind(spec.key.clone());
+            });
+            query.push(")");
+            let mut tx = store.begin_reading().await?;
+            let rows = query.build().once().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            let mut found = HashMap::with_capacity(rows.len());
+            for row in &rows {
+                let counter = resolved_of(row)?.counter;
+                found.insert(counter.name(), counter);
+            }
+            Ok(specs.iter().map(|spec| found.get(&spec.name()).cloned()).collect())
+        })
+        .await
     }
 
     /// Counters after `after` by id, at most `limit`: for `verify` and `status`.

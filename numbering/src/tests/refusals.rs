@@ -16,13 +16,18 @@ fn a_template_with_a_mistake_is_refused_at_the_token() {
         ("{SEQ:3}-{TYPE}", 9, "{CORR_TYPE}, {SUB_TYPE} or {RFA_TYPE}"),
         ("{SEQ:3}-{CATEGORY}", 9, "remove it"),
         ("ก-{NOPE}", 3, "PHASE, SNOWFLAKE, CHECK, DISCIPLINE, REV"),
-        ("{seq:3}", 1, "unknown token"),
+        ("{seq:3}", 1, "unknown token; is SEQ meant?"),
+        ("{rev}-{SEQ:3}", 1, "unknown token; is REV meant?"),
         ("{}", 1, "unknown token"),
         ("{SEQ:0}", 1, "1 to 15"),
         ("{SEQ:16}", 1, "1 to 15"),
         ("{SEQ:}", 1, "1 to 15"),
         ("{SEQ:+3}", 1, "1 to 15"),
-        ("{SEQ:3:OTHER}", 1, "\"OTHER\""),
+        (
+            "{SEQ:3:OTHER}",
+            1,
+            "no serial is named \"OTHER\"; this series has one serial: write {SEQ:4}",
+        ),
         ("{SEQ:3}{SEQ:3}", 8, "exactly one"),
         ("{SEQ:3}{DATE}", 8, "{DATE:yyyyMMdd}"),
         ("{SEQ:3}{DATE:}", 8, "no date"),
@@ -109,7 +114,7 @@ const MISTAKES: [(&str, &str, Edit); 39] = [
     ("variables.A.alphabet", "ranges", |d| {
         d.variables.insert("A".into(), declared("alphabet = 'Z-A'"));
     }),
-    ("template", "declare it", |d| d.serials.clear()),
+    ("template", "write `serials = [{ reset = \"none\" }]`", |d| d.serials.clear()),
     ("serials", "at most 8", |d| {
         d.serials = (0..9).map(|i| serial(&format!("S{i}"))).collect();
     }),
@@ -349,7 +354,11 @@ fn a_series_file_with_a_mistake_is_refused_at_line_and_column() {
         ("step = 1", "stepp = 1", 6, 14, "unknown field"),
         ("types = [\"T\"]", "types = []", 5, 20, "document type"),
         ("code = \"a\"", "code = \"a", 2, 10, ""),
-        ("name = \"A\"\n", "", 1, 1, "missing field `name`"),
+        ("name = \"A\"\n", "", 1, 1, "series a: missing field `name`"),
+        ("code = \"a\"\n", "", 1, 1, ": missing field `code`"),
+        ("[[series]]", "[series]", 1, 1, "write [[series]], in two brackets"),
+        ("[\"T\"]", "\"T\"", 5, 20, "write a list: [\"T\"]"),
+        ("\"a\"", "\u{201c}a\u{201d}", 2, 8, "write straight quotation marks"),
         ("name = \"A\"", "name = \"A\"\ntimezone = \"Mars\"", 4, 12, "IANA"),
     ] {
         let text = sound.replace(from, to);

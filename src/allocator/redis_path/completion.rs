@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::counter_cache::{CachedCounter, signed};
 use super::{Course, EpochLease};
-use crate::allocator::background_jobs::RaiseWish;
+use crate::allocator::background_jobs::{RaiseWish, Unseen};
 use crate::allocator::error::unavailable;
 use crate::allocator::handed_out::DueAnswer;
 use crate::allocator::headroom::Headroom;
@@ -30,8 +30,12 @@ struct Sorted {
     refused: Vec<(PendingRequest, AllocError)>,
     /// Requests and the take whose counter is cold,
     cold: Vec<(PendingRequest, usize)>,
+    /// is met here for the first time in the epoch,
+    unseen: Vec<(PendingRequest, usize)>,
     /// or has no headroom.
     full: Vec<(PendingRequest, usize)>,
+    /// Id and ceiling in Redis of the counters that are met.
+    shown: HashMap<String, (i64, i64)>,
     /// Counters to raise ahead of need.
     low: Needs,
     ask: Vec<PendingRequest>,
@@ -74,7 +78,8 @@ impl EpochLease {
             hand_nothing_out(intake, sorted);
             return Ok(());
         };
-        let Sorted { entries, texts, told, refused, cold, full, low, ask, back, alarm } = sorted;
+        let Sorted { entries, texts, told, refused, ask, back, alarm, .. } = sorted;
+        let Sorted { cold, unseen, shown, full, low, .. } = sorted;
         if !entries.is_empty() {
             let (partition, node, flight) = (self.at.partition, self.node, number);
             let is_urgent = told.iter().any(|(pending, _)| pending.order.is_durable());
@@ -91,6 +96,7 @@ impl EpochLease {
             intake.jobs.ask(self.at, ask);
         }
         let lost = self.start_seeds(intake, cold);
+        self.start_comparisons(intake, unseen, &shown);
         self.start_raises(intake, full, low);
         match alarm.or(lost) {
             Some(cause) => Err(self.doubt(cause)),
@@ -133,6 +139,27 @@ impl EpochLease {
             intake.jobs.seed(self.at, self.node, counters);
         }
         None
+    }
+
+    /// Parks requests behind counters that this node has not seen in the epoch, and has those
+    /// compared with the ledger before anything is taken from them (F33).
+    fn start_comparisons(
+        &mut self,
+        intake: &Intake,
+        unseen: Vec<(PendingRequest, usize)>,
+        shown: &HashMap<String, (i64, i64)>,
+    ) {
+        let counters: Vec<Unseen> = self
+            .park(unseen)
+            .into_iter()
+            .map(|(counter, (spec, _))| {
+                let (counter_id, ceiling) = shown[&counter];
+                Unseen { counter, spec, counter_id, ceiling }
+            })
+            .collect();
+        if !counters.is_empty() {
+            intake.jobs.compare(self.at, counters);
+        }
     }
 
     /// Parks requests behind full counters, and has ceilings raised for those and ahead of need.
@@ -235,6 +262,11 @@ impl EpochLease {
             IssueOutcome::Cold { take } => {
                 sorted.cold.push((PendingRequest { asked_in: None, ..pending }, take));
             }
+            IssueOutcome::Unseen { take, counter_id, ceiling } => {
+                let counter = pending.order.spec(take).0.clone();
+                sorted.shown.insert(counter, (counter_id, ceiling));
+                sorted.unseen.push((pending, take));
+            }
             IssueOutcome::Ceiling { take, value, ceiling } => {
                 self.context.metrics.ceiling_waits.increment(1);
                 self.counters.of(pending.order.spec(take).0).met_ceiling(value, ceiling);
@@ -299,14 +331,14 @@ impl EpochLease {
 /// The ledger went back before the flight completed: its users may agree on one without what it
 /// took, so that nobody may get it (F25).
 fn hand_nothing_out(intake: &mut Intake, sorted: Sorted) {
-    let Sorted { told, refused, cold, full, ask, back, .. } = sorted;
+    let Sorted { told, refused, cold, unseen, full, ask, back, .. } = sorted;
     for (pending, _) in told {
         pending.answer(Err(unavailable(Unavailable::Held, NumberTaken::Maybe)));
     }
     for (pending, error) in refused {
         pending.answer(Err(error));
     }
-    for parked in [cold, full] {
+    for parked in [cold, unseen, full] {
         intake.wait_again(parked.into_iter().map(|(pending, _)| pending).collect());
     }
     intake.wait_again(ask);

@@ -32,7 +32,7 @@ impl Moment {
 #[derive(Debug)]
 pub(super) struct CachedCounter {
     counter_id: Option<NonZeroI64>,
-    /// Highest value seen, or `UNKNOWN`.
+    /// Highest value seen in Redis, or in the ledger as the counter was met; else `UNKNOWN`.
     pub(super) value: i64,
     /// The ceiling in Redis, or `UNKNOWN`.
     pub(super) ceiling: i64,
@@ -82,6 +82,12 @@ impl CachedCounter {
     /// Notes its id.
     pub(super) fn identify(&mut self, counter_id: i64) {
         self.counter_id = NonZeroI64::new(counter_id);
+    }
+
+    /// Notes what the ledger knows of it: Redis may not show less (F33).
+    pub(super) fn met(&mut self, counter_id: i64, value: i64) {
+        self.warmed(counter_id);
+        self.value = self.value.max(value);
     }
 
     /// Notes `count` values up to `value`.

@@ -1,14 +1,14 @@
 //! What the ledger's answers to a worker's background jobs lead to: seeds and raises ready to send,
-//! requests answered from the journal, or an epoch that must end.
+//! counters met, requests answered from the journal, or an epoch that must end.
 
 use super::{Course, EpochLease};
-use crate::allocator::background_jobs::{Done, RaiseWish};
+use crate::allocator::background_jobs::{Done, RaiseWish, Unseen};
 use crate::allocator::error::unavailable;
 use crate::allocator::intake::Intake;
 use crate::allocator::pending_request::PendingRequest;
 use crate::allocator::{AllocError, NumberTaken, Unavailable, replay};
 use crate::counter::SeedPlace;
-use crate::ledger::{CounterSpec, Found, LedgerError, SeedOutcome};
+use crate::ledger::{Counter, CounterSpec, Found, LedgerError, SeedOutcome};
 
 impl EpochLease {
     /// What a job brought back, unless its epoch is over.
@@ -25,10 +25,13 @@ impl EpochLease {
             Done::Seeded { at, counters, result } if at == self.at => {
                 self.send_seeds(intake, counters, result)
             }
+            Done::Compared { at, counters, result } if at == self.at => {
+                self.meet(intake, counters, result)
+            }
             Done::Raised { at, wishes, result } if at == self.at => {
                 self.send_raises(wishes, result)
             }
-            Done::Seeded { .. } | Done::Raised { .. } => Ok(()),
+            Done::Seeded { .. } | Done::Compared { .. } | Done::Raised { .. } => Ok(()),
         }
     }
 
@@ -112,6 +115,41 @@ impl EpochLease {
                     intake.wait_behind(self.parked.remove(&counter));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Counters that are what the ledger knows of them may be taken from, above what it has
+    /// journaled: their requests go. Anything else was written to (F33).
+    fn meet(
+        &mut self,
+        intake: &mut Intake,
+        counters: Vec<Unseen>,
+        result: Result<Vec<Option<Counter>>, LedgerError>,
+    ) -> Course {
+        let rows = match result {
+            Ok(rows) => rows,
+            Err(error) => {
+                let names = counters.iter().map(|unseen| &unseen.counter);
+                self.refuse_parked(names, Unavailable::of_ledger(&error), &error);
+                return Ok(());
+            }
+        };
+        for (Unseen { counter, counter_id, ceiling, .. }, row) in counters.into_iter().zip(rows) {
+            let at = self.at;
+            if row.as_ref().is_some_and(|row| row.epoch > at.epoch) {
+                return Err(self.doubt(format!("counter {counter} has left the epoch")));
+            }
+            // The ledger's ceiling only rises in an epoch, and before the one in Redis does.
+            let known = row.filter(|row| {
+                (row.partition, row.epoch, row.counter_id) == (at.partition, at.epoch, counter_id)
+                    && ceiling <= row.ceiling
+            });
+            let Some(row) = known else {
+                return Err(self.doubt(format!("counter {counter} was written to")));
+            };
+            self.counters.of(&counter).met(counter_id, row.taken);
+            intake.wait_behind(self.parked.remove(&counter));
         }
         Ok(())
     }

@@ -90,6 +90,9 @@ async fn a_wrong_field_is_named_and_has_no_retry() {
     assert_eq!(response.status(), 422);
     assert!(response.headers().get(RETRY_AFTER).is_none());
     assert_eq!(body["field"], "context.REV");
+    assert_eq!(body["detail"], "context.REV: must be a string");
+    let message = body["user_message"].as_str().unwrap();
+    assert!(message.ends_with(" (REV)"), "whoever sees no more than this knows where: {message}");
     assert_eq!(body["retryable"], false);
     assert_eq!(body["number_taken"], "no");
     assert!(body.get("retry_after_ms").is_none());

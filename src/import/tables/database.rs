@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, ColumnIndex, ConnectOptions as _, Connection as _, Dec
 
 use super::TableRow;
 use crate::import::ImportError;
+use crate::ledger::postgres_options;
 
 /// What is done with each row.
 type Each<'a> = dyn FnMut(TableRow) -> Result<(), ImportError> + Send + 'a;
@@ -21,7 +22,8 @@ pub(super) async fn postgres(
     tables: &[&'static str],
     each: &mut Each<'_>,
 ) -> Result<BTreeSet<&'static str>, ImportError> {
-    let mut conn = PgConnection::connect(url).await?;
+    let options = postgres_options(url).map_err(|why| ImportError::form("source", why))?;
+    let mut conn = PgConnection::connect_with(&options).await?;
     let mut tx = conn.begin_with("begin isolation level repeatable read read only").await?;
     let mut there = BTreeSet::new();
     for table in tables {
@@ -35,6 +37,14 @@ pub(super) async fn postgres(
         if columns.is_empty() {
             continue;
         }
+        // A materialized view holds rows as a table does.
+        let is_stored: bool = sqlx::query_scalar(
+            "select relkind in ('r', 'p', 'm') from pg_class where oid = to_regclass($1)",
+        )
+        .bind(table)
+        .fetch_one(&mut *tx)
+        .await?;
+        must_be_stored(table, is_stored)?;
         there.insert(*table);
         let select = select(table, &columns, |name| format!("{name}::text"));
         hand_over(sqlx::query(select).fetch(&mut *tx), table, &columns, each).await?;
@@ -63,6 +73,15 @@ pub(super) async fn sqlite(
         if columns.is_empty() {
             continue;
         }
+        // A virtual table is the work of a module, and a view that of its query.
+        let stored: i64 = sqlx::query_scalar(
+            "select count(*) from sqlite_schema where type = 'table' and rootpage > 0 \
+             and lower(name) = lower($1)",
+        )
+        .bind(table)
+        .fetch_one(&mut *tx)
+        .await?;
+        must_be_stored(table, stored == 1)?;
         there.insert(*table);
         let select = select(table, &columns, |name| {
             // Bytes need not be text.
@@ -75,6 +94,13 @@ pub(super) async fn sqlite(
     tx.rollback().await?;
     conn.close().await?;
     Ok(there)
+}
+
+/// Refuses what is computed when it is read: nothing of the source is run, however long it takes.
+fn must_be_stored(table: &str, is_stored: bool) -> Result<(), ImportError> {
+    let why = "it is no table that holds its rows, and reading it would run its query; copy its \
+               rows into a table of that name";
+    if is_stored { Ok(()) } else { Err(ImportError::form(table, why)) }
 }
 
 /// The statement that reads a table, each column as text in the engine's way.

@@ -4,12 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, SetExpr, Statement as Parsed, TableObject, UnaryOperator, Value};
+use sqlparser::ast::{
+    Expr, Insert, SetExpr, Statement as Parsed, TableObject, UnaryOperator, Value,
+};
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
-use super::TableRow;
 use super::statements::{Statement, Statements};
+use super::{TableRow, parts};
 use crate::import::ImportError;
 use crate::import::metered::Metered;
 
@@ -24,46 +26,40 @@ pub(super) fn read(
     let mut statements = Statements::new(file, name.clone(), tables);
     let mut there: HashMap<&'static str, Table> = HashMap::new();
     while let Some(statement) = statements.next()? {
-        let place = format!("{name}: line {}", statement.line);
-        let refused = |reason: String| ImportError::form(&place, reason);
+        let refused =
+            |reason: String| ImportError::form(format!("{name}: line {}", statement.line), reason);
         let table = there.entry(statement.table).or_default();
-        for parsed in parse(&statement).map_err(refused)? {
-            match parsed {
-                Parsed::CreateTable(create) => {
-                    let columns = create.columns.iter();
-                    table.columns =
-                        columns.map(|column| column.name.value.to_lowercase()).collect();
-                }
-                Parsed::Insert(insert) if matches!(insert.table, TableObject::TableName(_)) => {
-                    let columns = match &insert.columns[..] {
-                        [] => Arc::clone(&table.columns),
-                        named => named.iter().map(last_name).collect(),
-                    };
-                    let rows = insert.source.map(|query| *query.body);
-                    let Some(SetExpr::Values(values)) = rows else {
-                        return Err(refused("it inserts something else than values".into()));
-                    };
-                    for row in values.rows {
-                        table.rows += 1;
-                        let values: Option<Vec<_>> = row.content.into_iter().map(literal).collect();
-                        let values = values.filter(|values| values.len() == columns.len());
-                        let values = values.ok_or_else(|| {
-                            refused(format!(
-                                "row {} of {} is not one literal value for each column; dump \
-                                 with --complete-insert",
-                                table.rows, statement.table
-                            ))
-                        })?;
-                        let columns = Arc::clone(&columns);
-                        let (table, row) = (statement.table, table.rows);
-                        each(TableRow { table, row, columns, values })?;
+        for part in parts_of(&statement).map_err(refused)? {
+            for parsed in parse(&statement, &part).map_err(refused)? {
+                match parsed {
+                    Parsed::CreateTable(create) => {
+                        let columns = create.columns.iter();
+                        table.columns =
+                            columns.map(|column| column.name.value.to_lowercase()).collect();
                     }
+                    Parsed::Insert(insert) if is_on_table(&insert) => {
+                        table.hand_over(statement.table, insert, &refused, each)?;
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
     }
     Ok(there.into_keys().collect())
+}
+
+/// What is parsed at a time.
+fn parts_of(statement: &Statement) -> Result<Vec<String>, String> {
+    if statement.is_insert {
+        return parts::of_insert(&statement.text);
+    }
+    // As with one that is not understood: where the rows name their columns, nobody needs it.
+    let is_flat = parts::must_be_flat(&statement.text).is_ok();
+    Ok(is_flat.then(|| statement.text.clone()).into_iter().collect())
+}
+
+fn is_on_table(insert: &Insert) -> bool {
+    matches!(insert.table, TableObject::TableName(_))
 }
 
 /// A table of the dump so far.
@@ -78,8 +74,43 @@ impl Default for Table {
     }
 }
 
-fn parse(statement: &Statement) -> Result<Vec<Parsed>, String> {
-    match Parser::parse_sql(&MySqlDialect {}, &statement.text) {
+impl Table {
+    /// Hands over the rows that a statement inserts.
+    fn hand_over(
+        &mut self,
+        table: &'static str,
+        insert: Insert,
+        refused: &impl Fn(String) -> ImportError,
+        each: &mut (dyn FnMut(TableRow) -> Result<(), ImportError> + Send),
+    ) -> Result<(), ImportError> {
+        let columns = match &insert.columns[..] {
+            [] => Arc::clone(&self.columns),
+            named => named.iter().map(last_name).collect(),
+        };
+        let rows = insert.source.map(|query| *query.body);
+        let Some(SetExpr::Values(values)) = rows else {
+            return Err(refused("it inserts something else than values".into()));
+        };
+        for row in values.rows {
+            self.rows += 1;
+            let values: Option<Vec<_>> = row.content.into_iter().map(literal).collect();
+            let values = values.filter(|values| values.len() == columns.len());
+            let values = values.ok_or_else(|| {
+                refused(format!(
+                    "row {} of {table} is not one literal value for each column; dump with \
+                     --complete-insert",
+                    self.rows
+                ))
+            })?;
+            let columns = Arc::clone(&columns);
+            each(TableRow { table, row: self.rows, columns, values })?;
+        }
+        Ok(())
+    }
+}
+
+fn parse(statement: &Statement, part: &str) -> Result<Vec<Parsed>, String> {
+    match Parser::parse_sql(&MySqlDialect {}, part) {
         Ok(parsed) => Ok(parsed),
         // Where the rows name their columns themselves, nobody needs the table's definition.
         Err(_) if !statement.is_insert => Ok(Vec::new()),
@@ -187,6 +218,33 @@ mod tests {
         let text = "\n\nINSERT INTO document_sequence (sequence_type) VALUES (concat('A','B'));";
         let refused = rows(text, &[]).expect_err("refused").to_string();
         assert!(refused.contains("line 3") && refused.contains("--complete-insert"), "{refused}");
+    }
+
+    #[test]
+    fn an_expression_that_is_too_deep_or_too_long_is_refused_with_its_line() {
+        let repeated = |text: &str| text.repeat(200_000);
+        for value in [
+            format!("{}1{}", repeated("("), repeated(")")),
+            format!("1{}", repeated("+1")),
+            format!("1{}", repeated("+f(1,2)")),
+            format!("{}1", repeated("- ")),
+            format!("{}1", repeated("NOT ")),
+        ] {
+            let text =
+                format!("\nINSERT INTO document_sequence (sequence_type) VALUES\n({value});");
+            let refused = rows(&text, &[]).expect_err("refused").to_string();
+            assert!(refused.contains("line 2"), "{refused}");
+        }
+        let select =
+            format!("INSERT INTO document_sequence SELECT 1{};", repeated(" UNION SELECT 1"));
+        assert!(rows(&select, &[]).is_err());
+        // Only rows without columns need the table's definition.
+        let table =
+            format!("CREATE TABLE document_sequence (a int DEFAULT 1{});\n", repeated("+1"));
+        let named = "INSERT INTO document_sequence (current_no) VALUES (7);";
+        assert_eq!(rows(&format!("{table}{named}"), &["current_no"]).expect("rows").len(), 1);
+        let unnamed = "INSERT INTO document_sequence VALUES (7);";
+        assert!(rows(&format!("{table}{unnamed}"), &[]).is_err());
     }
 
     /// As `mysqldump` begins and ends.

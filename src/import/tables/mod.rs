@@ -3,6 +3,7 @@
 
 mod database;
 mod dump;
+mod parts;
 mod statements;
 
 use std::collections::BTreeSet;

@@ -76,6 +76,33 @@ fn counters_by_day_come_from_a_postgres_database() {
     by_day_is_imported(&deployment, &source);
 }
 
+/// A view in the place of a table, whose query never ends.
+const ENDLESS: &str = "create view document_sequence as with recursive \
+    c(sequence_type, sequence_date, current_no) as (select 'SPO', '2024-01-22', 1 \
+    union all select sequence_type, sequence_date, current_no + 1 from c) select * from c";
+
+fn is_refused_unread(deployment: &Deployment, source: &str) {
+    let output = deployment.run(&["import", source, "--from-table"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{output:?}");
+    assert!(error.contains("document_sequence: it is no table that holds its rows"), "{error}");
+}
+
+#[tokio::test]
+async fn a_view_is_refused_and_its_query_is_not_run() {
+    let deployment = Deployment::embedded();
+    let path = deployment.path("endless.db").display().to_string();
+    let url = format!("sqlite:{path}?mode=rwc");
+    let mut conn = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    sqlx::query(ENDLESS).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    is_refused_unread(&deployment, &path);
+    let postgres = Postgres::start();
+    let source = postgres.url("endless");
+    postgres.sql(&format!("set search_path = endless; {ENDLESS}"));
+    is_refused_unread(&deployment, &source);
+}
+
 #[test]
 fn counters_by_day_are_no_counters_of_months_or_of_ever() {
     let deployment = Deployment::embedded();

@@ -153,6 +153,25 @@ async fn a_counter_below_what_the_node_has_seen_is_regressed() {
 }
 
 #[tokio::test]
+async fn a_counter_that_the_node_has_not_seen_is_shown_and_nothing_is_taken_from_it() {
+    let mut bench = Bench::new().await;
+    bench.seed("c", 100, 200).await;
+    bench.seed("d", 5, 10).await;
+    let mut both = IssueRequest { takes: vec![take("d", 1, 1), take("c", 1, 1)], ..plain("c") };
+    both.takes[1].seen = None;
+    let mut past_its_ceiling = both.clone();
+    past_its_ceiling.takes[1].count = 500;
+    let counters = |bench: &Bench| {
+        ["c", "d"].map(|name| bench.server.cli(&["hgetall", &bench.counter_key(name)]))
+    };
+    let before = counters(&bench);
+    let unseen = IssueOutcome::Unseen { take: 1, counter_id: 70, ceiling: 200 };
+    let outcomes = bench.issue(&[both, past_its_ceiling]).await;
+    assert_eq!(outcomes, [unseen.clone(), unseen]);
+    assert_eq!(counters(&bench), before);
+}
+
+#[tokio::test]
 async fn a_flight_that_asks_for_nothing_is_the_callers_mistake_and_writes_nothing() {
     let mut bench = Bench::new().await;
     bench.seed("c", 0, 100).await;
