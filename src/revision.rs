@@ -233,7 +233,7 @@ async fn issuing_series(ledger: &SharedLedger, row: &JournalRow) -> Result<Serie
     let version = ledger.series_version(record.series_id, record.version).await?;
     let named = || format!("series {} version {}", record.series_id, record.version);
     let version = version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
-    let series = Series::compile(version.definition)
+    let series = Series::restore(version.definition)
         .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))?;
     if !series.refers() {
         return Ok(series);

@@ -361,9 +361,6 @@ fn watch_series(allocator: Allocator, bounds: &ProcessSettings) -> Task {
                 Err(CatalogError::Ledger(error)) => {
                     tracing::debug!(%error, "cannot look for changed series or reference data");
                 }
-                Err(error) => {
-                    tracing::error!(%error, "cannot load changed series or reference data");
-                }
             }
         }
     })

@@ -33,6 +33,9 @@ pub enum LedgerError {
     /// A change of series is refused for good. Nothing written.
     #[error(transparent)]
     Series(#[from] SeriesRefusal),
+    /// Nobody waits for a change of series any more, and its proof was not made. Nothing written.
+    #[error("the proof of a change of series was given up: nobody waited for it any longer")]
+    GivenUp,
     /// The epoch of the call is no longer the partition's. Nothing written.
     #[error("partition {partition} has left epoch {epoch}")]
     Fenced {

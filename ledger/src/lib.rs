@@ -12,6 +12,7 @@ mod columns;
 mod connections;
 mod dialect;
 mod error;
+mod giving_up;
 mod incarnation;
 mod inquest;
 mod line;
@@ -33,6 +34,7 @@ mod witness;
 
 pub use connections::Connections;
 pub use error::LedgerError;
+pub use giving_up::{is_given_up, until_given_up};
 pub use incarnation::Confirmed;
 pub use inquest::{Agreement, Known, Report};
 pub use lookalikes::warnings;

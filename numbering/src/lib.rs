@@ -5,6 +5,7 @@
 
 mod calendar;
 mod change;
+mod characters;
 mod check;
 mod compare;
 mod compile;
@@ -17,6 +18,7 @@ mod expression;
 mod field;
 mod key;
 mod lexer;
+mod novelty;
 mod origin;
 mod parse;
 mod partial_number;
@@ -46,8 +48,8 @@ mod value;
 
 pub use change::{ChangeError, check_change};
 pub use compare::{
-    Accepted, Ambiguity, EarlierVersion, IssuedVersion, ProofError, Reading, prove_issued,
-    prove_saved, same_numbers, same_rules,
+    Accepted, Ambiguity, EarlierVersion, GiveUp, IssuedVersion, PROOF_STEPS_MAX, ProofError,
+    Reading, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,
 };
 pub use date::read_moment;
 pub use definition::{
@@ -75,7 +77,7 @@ pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};
-pub use text::hexadecimal;
+pub use text::{Lines, Unprintable, check_printable, escaped, hexadecimal};
 pub use ties::{check_rules, may_come_before};
 
 /// The largest value a counter may take: 2^53 - 1, the last integer that a Lua number holds exactly

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::error::excerpt;
 use super::served::Asked;
-use super::{Inputs, Series};
+use super::{Inputs, Series, TemplateError};
 
 /// How many types or projects a refusal lists.
 const LISTED_MAX: usize = 12;
@@ -51,6 +51,16 @@ pub enum RuleError {
 }
 
 impl RuleError {
+    /// A series that cannot be used may be the one for the request.
+    #[must_use]
+    pub fn set_aside(code: &str, error: &TemplateError, inputs: &Inputs) -> Self {
+        let hint = format!(
+            "series {code} may number it, and is set aside, since this version of the program \
+             cannot use it: {error}"
+        );
+        RuleError::TypeNotConfigured { type_code: type_in_words(inputs), hint }
+    }
+
     /// A series that rests took the request before the one that would serve it now.
     #[must_use]
     pub fn waiting(resting: &Series, chosen: &Series, inputs: &Inputs) -> Self {

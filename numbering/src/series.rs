@@ -126,6 +126,17 @@ impl Series {
     /// # Errors
     /// [`TemplateError`] names the field, the token, its position and the remedy.
     pub fn compile(definition: SeriesDefinition) -> Result<Self, TemplateError> {
+        let series = Self::restore(definition)?;
+        super::novelty::check_new(&series)?;
+        Ok(series)
+    }
+
+    /// Compiles a definition that was saved. What is asked of new ones only is not asked of it: it
+    /// may have issued numbers.
+    ///
+    /// # Errors
+    /// As [`Series::compile`]: it was saved by a version of other rules.
+    pub fn restore(definition: SeriesDefinition) -> Result<Self, TemplateError> {
         super::compile::compile(definition)
     }
 

@@ -145,6 +145,14 @@ impl Series {
         type_code.is_some_and(|wanted| self.served.types.iter().any(|code| *code == wanted))
     }
 
+    /// Whether a definition may serve a request, by its type. Says so in doubt: it need not
+    /// compile.
+    #[must_use]
+    pub fn may_serve(definition: &SeriesDefinition, inputs: &Inputs) -> bool {
+        let is_named = definition.serves.types.contains(&inputs.type_code);
+        is_named || inputs.type_code.is_empty() || definition.references.type_code.is_some()
+    }
+
     /// Whether a definition takes every type of its table that is not undetermined: a new type of a
     /// deployment gets a number at once where there is such a default.
     pub(super) fn takes_any_type(definition: &SeriesDefinition) -> bool {

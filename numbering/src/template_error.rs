@@ -206,6 +206,12 @@ pub enum FieldFlaw {
         /// The value.
         value: String,
     },
+    /// An alphabet of which its exclusions leave nothing.
+    #[error(
+        "leaves no character that a value could begin with; allow one, or take it out of \
+         `excluded`"
+    )]
+    NothingAllowed,
     /// A name that the language keeps for itself.
     #[error("the name is built into the language; choose another")]
     Reserved,

@@ -3,6 +3,7 @@
 
 mod checks;
 mod closed_periods;
+mod costs;
 mod fuzz;
 mod linear;
 mod periods;

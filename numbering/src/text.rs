@@ -5,8 +5,59 @@
 
 use std::borrow::Cow;
 
+use thiserror::Error;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc, is_nfc_quick};
+use unicode_script::{Script, UnicodeScript};
+
+/// Whether a text may have several lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// It has one.
+    One,
+    /// It may have line breaks and tabs.
+    Many,
+}
+
+/// A character that no stored text may hold: a control, one that is not seen or that turns the
+/// direction of others, or one that Unicode gives no meaning to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("character {position}, U+{:04X}, is not printable; remove it", u32::from(*character))]
+pub struct Unprintable {
+    /// Its place, counted from 1.
+    pub position: usize,
+    /// The character.
+    pub character: char,
+}
+
+/// Checks a text that is stored: all of it can be seen. The one notion of printable text, for
+/// whatever is not part of a number as for what is.
+///
+/// # Errors
+/// The first character that is not printable.
+pub fn check_printable(text: &str, lines: Lines) -> Result<(), Unprintable> {
+    let breaks = |c: char| lines == Lines::Many && matches!(c, '\n' | '\t');
+    let flaw = text.chars().enumerate().find(|(_, c)| !is_printable(*c) && !breaks(*c));
+    flaw.map_or(Ok(()), |(before, character)| Err(Unprintable { position: before + 1, character }))
+}
+
+/// A text as it may be shown on a terminal: what is not printable stands there as `\u{1b}`, but
+/// for line breaks and tabs.
+#[must_use]
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if check_printable(text, Lines::Many).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            _ if is_printable(character) => shown.push(character),
+            _ => shown.extend(character.escape_unicode()),
+        }
+    }
+    Cow::Owned(shown)
+}
 
 /// Bytes in lower-case hexadecimal.
 #[must_use]
@@ -47,11 +98,10 @@ pub(super) fn is_printable(character: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
     // The marks of annotations, and the Braille pattern without a dot.
     let invisible = matches!(character, '\u{fff9}'..='\u{fffb}' | '\u{2800}');
-    // The last two code points of each plane, and one block, are no characters.
-    let nonexistent =
-        u32::from(character) & 0xfffe == 0xfffe || matches!(character, '\u{fdd0}'..='\u{fdef}');
     let blank = character.is_whitespace() && character != ' ';
-    !(character.is_control() || ignorable || invisible || nonexistent || blank)
+    // Code points that are not assigned, for private use, or no characters.
+    let meaningless = || character.script() == Script::Unknown;
+    !(character.is_control() || ignorable || invisible || blank || meaningless())
 }
 
 /// Whether a part may begin with the character: it never changes what stands before it.
@@ -110,12 +160,35 @@ mod tests {
             '\u{ffa0}',
             '\u{fff9}',
             '\u{ffff}',
+            '\u{fdd0}',
+            '\u{378}',
+            '\u{e000}',
+            '\u{f8ff}',
+            '\u{10fffd}',
+            '\u{2066}',
+            '\u{2069}',
+            '\u{200f}',
+            '\u{85}',
             '\u{1d173}',
             '\u{e0100}',
         ] {
             let text = format!("AB{c}C");
             assert_eq!(flaw_of_literal(&text), Some((2, c)), "{c:?}");
         }
+    }
+
+    #[test]
+    fn a_stored_text_is_seen_as_a_whole() {
+        for text in ["", "A b", "ทำน้ำ", "è 業務 ✓ 😀", "ก่ำ"] {
+            assert_eq!(check_printable(text, Lines::One), Ok(()), "{text}");
+            assert_eq!(escaped(text), text);
+        }
+        assert_eq!(check_printable("a\n\tb", Lines::Many), Ok(()));
+        let refused = check_printable("a\nb", Lines::One).unwrap_err();
+        assert_eq!((refused.position, refused.character), (2, '\n'));
+        let bidi = check_printable("invoice \u{202e}fdp", Lines::Many).unwrap_err();
+        assert!(bidi.to_string().contains("character 9, U+202E"), "{bidi}");
+        assert_eq!(escaped("a\u{1b}[2J\nb\u{9b}\u{202e}"), "a\\u{1b}[2J\nb\\u{9b}\\u{202e}");
     }
 
     #[test]

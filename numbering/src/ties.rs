@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use foldhash::HashMap;
+
 use super::error::excerpt;
 use super::rules::{Rank, RuleError};
 use super::{Series, SeriesDefinition};
@@ -44,8 +46,11 @@ pub fn check_rules<'a>(
     definitions: impl IntoIterator<Item = &'a SeriesDefinition>,
 ) -> Result<(), RuleError> {
     let rules: Vec<Rule<'_>> = definitions.into_iter().flat_map(rules_of).collect();
-    for (index, rule) in rules.iter().enumerate() {
-        for earlier in rules[..index].iter().filter(|earlier| earlier.rank == rule.rank) {
+    let mut before = Index::default();
+    for (place, rule) in rules.iter().enumerate() {
+        let earlier = before.beside(rule).into_iter().map(|place| &rules[place]);
+        before.add(place, rule);
+        for earlier in earlier.filter(|earlier| earlier.rank == rule.rank) {
             let Some(shared) = shared(&earlier.names, &rule.names) else { continue };
             let better: Vec<&Rule<'_>> =
                 rules.iter().filter(|other| other.rank > rule.rank).collect();
@@ -60,6 +65,52 @@ pub fn check_rules<'a>(
         }
     }
     Ok(())
+}
+
+/// Rules by what they name, since among thousands few take a request of one.
+#[derive(Default)]
+struct Index<'a> {
+    naming: [HashMap<&'a str, Vec<usize>>; 4],
+    any: [Vec<usize>; 4],
+}
+
+impl<'a> Index<'a> {
+    fn add(&mut self, place: usize, rule: &Rule<'a>) {
+        for (field, names) in rule.names.iter().enumerate() {
+            match names {
+                None => self.any[field].push(place),
+                Some(names) => {
+                    for name in names {
+                        self.naming[field].entry(name).or_default().push(place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All that may take a request that a rule takes, in order; more, where that is not known.
+    fn beside(&self, rule: &Rule<'a>) -> Vec<usize> {
+        let naming = |field: usize| {
+            let names = rule.names[field].iter().flatten();
+            names.filter_map(move |name| self.naming[field].get(name))
+        };
+        let rivals =
+            |field: &usize| self.any[*field].len() + naming(*field).map(Vec::len).sum::<usize>();
+        let named = (0..rule.names.len()).filter(|field| rule.names[*field].is_some());
+        // The field that leaves the fewest; whoever names no type is of a table.
+        let Some(field) = named.min_by_key(rivals) else { return self.all() };
+        let mut beside: Vec<usize> =
+            naming(field).flatten().chain(&self.any[field]).copied().collect();
+        beside.sort_unstable();
+        beside.dedup();
+        beside
+    }
+
+    fn all(&self) -> Vec<usize> {
+        let named = self.naming[TYPE].values().flatten().chain(&self.any[TYPE]);
+        let all: BTreeSet<usize> = named.copied().collect();
+        all.into_iter().collect()
+    }
 }
 
 /// Whether a series may take some request before another one that takes it too. Says so in doubt: a
@@ -104,9 +155,11 @@ fn shared<'a>(a: &Region<&'a str>, b: &Region<&'a str>) -> Option<Region<&'a str
             (None, other) | (other, None) => other.clone(),
             (Some(a), Some(b)) => Some(a & b),
         };
+        if names.as_ref().is_some_and(BTreeSet::is_empty) {
+            return None;
+        }
     }
-    let is_empty = |names: &Names<&str>| names.as_ref().is_some_and(BTreeSet::is_empty);
-    (!region.iter().any(is_empty)).then_some(region)
+    Some(region)
 }
 
 /// Some of the region's requests that none of the rules takes.

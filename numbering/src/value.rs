@@ -1,8 +1,10 @@
 //! Which values a field takes: width and alphabet of a declared variable, of the project, of the
 //! type. The same rule judges a value on its way into a number and on its way back.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
+use super::characters::{self, ANY, CharRange};
 use super::error::{InputError, excerpt};
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{is_printable, may_begin, normalise};
@@ -11,9 +13,6 @@ use super::{TEXT_CHARS_MAX, VariableDefinition};
 /// Largest width of a value where the declaration names none, in characters.
 pub(super) const VALUE_CHARS_MAX: usize = 64;
 
-/// Characters as ranges, both ends included.
-pub(super) type Ranges = [(char, char)];
-
 /// What a value must look like.
 #[derive(Clone, Debug)]
 pub(super) struct ValueRule {
@@ -21,16 +20,20 @@ pub(super) struct ValueRule {
     width_min: usize,
     /// Most characters.
     width_max: usize,
-    /// The only characters, where given.
-    allowed: Option<Alphabet>,
-    /// Characters taken from these.
-    excluded: Option<Alphabet>,
+    /// The characters, in order and apart.
+    characters: Cow<'static, [CharRange]>,
+    /// The only characters as declared, where given,
+    allowed: Option<String>,
+    /// and those taken from these.
+    excluded: Option<String>,
 }
 
 impl ValueRule {
     /// Any printable text: the rule of projects and types.
     pub(super) fn printable() -> Self {
-        ValueRule { width_min: 1, width_max: VALUE_CHARS_MAX, allowed: None, excluded: None }
+        let (width_min, width_max) = (1, VALUE_CHARS_MAX);
+        let characters = Cow::Borrowed(ANY);
+        ValueRule { width_min, width_max, characters, allowed: None, excluded: None }
     }
 
     /// The rule of a declaration at `path`.
@@ -51,15 +54,22 @@ impl ValueRule {
             let flaw = FieldFlaw::Contradiction { other: "width_max" };
             return Err(TemplateError::at_field(format!("{path}.width"), flaw));
         }
-        let alphabet = |name: &str, text: &Option<String>| {
-            let read = |text: &String| Alphabet::parse(&format!("{path}.{name}"), text);
+        let read = |name: &str, text: &Option<String>| {
+            let read = |text: &String| read_alphabet(&format!("{path}.{name}"), text);
             text.as_ref().map(read).transpose()
         };
+        let allowed = read("alphabet", &declared.alphabet)?;
+        let excluded = read("excluded", &declared.excluded)?;
+        let mut characters = allowed.map_or(Cow::Borrowed(ANY), Cow::Owned);
+        if let Some(excluded) = excluded {
+            characters = Cow::Owned(characters::without(&characters, &excluded));
+        }
         Ok(ValueRule {
             width_min: declared.width.unwrap_or(1),
             width_max: declared.width.or(declared.width_max).unwrap_or(VALUE_CHARS_MAX),
-            allowed: alphabet("alphabet", &declared.alphabet)?,
-            excluded: alphabet("excluded", &declared.excluded)?,
+            characters,
+            allowed: declared.alphabet.clone(),
+            excluded: declared.excluded.clone(),
         })
     }
 
@@ -80,27 +90,30 @@ impl ValueRule {
         (self.width_min, self.width_max)
     }
 
-    /// The ranges of characters that it allows, all there are without one, and those that it takes
-    /// from these.
-    pub(super) fn ranges(&self) -> (Option<&Ranges>, &Ranges) {
-        let allowed = self.allowed.as_ref().map(|set| set.ranges.as_slice());
-        (allowed, self.excluded.as_ref().map_or(&[], |set| set.ranges.as_slice()))
+    /// The characters that it allows, printable or not.
+    pub(super) fn ranges(&self) -> &[CharRange] {
+        &self.characters
     }
 
     /// Whether the character may stand in a value, `first` telling whether it begins it.
     pub(super) fn takes(&self, character: char, first: bool) -> bool {
         let fits =
             if first { may_begin(character) && character != ' ' } else { is_printable(character) };
-        fits && self.allowed.as_ref().is_none_or(|set| set.contains(character))
-            && !self.excluded.as_ref().is_some_and(|set| set.contains(character))
+        fits && characters::has(&self.characters, character)
+    }
+
+    /// Whether there is a value at all: some character begins one.
+    pub(super) fn takes_something(&self) -> bool {
+        self.all_printable().any(|character| self.takes(character, true))
     }
 
     /// A character that a value may hold and that is wanted, if there is one.
     pub(super) fn find(&self, wanted: impl Fn(char) -> bool) -> Option<char> {
-        let any = [('\0', char::MAX)];
-        let ranges = self.allowed.as_ref().map_or(&any[..], |set| &set.ranges);
-        let mut all = ranges.iter().flat_map(|(first, last)| *first..=*last);
-        all.find(|character| wanted(*character) && self.takes(*character, false))
+        self.all_printable().find(|character| wanted(*character))
+    }
+
+    fn all_printable(&self) -> impl Iterator<Item = char> {
+        characters::printable(&self.characters).flat_map(|(first, last)| first..=last)
     }
 
     /// Checks a value and brings it into normal form C. An empty one is the caller's to refuse.
@@ -138,61 +151,46 @@ impl ValueRule {
     fn expected(&self) -> String {
         match (&self.allowed, &self.excluded) {
             (Some(allowed), Some(excluded)) => {
-                format!("allowed are {} without {}", allowed.source, excluded.source)
+                format!("allowed are {allowed} without {excluded}")
             }
-            (Some(allowed), None) => format!("allowed are {}", allowed.source),
+            (Some(allowed), None) => format!("allowed are {allowed}"),
             (None, Some(excluded)) => {
-                format!("allowed are printable characters without {}", excluded.source)
+                format!("allowed are printable characters without {excluded}")
             }
             (None, None) => "allowed are printable characters, no blanks at the ends".into(),
         }
     }
 }
 
-/// A set of characters, written as in `A-Za-z0-9`; `-` at either end is itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Alphabet {
-    /// As declared, for error messages.
-    source: String,
-    /// Both ends belong to a range.
-    ranges: Vec<(char, char)>,
-}
-
-impl Alphabet {
-    /// Reads the notation of the field at `path`.
-    fn parse(path: &str, source: &str) -> Result<Self, TemplateError> {
-        let refuse = |flaw| Err(TemplateError::at_field(path, flaw));
-        let chars: Vec<char> = source.chars().take(4 * TEXT_CHARS_MAX).collect();
-        if chars.is_empty() {
-            return refuse(FieldFlaw::Empty { what: "character" });
-        }
-        if chars.len() > TEXT_CHARS_MAX {
-            let (found, most) = (chars.len(), TEXT_CHARS_MAX);
-            return refuse(FieldFlaw::TooMany { found, most, what: "characters" });
-        }
-        let expected = "characters and ranges such as A-Za-z0-9, a `-` first or last";
-        let syntax = || FieldFlaw::Syntax { value: excerpt(source), expected };
-        let mut ranges = Vec::new();
-        let mut index = 0;
-        while index < chars.len() {
-            let first = chars[index];
-            let range = chars.get(index + 1) == Some(&'-') && index + 2 < chars.len();
-            let last = if range { chars[index + 2] } else { first };
-            index += if range { 3 } else { 1 };
-            // `A-Z-9` says nothing clear: a `-` in the middle is refused unless it makes a range.
-            let lone = index < chars.len() && first == '-' && index > 1;
-            if first > last || lone || !is_printable(first) || !is_printable(last) {
-                return refuse(syntax());
-            }
-            ranges.push((first, last));
-        }
-        Ok(Alphabet { source: source.into(), ranges })
+/// Reads a set of characters of the field at `path`, written as in `A-Za-z0-9`; `-` at either end is
+/// itself.
+fn read_alphabet(path: &str, source: &str) -> Result<Vec<CharRange>, TemplateError> {
+    let refuse = |flaw| Err(TemplateError::at_field(path, flaw));
+    let chars: Vec<char> = source.chars().take(4 * TEXT_CHARS_MAX).collect();
+    if chars.is_empty() {
+        return refuse(FieldFlaw::Empty { what: "character" });
     }
-
-    /// Few ranges: a search through all is the fastest.
-    fn contains(&self, character: char) -> bool {
-        self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
+    if chars.len() > TEXT_CHARS_MAX {
+        let (found, most) = (chars.len(), TEXT_CHARS_MAX);
+        return refuse(FieldFlaw::TooMany { found, most, what: "characters" });
     }
+    let expected = "characters and ranges such as A-Za-z0-9, a `-` first or last";
+    let syntax = || FieldFlaw::Syntax { value: excerpt(source), expected };
+    let mut ranges = Vec::new();
+    let mut index = 0;
+    while index < chars.len() {
+        let first = chars[index];
+        let range = chars.get(index + 1) == Some(&'-') && index + 2 < chars.len();
+        let last = if range { chars[index + 2] } else { first };
+        index += if range { 3 } else { 1 };
+        // `A-Z-9` says nothing clear: a `-` in the middle is refused unless it makes a range.
+        let lone = index < chars.len() && first == '-' && index > 1;
+        if first > last || lone || !is_printable(first) || !is_printable(last) {
+            return refuse(syntax());
+        }
+        ranges.push((first, last));
+    }
+    Ok(characters::merged(ranges))
 }
 
 #[cfg(test)]
@@ -205,21 +203,23 @@ mod tests {
 
     #[test]
     fn ranges_and_single_characters_make_an_alphabet() {
-        let set = Alphabet::parse("x", "A-Cx0-9-").unwrap();
+        let read = |source| read_alphabet("x", source).unwrap();
+        let set = read("A-Cx0-9-");
         for (character, inside) in
             [('A', true), ('C', true), ('D', false), ('x', true), ('5', true), ('-', true)]
         {
-            assert_eq!(set.contains(character), inside, "{character}");
+            assert_eq!(characters::has(&set, character), inside, "{character}");
         }
-        assert!(Alphabet::parse("x", "-").unwrap().contains('-'));
-        assert!(Alphabet::parse("x", "-A-Z").unwrap().contains('-'));
-        assert!(Alphabet::parse("x", "ก-ฮ").unwrap().contains('ค'));
+        assert!(characters::has(&read("-"), '-'));
+        assert!(characters::has(&read("-A-Z"), '-'));
+        assert!(characters::has(&read("ก-ฮ"), 'ค'));
+        assert_eq!(read("A-DC-FGB"), [('A', 'G')]);
     }
 
     #[test]
     fn an_alphabet_that_says_nothing_sensible_is_refused() {
         for source in ["", "Z-A", "A-Z-0-9", "a\nb", &"x".repeat(200)] {
-            let error = Alphabet::parse("variables.X.alphabet", source).unwrap_err();
+            let error = read_alphabet("variables.X.alphabet", source).unwrap_err();
             assert_eq!(error.field(), "variables.X.alphabet", "{source:?}");
         }
     }

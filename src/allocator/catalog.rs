@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use numbering::{
-    Explanation, Inputs, PartialNumber, Policy, ReferenceData, RuleError, Series, TemplateError,
-    choose, comes_before, explain,
+    Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
+    TemplateError, choose, comes_before, explain,
 };
 use thiserror::Error;
 
@@ -25,6 +25,7 @@ pub struct Catalog {
     inactive: Vec<Arc<ServedSeries>>,
     /// As these served requests by last.
     resting: Vec<Resting>,
+    set_aside: Vec<SetAside>,
     reference: Arc<ReferenceData>,
     stamp: CatalogStamp,
 }
@@ -75,22 +76,22 @@ struct Resting {
     series: Series,
 }
 
+/// A stored series that does not compile, as one that another version of the program saved. No
+/// other series is given its requests: they would get other numbers.
+#[derive(Debug)]
+pub struct SetAside {
+    /// Its row in the ledger; of one that rests, the version by which it served last.
+    pub version: SeriesVersion,
+    /// What is wrong.
+    pub error: TemplateError,
+}
+
 /// Why the catalog could not be loaded.
 #[derive(Debug, Error)]
 pub enum CatalogError {
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A stored definition does not compile: it was saved by a newer version.
-    #[error("series {code} version {version}: {error}")]
-    Series {
-        /// Its code.
-        code: String,
-        /// Its version.
-        version: u32,
-        /// What is wrong.
-        error: TemplateError,
-    },
 }
 
 impl Catalog {
@@ -106,7 +107,10 @@ impl Catalog {
             let reference = Arc::new(ledger.reference_data().await?);
             let (series, resting) = (ledger.series().await?, ledger.resting_series().await?);
             if CatalogStamp::read(ledger).await? == stamp {
-                return Self::of(series, resting, reference, stamp);
+                // Series by the thousand take their time; nobody else waits for it.
+                let compile = move || Self::of(series, resting, reference, stamp);
+                let compiled = tokio::task::spawn_blocking(compile).await;
+                return Ok(compiled.expect("compiling does not panic"));
             }
         }
         let why = "series are being changed all the time; try again";
@@ -115,48 +119,63 @@ impl Catalog {
 
     /// The same series, as they read what was issued at any time: rows of tables that are not
     /// active any more, and memberships that have ended, count like the others.
-    ///
-    /// # Errors
-    /// None for series that were compiled before.
-    pub fn of_any_time(&self) -> Result<Self, CatalogError> {
+    #[must_use]
+    pub fn of_any_time(&self) -> Self {
         let reference = Arc::new(self.reference.all_active());
         let resting = self.resting.iter().map(|resting| resting.from.clone());
-        Self::of(self.all().map(|served| served.version.clone()), resting, reference, self.stamp)
+        let versions = self.all().map(|served| &served.version);
+        let versions = versions.chain(self.set_aside.iter().map(|aside| &aside.version)).cloned();
+        Self::of(versions, resting, reference, self.stamp)
     }
 
-    /// Compiles series.
+    /// Compiles series; those that do not compile are set aside, and the others serve.
     fn of(
         versions: impl IntoIterator<Item = SeriesVersion>,
         resting: impl IntoIterator<Item = RestingSeries>,
         reference: Arc<ReferenceData>,
         stamp: CatalogStamp,
-    ) -> Result<Self, CatalogError> {
-        let (mut active, mut inactive) = (Vec::new(), Vec::new());
-        let compile = |version: &SeriesVersion| {
-            let compiled = Series::compile(version.definition.clone()).map_err(|error| {
-                CatalogError::Series {
-                    code: version.definition.code.clone(),
-                    version: version.version,
-                    error,
-                }
-            })?;
-            Ok::<_, CatalogError>(compiled.with_reference(Arc::clone(&reference)))
-        };
-        let resting = resting.into_iter().map(|from| {
-            let series = compile(&from.last)?;
-            Ok::<_, CatalogError>(Resting { from, series })
-        });
-        let resting = resting.collect::<Result<Vec<_>, _>>()?;
-        for version in versions {
-            let compiled = compile(&version)?;
-            let list = if version.active { &mut active } else { &mut inactive };
-            list.push(Arc::new(ServedSeries::new(version, compiled)));
+    ) -> Self {
+        let mut catalog = Catalog { reference, stamp, ..Catalog::default() };
+        for from in resting {
+            if let Some(series) = catalog.compile(&from.last) {
+                catalog.resting.push(Resting { from, series });
+            }
         }
-        Ok(Catalog { active, inactive, resting, reference, stamp })
+        for version in versions {
+            let Some(series) = catalog.compile(&version) else { continue };
+            let list = if version.active { &mut catalog.active } else { &mut catalog.inactive };
+            list.push(Arc::new(ServedSeries::new(version, series)));
+        }
+        catalog
     }
 
-    /// Has every series counted from 0 on.
+    /// The compiled form of a stored version, unless it has to be set aside.
+    fn compile(&mut self, version: &SeriesVersion) -> Option<Series> {
+        match Series::restore(version.definition.clone()) {
+            Ok(series) => Some(series.with_reference(Arc::clone(&self.reference))),
+            Err(error) => {
+                self.set_aside.push(SetAside { version: version.clone(), error });
+                None
+            }
+        }
+    }
+
+    /// Those that are neither served nor read, since they do not compile.
+    #[must_use]
+    pub fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
+    /// Has every series counted from 0 on, and tells of those that were set aside.
     pub(super) fn start_counting(&self, metrics: &Metrics) {
+        metrics.series_set_aside.set(self.set_aside.len() as f64);
+        for SetAside { version, error } in &self.set_aside {
+            let (code, version) = (&version.definition.code, version.version);
+            tracing::error!(
+                code, version, %error,
+                "a stored series cannot be used and is set aside; save it again as it should be"
+            );
+        }
         for served in self.all() {
             served.meter(metrics);
         }
@@ -203,6 +222,12 @@ impl Catalog {
     /// # Errors
     /// See [`RuleError`].
     pub fn choose(&self, inputs: &Inputs) -> Result<&Arc<ServedSeries>, RuleError> {
+        let may_take = |aside: &&SetAside| {
+            aside.version.active && Series::may_serve(&aside.version.definition, inputs)
+        };
+        if let Some(SetAside { version, error }) = self.set_aside.iter().find(may_take) {
+            return Err(RuleError::set_aside(&version.definition.code, error, inputs));
+        }
         let active = || self.active.iter().map(|served| &served.series);
         let chosen = match choose(active(), inputs) {
             Ok(index) => &self.active[index],
@@ -247,32 +272,40 @@ impl Catalog {
     /// # Errors
     /// Whatever keeps the ledger from answering.
     pub async fn find_ranges(
-        &self,
+        self: &Arc<Self>,
         ledger: &SharedLedger,
         number: &str,
     ) -> Result<Vec<JournalRow>, LedgerError> {
+        let (catalog, text) = (Arc::clone(self), number.to_owned());
+        let probing = tokio::task::spawn_blocking(move || catalog.probes(&text));
         let mut found: Vec<JournalRow> = Vec::new();
-        let mut probes = 0;
-        for served in self.all() {
-            let Ok(parsed) = served.series.parse(number) else { continue };
-            let Some(first) = parsed.serials.first() else { continue };
-            let value = first.value;
-            for key in served.series.origins(&parsed) {
-                if probes == PROBES_MAX {
-                    return Ok(found);
-                }
-                probes += 1;
-                let series_id = served.version.series_id;
-                let key = key.to_string();
-                let Some(counter) = ledger.counter(series_id, &first.name, &key).await? else {
-                    continue;
-                };
-                let row = ledger.row_of(counter.counter_id, value).await?;
-                found.extend(row.filter(|row| shows(&row.entry, value, number)));
-            }
+        for Probe { series_id, serial, key, value } in probing.await.expect("no panic") {
+            let Some(counter) = ledger.counter(series_id, &serial, &key).await? else { continue };
+            let row = ledger.row_of(counter.counter_id, value).await?;
+            found.extend(row.filter(|row| shows(&row.entry, value, number)));
         }
         Ok(found)
     }
+
+    /// The counters that a number may have come from.
+    fn probes(&self, number: &str) -> Vec<Probe> {
+        let of_series = |served: &Arc<ServedSeries>| {
+            let parsed = served.series.parse(number).ok()?;
+            let ParsedSerial { name, value } = parsed.serials.first()?.clone();
+            let series_id = served.version.series_id;
+            let keys = served.series.origins(&parsed).into_iter().map(|key| key.to_string());
+            Some(keys.map(move |key| Probe { series_id, serial: name.clone(), key, value }))
+        };
+        self.all().filter_map(of_series).flatten().take(PROBES_MAX).collect()
+    }
+}
+
+/// A counter that a number may have come from, and the value that it shows.
+struct Probe {
+    series_id: i64,
+    serial: String,
+    key: String,
+    value: u64,
 }
 
 /// Whether an entry has rendered a number for a value of its first serial.
@@ -285,4 +318,58 @@ fn shows(entry: &Entry, value: u64, number: &str) -> bool {
         .ok()
         .and_then(|partial| partial.fill(&values).ok());
     text.as_deref() == Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn version(code: &str, template: &str, serves: &serde_json::Value) -> SeriesVersion {
+        let definition = json!({
+            "code": code, "name": "n", "template": template, "serves": serves, "serials": [{}],
+        });
+        SeriesVersion {
+            series_id: 1,
+            version: 1,
+            active: true,
+            partition: 0,
+            definition: serde_json::from_value(definition).expect("a definition"),
+            saved_by: "me".into(),
+            saved_at_us: 0,
+            reason: "because".into(),
+            is_new: false,
+            stamp: 1,
+        }
+    }
+
+    /// Goal: what one stored series holds keeps no other from serving, and no other gets its
+    /// requests. Method: a rule that does not compile beside a default for the same type, active,
+    /// and as what served before it was deactivated.
+    #[test]
+    fn a_stored_series_that_cannot_be_used_is_set_aside_and_nobody_gets_its_requests() {
+        let broken = || version("RULE", "{NOPE}", &json!({ "types": ["T"] }));
+        let default =
+            || version("DEF", "D{SEQ:3}", &json!({ "types": ["T", "U"], "default": true }));
+        let of = |versions: Vec<SeriesVersion>, resting: Vec<RestingSeries>| {
+            Catalog::of(versions, resting, Arc::default(), CatalogStamp::default())
+        };
+        let asked = |catalog: &Catalog, type_code: &str| {
+            let inputs = Inputs { type_code: type_code.into(), ..Inputs::default() };
+            let chosen = catalog.choose(&inputs).map_err(|error| error.to_string());
+            chosen.map(|served| served.version.definition.code.clone())
+        };
+        let resting = RestingSeries { last: broken(), since: 0 };
+        for catalog in [of(vec![broken(), default()], vec![]), of(vec![default()], vec![resting])] {
+            assert_eq!(asked(&catalog, "U").as_deref(), Ok("DEF"));
+            let told = asked(&catalog, "T").expect_err("RULE may number it");
+            assert!(told.contains("series RULE") && told.contains("set aside"), "{told}");
+            assert_eq!(catalog.set_aside().len(), 1);
+            assert_eq!(catalog.of_any_time().set_aside().len(), 1);
+        }
+        // One that serves nobody keeps nothing from anybody.
+        let idle = SeriesVersion { active: false, ..broken() };
+        assert_eq!(asked(&of(vec![idle, default()], vec![]), "T").as_deref(), Ok("DEF"));
+    }
 }

@@ -41,7 +41,7 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
     let mut definition = version.definition.clone();
     let closed = definition.closed_before.replace(args.before);
     // Only a day that is one can be compared with another.
-    let definition = Series::compile(definition)?.definition().clone();
+    let definition = Series::restore(definition)?.definition().clone();
     if let Some(closed) = closed.filter(|closed| Some(closed) > definition.closed_before.as_ref()) {
         bail!(
             "series {} is closed before {closed} already; to open a period again, apply the series \

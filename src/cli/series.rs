@@ -205,7 +205,7 @@ async fn warnings_of(
         }
     };
     let compile = |version: &&SeriesVersion| {
-        let series = Series::compile(version.definition.clone())?;
+        let series = Series::restore(version.definition.clone())?;
         Ok(series.with_reference(Arc::clone(&tables)))
     };
     let series = new.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use numbering::{ProofError, ReferenceData, SeriesDefinition};
+use numbering::{GiveUp, ProofError, ReferenceData, SeriesDefinition};
 
 use super::output::{print, say};
 use super::series::read_files;
@@ -31,12 +31,11 @@ pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result
     numbering::check_rules(&definitions)?;
     let tables = tables_for(settings, &definitions).await;
     let accepted =
-        numbering::prove_saved(&definitions, &tables, |_| true, &[], &[]).map_err(|error| {
-            match error {
+        numbering::prove_saved(&definitions, &tables, |_| true, &[], &[], &GiveUp::default())
+            .map_err(|error| match error {
                 ProofError::Ambiguity(ambiguity) => refusal(&SeriesRefusal::Ambiguous(ambiguity)),
-                other @ ProofError::Series { .. } => other.into(),
-            }
-        })?;
+                other @ (ProofError::Series { .. } | ProofError::GivenUp) => other.into(),
+            })?;
     print(definitions.iter().map(|definition| {
         let code = &definition.code;
         match accepted.iter().find(|accepted| accepted.code == *code) {

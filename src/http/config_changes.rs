@@ -20,6 +20,7 @@ use super::answer::instant;
 use super::body::{Json, QueryOf};
 use super::config_order::{ConfigOrder, ReasonOrder, check_reason, if_match, needed_if_match};
 use super::configs::{ConfigAnswer, etag, read_id};
+use super::effort::compute;
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
 use crate::allocator::AllocError;
@@ -209,12 +210,16 @@ async fn set_activity(
         reason: check_reason(&order.reason)?,
         saved_at_us: app.service.clock.now_us(),
     };
-    let ledger = app.service.ledger.clone();
-    let version = write(app, async move { ledger.set_activity(&change).await }).await?;
+    let own = app.clone();
+    let changing = async move {
+        let ledger = &own.service.ledger;
+        write(&own, async { ledger.set_activity(&change).await }).await
+    };
+    let version = app.effort.check(changing).await?;
     Ok((etag(version.version), axum::Json(ConfigAnswer::of(&version))).into_response())
 }
 
-/// Checks, previews and saves a definition.
+/// Checks, previews and saves a definition, at one of the places for that.
 async fn save(
     app: &App,
     caller: &Caller,
@@ -223,27 +228,52 @@ async fn save(
     dry_run: bool,
 ) -> Result<SavedConfig, Problem> {
     let reason = check_reason(&order.reason)?;
-    let (definition, example) = (order.define()?, order.example);
+    let (own, saved_by) = (app.clone(), caller.user_id.to_string());
+    // Boxed: what a check keeps meanwhile is no part of its callers.
+    let checking = Box::pin(async move {
+        let saving = Saving { saved_by, reason, expected, dry_run };
+        check_and_save(&own, order, saving).await
+    });
+    app.effort.check(checking).await
+}
+
+/// Who saves a definition, and how.
+struct Saving {
+    saved_by: String,
+    reason: String,
+    expected: Expected,
+    dry_run: bool,
+}
+
+async fn check_and_save(
+    app: &App,
+    order: ConfigOrder,
+    saving: Saving,
+) -> Result<SavedConfig, Problem> {
     let catalog = app.service.allocator.catalog();
-    let series = Series::compile(definition.clone())?;
-    let series = series.with_reference(Arc::clone(catalog.reference()));
-    let sample = series.sample();
-    let asked = example.map(|example| example.inputs(sample.clone()));
+    let compiling = compute(move || {
+        let (definition, example) = (order.define()?, order.example);
+        let series = Series::compile(definition.clone())?;
+        let series = series.with_reference(Arc::clone(catalog.reference()));
+        let sample = series.sample();
+        let asked = example.map(|example| example.inputs(sample.clone()));
+        Ok::<_, Problem>((definition, series, asked.ok_or(sample)))
+    });
+    let (definition, series, asked) = compiling.await??;
+    let Saving { saved_by, reason, expected, dry_run } = saving;
     let series_id = match expected {
         Expected::Version { series_id, .. } => Some(series_id),
         Expected::Nothing | Expected::Anything => None,
     };
-    let (ledger, saved) = (app.service.ledger.clone(), [series.clone()]);
-    let looking = async move { Ok::<_, Problem>(warnings(&ledger, &saved).await.concat()) };
-    let warnings = super::finish(looking).await?;
-    let preview = preview(app, series, series_id, asked.ok_or(sample)).await?;
-    let (saved_by, saved_at_us) = (caller.user_id.to_string(), app.service.clock.now_us());
+    let ledger = &app.service.ledger;
+    let warnings = warnings(ledger, std::slice::from_ref(&series)).await.concat();
+    let preview = preview(app, &series, series_id, asked).await?;
+    let saved_at_us = app.service.clock.now_us();
     let change = [SeriesChange { definition, expected, saved_by, reason, saved_at_us }];
-    let ledger = app.service.ledger.clone();
     let version = if dry_run {
-        super::finish(async move { one(ledger.try_series(&change).await) }).await?
+        one(ledger.try_series(&change).await)?
     } else {
-        write(app, async move { one(ledger.apply_series(&change).await) }).await?
+        write(app, async { one(ledger.apply_series(&change).await) }).await?
     };
     Ok(SavedConfig {
         config_id: if dry_run { series_id } else { Some(version.series_id) },
@@ -268,7 +298,7 @@ fn one(saved: Result<Vec<SeriesVersion>, LedgerError>) -> Result<SeriesVersion, 
 /// that it does not matter if the series refuses it.
 async fn preview(
     app: &App,
-    series: Series,
+    series: &Series,
     series_id: Option<i64>,
     asked: Result<Inputs, Inputs>,
 ) -> Result<ConfigPreview, Problem> {
@@ -276,30 +306,24 @@ async fn preview(
         Ok(inputs) => (inputs, false),
         Err(sample) => (sample, true),
     };
-    let (allocator, asked) = (app.service.allocator.clone(), inputs.clone());
-    let numbers = super::finish(async move {
-        match allocator.preview_series(&series, series_id, &asked, PREVIEWED).await {
-            Err(AllocError::Input(_)) if made_up => Ok(Vec::new()),
-            numbers => numbers,
-        }
-    });
+    let allocator = &app.service.allocator;
+    let numbers = match allocator.preview_series(series, series_id, &inputs, PREVIEWED).await {
+        Err(AllocError::Input(_)) if made_up => Vec::new(),
+        numbers => numbers?,
+    };
     let Inputs { type_code, project, date, context, .. } = inputs;
-    Ok(ConfigPreview { type_code, project, date, context, numbers: numbers.await? })
+    Ok(ConfigPreview { type_code, project, date, context, numbers })
 }
 
 /// Writes a change to the end, and has this process serve by it before the caller is answered. The
 /// others see it within a second.
 async fn write(
     app: &App,
-    work: impl Future<Output = Result<SeriesVersion, LedgerError>> + Send + 'static,
+    work: impl Future<Output = Result<SeriesVersion, LedgerError>>,
 ) -> Result<SeriesVersion, Problem> {
-    let allocator = app.service.allocator.clone();
-    super::finish(async move {
-        let version = work.await.map_err(Problem::of_change)?;
-        if let Err(error) = allocator.refresh_catalog().await {
-            tracing::warn!(%error, "a change of series is saved, and not served by here yet");
-        }
-        Ok::<_, Problem>(version)
-    })
-    .await
+    let version = work.await.map_err(Problem::of_change)?;
+    if let Err(error) = app.service.allocator.refresh_catalog().await {
+        tracing::warn!(%error, "a change of series is saved, and not served by here yet");
+    }
+    Ok(version)
 }

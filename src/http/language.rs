@@ -114,6 +114,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::CeilingReached
         | Slug::OutboxFull
         | Slug::QueueFull
+        | Slug::ChecksFull
         | Slug::RedisUnavailable
         | Slug::PartitionHeld
         | Slug::ClockBehind

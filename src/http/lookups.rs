@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::answer::ExpectedSerial;
+use super::effort::compute;
 use super::numbers::{FoundAs, FoundRow, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
@@ -118,9 +119,14 @@ impl ReadingAnswer {
     /// All readings of a number.
     ///
     /// # Errors
-    /// Where no series can read it.
-    pub(super) fn all_of(catalog: &Catalog, number: &str) -> Result<Vec<Self>, Unread> {
-        Ok(catalog.readings(number)?.into_iter().map(Self::of).collect())
+    /// Where no series can read it; a problem where it could not be tried.
+    pub(super) async fn all_of(
+        catalog: &Arc<Catalog>,
+        number: &str,
+    ) -> Result<Result<Vec<Self>, Unread>, Problem> {
+        let (catalog, number) = (Arc::clone(catalog), number.to_owned());
+        let read = move || Ok(catalog.readings(&number)?.into_iter().map(Self::of).collect());
+        compute(read).await
     }
 }
 
@@ -128,7 +134,7 @@ impl ReadingAnswer {
 /// the filter must match too.
 pub(super) async fn look_up(
     ledger: &SharedLedger,
-    catalog: &Catalog,
+    catalog: &Arc<Catalog>,
     number: &str,
     filter: &JournalFilter,
 ) -> Result<Vec<FoundRow>, LedgerError> {
@@ -190,10 +196,13 @@ pub(super) async fn look_up_number(
     let filter =
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
     let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
-    let (text, readers) = (number.clone(), Arc::clone(&catalog));
-    let rows =
-        super::finish(async move { look_up(&ledger, &readers, &text, &filter).await }).await?;
-    let candidates = match ReadingAnswer::all_of(&catalog, &number) {
+    let text = number.clone();
+    let looking = async move {
+        let rows = look_up(&ledger, &catalog, &text, &filter).await?;
+        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &text).await?))
+    };
+    let (rows, read) = app.effort.read(looking).await?;
+    let candidates = match read {
         Err(unread) if rows.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");
             return Err(Problem::new(Slug::NumberNotFound, detail));

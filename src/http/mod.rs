@@ -12,6 +12,7 @@ mod config_order;
 mod configs;
 mod document;
 mod documents;
+mod effort;
 mod gate;
 mod generate;
 mod health;
@@ -67,6 +68,7 @@ use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use body::BodyBounds;
+use effort::Effort;
 use gate::{Admission, Caller, Gate, Told};
 use hosts::Hosts;
 use metrics_page::MetricsPage;
@@ -79,6 +81,8 @@ struct App {
     service: Arc<Service>,
     /// The text of `/metrics`.
     metrics_page: MetricsPage,
+    /// Places for work that costs processor time.
+    effort: Arc<Effort>,
 }
 
 impl App {
@@ -88,7 +92,7 @@ impl App {
             shown.observe();
             shown.metrics.render(&prometheus)
         });
-        App { service, metrics_page }
+        App { service, metrics_page, effort: Arc::default() }
     }
 
     /// Takes what a caller asks for, and notes which path served it.

@@ -17,7 +17,7 @@ use super::body::QueryOf;
 use super::lookups::{ReadingAnswer, look_up};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, LedgerError, Revision};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision};
 
 /// Rows of an answer where the caller sets no limit.
 pub(super) const ROWS_DEFAULT: u32 = 100;
@@ -179,19 +179,21 @@ pub(super) async fn list_numbers(
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
     let catalog = app.service.allocator.catalog();
-    let candidates =
-        wanted.as_ref().map(|number| ReadingAnswer::all_of(&catalog, number).unwrap_or_default());
-    let rows = super::finish(async move {
-        match &filter.number {
-            Some(number) => look_up(&ledger, &catalog, number, &filter).await,
-            None => {
-                let rows = ledger.find(&filter).await?.into_iter();
-                let found = rows.map(|row| FoundRow { row, revisions: None, found_as: None });
-                Ok::<_, LedgerError>(found.collect())
-            }
+    let (rows, candidates) = match wanted.clone() {
+        Some(number) => {
+            let looking = async move {
+                let rows = look_up(&ledger, &catalog, &number, &filter).await?;
+                let read = ReadingAnswer::all_of(&catalog, &number).await?;
+                Ok::<_, Problem>((rows, Some(read.unwrap_or_default())))
+            };
+            app.effort.read(looking).await?
         }
-    })
-    .await?;
+        None => {
+            let rows = super::finish(async move { ledger.find(&filter).await }).await?;
+            let found = |row| FoundRow { row, revisions: None, found_as: None };
+            (rows.into_iter().map(found).collect(), None)
+        }
+    };
     if let (Some(number), true) = (wanted, rows.is_empty()) {
         let detail = format!(
             "no journal row that matches begins with {number:?}, no revision has that text, and no \

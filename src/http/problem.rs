@@ -120,6 +120,7 @@ slugs! {
         "The counter's ceiling is used up and cannot be raised now",
     OutboxFull "outbox-full" SERVICE_UNAVAILABLE "Too many records wait for the journal",
     QueueFull "queue-full" SERVICE_UNAVAILABLE "Too many requests wait",
+    ChecksFull "checks-full" SERVICE_UNAVAILABLE "Too much is being checked",
     RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "Redis does not answer",
     PartitionHeld "partition-held" SERVICE_UNAVAILABLE "The partition waits for an operator",
     ClockBehind "clock-behind" SERVICE_UNAVAILABLE "The clock is behind the last id",

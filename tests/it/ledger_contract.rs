@@ -87,6 +87,8 @@ ledger_contract! {
         others_are_proved_again_when_a_rule_goes
         what_gives_the_same_numbers_is_not_proved_again
         a_rule_that_goes_concerns_only_its_own_numbers
+        what_rests_or_serves_less_is_not_proved_again
+        a_ledger_has_so_many_series_and_no_more
         an_accepted_ambiguity_is_saved_and_remembered
         a_start_that_was_another_one_is_not_built_on
         a_version_is_proved_against_the_earlier_ones_that_were_used

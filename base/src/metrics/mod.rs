@@ -142,6 +142,8 @@ pub struct Handles {
     pub nodes_alive: Gauge,
     /// Nodes whose heartbeat stands still.
     pub nodes_silent: Gauge,
+    /// Stored series that cannot be used. Must stay 0.
+    pub series_set_aside: Gauge,
     /// Checks of interface serials, by outcome.
     pub serial_checks: Family<Counter>,
     /// Calls about steps, by outcome.
@@ -212,6 +214,7 @@ impl Metrics {
             ready: defined::READY.gauge(&[]),
             nodes_alive: defined::NODES.gauge(&["alive"]),
             nodes_silent: defined::NODES.gauge(&["silent"]),
+            series_set_aside: defined::SERIES_SET_ASIDE.gauge(&[]),
             serial_checks: counters(defined::SERIAL_CHECKS, &CHECK_OUTCOMES),
             serial_steps: counters(defined::SERIAL_STEPS, &STEP_OUTCOMES),
             series: SeriesMeters::default(),

@@ -39,6 +39,10 @@ impl Deployment {
     }
 }
 
+/// Most series of a ledger, active or not: every process compiles all of them, and each one that is
+/// saved is proved beside all others.
+pub const SERIES_MAX: u32 = 2_000;
+
 /// A definition to save: of a new series, or as a new version of one.
 #[derive(Clone, Debug)]
 pub struct SeriesChange {
@@ -97,6 +101,13 @@ pub enum SeriesRefusal {
         /// The id.
         series_id: i64,
     },
+    /// The ledger has as many series as it may have.
+    #[error(
+        "code: the ledger has {SERIES_MAX} series, and may have no more; let one series number \
+         several types or projects by a variable or `{{PROJECT}}`, or give a series that is not \
+         used another template instead"
+    )]
+    TooMany,
     /// A series of that code is there already, active or not.
     #[error("code: series {code} is there already; change that one, or use another code")]
     CodeTaken {

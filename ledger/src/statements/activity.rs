@@ -56,8 +56,9 @@ async fn attempt(
     }
     // One that was narrowed while it rested leaves requests that nobody was given meanwhile.
     let last = resting.iter().find(|one| one.last.series_id == before.series_id);
-    let frees =
-        last.is_some_and(|one| !numbering::same_rules(&one.last.definition, &before.definition));
+    let frees = last
+        .filter(|one| !numbering::same_rules(&one.last.definition, &before.definition))
+        .map(|one| one.last.definition.clone());
     let mut after = SeriesVersion {
         version: before.version + 1,
         active: change.active,

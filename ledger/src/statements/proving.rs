@@ -11,7 +11,7 @@ use super::records::insert_event;
 use super::series::Saved;
 use super::succession::issued_beside;
 use super::{Conn, reference, versions};
-use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion};
+use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up};
 
 /// Whether some definitions may be active together, as far as it is not known of before.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl ProofQuestion {
         let asking = saved.iter().filter(|saved| saved.asks && saved.version.is_new);
         let asking: Vec<&SeriesVersion> =
             asking.map(|saved| &saved.version).filter(|version| version.active).collect();
-        if asking.is_empty() && !saved.iter().any(|saved| saved.frees) {
+        if asking.is_empty() && saved.iter().all(|saved| saved.frees.is_none()) {
             return Ok(None);
         }
         let (mut new, mut earlier) = (Vec::new(), Vec::new());
@@ -62,6 +62,9 @@ impl ProofQuestion {
             }
         }
         let issued = issued(conn, active, saved, &new).await?;
+        if new.is_empty() && issued.is_empty() {
+            return Ok(None);
+        }
         let definitions = active.iter().map(|version| version.definition.clone()).collect();
         Ok(Some(ProofQuestion { definitions, new, earlier, issued, reference: Arc::default() }))
     }
@@ -74,17 +77,18 @@ impl ProofQuestion {
 
     /// Searches for a proof, on a thread of its own.
     pub(super) async fn prove(self) -> Result<Proved, LedgerError> {
-        let proving = tokio::task::spawn_blocking(move || {
+        let proving = giving_up::search(move |give_up| {
             let asked = |series: &SeriesDefinition| self.new.contains(&series.code);
             let (of, tables) = (&self.definitions, &self.reference);
-            let mut accepted =
-                numbering::prove_saved(of, tables, asked, &self.earlier, &self.issued)?;
+            let (earlier, issued) = (&self.earlier, &self.issued);
+            let mut accepted = numbering::prove_saved(of, tables, asked, earlier, issued, give_up)?;
             // What others accept is on record since they were saved.
             accepted.retain(|accepted| self.new.contains(&accepted.code));
             Ok(Proved { question: self, accepted })
         });
-        proving.await.expect("the proof does not panic").map_err(|error| match error {
+        proving.await.map_err(|error| match error {
             ProofError::Ambiguity(ambiguity) => SeriesRefusal::Ambiguous(ambiguity).into(),
+            ProofError::GivenUp => LedgerError::GivenUp,
             error @ ProofError::Series { .. } => LedgerError::Refused(error.to_string()),
         })
     }
@@ -101,12 +105,20 @@ async fn issued(
     let written = saved.iter().filter(|saved| saved.version.is_new);
     let Some(first) = written.map(|saved| saved.version.stamp).min() else { return Ok(Vec::new()) };
     let stretches = versions::that_may_have_issued(conn).await?;
-    let freeing = saved.iter().filter(|saved| saved.frees);
-    let freeing: Vec<i64> = freeing.map(|saved| saved.version.series_id).collect();
+    let freeing: Vec<(i64, &SeriesDefinition)> = saved
+        .iter()
+        .filter_map(|saved| Some((saved.version.series_id, saved.frees.as_ref()?)))
+        .collect();
     let mut issued = Vec::new();
     for subject in active {
         let is_new = new.contains(&subject.definition.code);
-        let beside = stretches.iter().filter(|one| is_new || freeing.contains(&one.series_id));
+        // Whom it took nothing from gets nothing now.
+        let freed: Vec<i64> = freeing
+            .iter()
+            .filter(|(_, before)| numbering::may_come_before(before, &subject.definition))
+            .map(|(series_id, _)| *series_id)
+            .collect();
+        let beside = stretches.iter().filter(|one| is_new || freed.contains(&one.series_id));
         issued.extend(issued_beside(conn, subject, beside, first).await?);
     }
     Ok(issued)

@@ -2,7 +2,7 @@
 //! or on write the next version under one lock, and [`finish_save`] checks what is active
 //! afterwards before anything is committed.
 
-use numbering::{Policy, Series, SeriesDefinition, same_numbers, same_rules};
+use numbering::{Policy, Series, SeriesDefinition, only_narrows, same_rules};
 use serde_json::json;
 
 use super::proving::{ProofQuestion, Proved};
@@ -26,8 +26,8 @@ pub(super) struct Saved {
     pub(super) version: SeriesVersion,
     /// Whether it has to be proved: what it gives, or what it takes, was not before.
     pub(super) asks: bool,
-    /// Whether it may leave requests to others that it took before.
-    pub(super) frees: bool,
+    /// By what it took requests before, where it may leave some of them to others now.
+    pub(super) frees: Option<SeriesDefinition>,
 }
 
 /// How often a change is proved anew because other series were saved meanwhile.
@@ -125,8 +125,12 @@ pub(super) async fn finish_save(
 ) -> Result<Attempt, LedgerError> {
     let mut all = all_in_force(&mut *tx).await?;
     all.retain(|version| version.active);
-    numbering::check_rules(all.iter().map(|version| &version.definition))
-        .map_err(SeriesRefusal::from)?;
+    // Among thousands it takes its time.
+    let checking = tokio::task::spawn_blocking(move || {
+        let definitions = all.iter().map(|version| &version.definition);
+        numbering::check_rules(definitions).map(|()| all)
+    });
+    let all = checking.await.expect("the check does not panic").map_err(SeriesRefusal::from)?;
     let written = || saved.iter().filter(|saved| saved.version.is_new);
     let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
     for Saved { version, .. } in written() {
@@ -193,7 +197,7 @@ async fn save_one(
     if let Some(before) = &before {
         must_be_expected(before, change)?;
         if before.definition == *definition {
-            return Ok(Saved { version: before.clone(), asks: false, frees: false });
+            return Ok(Saved { version: before.clone(), asks: false, frees: None });
         }
     }
     let mut after = SeriesVersion {
@@ -208,12 +212,14 @@ async fn save_one(
         is_new: true,
         stamp: 0,
     };
-    let (mut asks, mut frees) = (true, false);
+    let (mut asks, mut frees) = (true, None);
     if let Some(before) = before.as_ref().filter(|before| before.active) {
-        frees = !same_rules(&before.definition, definition);
+        if !same_rules(&before.definition, definition) {
+            frees = Some(before.definition.clone());
+        }
         // An event says why it was saved although it is ambiguous.
         asks = before.definition.ambiguity_accepted != definition.ambiguity_accepted
-            || !same_numbers(&before.definition, definition)
+            || !only_narrows(&before.definition, definition)
             || waits(before, &versions::all_resting(conn).await?);
     }
     match before {
@@ -311,7 +317,7 @@ async fn must_repeat_nothing(
         return Err(SeriesRefusal::Policy { code: code() }.into());
     }
     let compile = |version: &SeriesVersion| {
-        Series::compile(version.definition.clone()).map_err(|error| {
+        Series::restore(version.definition.clone()).map_err(|error| {
             let (code, version) = (&version.definition.code, version.version);
             LedgerError::Refused(format!("series {code} version {version}: {error}"))
         })
@@ -339,6 +345,7 @@ pub(super) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result
 
 /// Writes version 1 of a new series, and gives it its id.
 async fn create(conn: &mut Conn, version: &mut SeriesVersion) -> Result<(), LedgerError> {
+    versions::must_have_room(conn).await?;
     version.series_id = query_scalar(
         "insert into series (code, partition, active_version) values ($1, $2, 1) \
          returning series_id",

@@ -8,7 +8,7 @@ use numbering::SeriesDefinition;
 use super::{CALL, Conn, QueryBuilder, Row, Store, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{from_json, unsigned_small};
-use crate::{LedgerError, RestingSeries, SeriesVersion};
+use crate::{LedgerError, RestingSeries, SERIES_MAX, SeriesRefusal, SeriesVersion};
 
 /// Most versions of one list.
 const VERSIONS_MAX: u32 = 1_000;
@@ -154,6 +154,15 @@ pub(super) async fn by_code(
     let mut query = QueryBuilder::new(COLUMNS);
     query.push(IN_FORCE).push("where s.code = ").push_bind(code.to_owned());
     Ok(fetch(conn, query).await?.pop())
+}
+
+/// Refuses one series more than a ledger has.
+pub(super) async fn must_have_room(conn: &mut Conn) -> Result<(), LedgerError> {
+    let series: i64 = query_scalar("select count(*) from series").fetch_one(conn).await?;
+    if series >= i64::from(SERIES_MAX) {
+        return Err(SeriesRefusal::TooMany.into());
+    }
+    Ok(())
 }
 
 /// Versions of a series under which numbers may have been issued, newest first. All of them,

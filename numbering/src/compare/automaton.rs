@@ -3,10 +3,12 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::super::draft::ABSENT;
 use super::super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::chars::{CharSet, CharSets, SetId};
+use super::effort::Effort;
 
 /// Index of a state.
 pub(super) type StateId = u32;
@@ -70,7 +72,7 @@ impl Automaton {
 struct Node {
     /// Whether the part may end here.
     may_end: bool,
-    edges: Vec<(CharSet, usize)>,
+    edges: Vec<(Rc<CharSet>, usize)>,
 }
 
 /// The automaton of one part.
@@ -91,7 +93,7 @@ impl Fragment {
                 at = *known.entry((at, character)).or_insert_with(|| {
                     nodes.push(Node::default());
                     let new = nodes.len() - 1;
-                    nodes[at].edges.push((CharSet::of(character), new));
+                    nodes[at].edges.push((Rc::new(CharSet::of(character)), new));
                     new
                 });
             }
@@ -101,9 +103,10 @@ impl Fragment {
     }
 
     /// So many characters of a set.
-    pub(super) fn chain(set: &CharSet, width: usize) -> Self {
+    pub(super) fn chain(set: CharSet, width: usize) -> Self {
+        let set = Rc::new(set);
         let node = |at: usize| {
-            let edges = if at < width { vec![(set.clone(), at + 1)] } else { Vec::new() };
+            let edges = if at < width { vec![(Rc::clone(&set), at + 1)] } else { Vec::new() };
             Node { may_end: at == width, edges }
         };
         Fragment { nodes: (0..=width).map(node).collect(), start: 0 }
@@ -112,19 +115,19 @@ impl Fragment {
     /// Every value of a rule: no blank at either end. One of no declared width may have any.
     pub(super) fn value(rule: &ValueRule) -> Self {
         let any = characters(rule);
-        let blank = any.has(' ').then(|| CharSet::of(' '));
-        let visible = any.without(&[(' ', ' ')]);
+        let blank = any.has(' ').then(|| Rc::new(CharSet::of(' ')));
+        let visible = Rc::new(any.without(' '));
         let (least, most) = rule.widths();
         let loops = (least, most) == (1, VALUE_CHARS_MAX);
         let longest = if loops { 1 } else { most };
         // Behind each length two states: behind a visible character, and behind a blank.
-        let mut nodes = vec![Node { may_end: false, edges: vec![(visible.clone(), 1)] }];
+        let mut nodes = vec![Node { may_end: false, edges: vec![(Rc::clone(&visible), 1)] }];
         for chars in 1..=longest {
             let next = if loops { 1 } else { 2 * chars + 1 };
             let mut edges = Vec::new();
             if loops || chars < longest {
-                edges.push((visible.clone(), next));
-                edges.extend(blank.iter().map(|blank| (blank.clone(), next + 1)));
+                edges.push((Rc::clone(&visible), next));
+                edges.extend(blank.iter().map(|blank| (Rc::clone(blank), next + 1)));
             }
             nodes.push(Node { may_end: chars >= least, edges: edges.clone() });
             nodes.push(Node { may_end: false, edges });
@@ -137,19 +140,20 @@ impl Fragment {
         if may_be_absent {
             let end = self.nodes.len();
             self.nodes.push(Node { may_end: true, edges: Vec::new() });
-            let absent = ABSENT.chars().map(|sign| (CharSet::of(sign), end));
+            let absent = ABSENT.chars().map(|sign| (Rc::new(CharSet::of(sign)), end));
             self.nodes[self.start].edges.extend(absent);
         }
         self
     }
 
-    /// Whether some text is in both.
-    pub(super) fn meets(&self, other: &Self) -> bool {
+    /// Whether some text is in both. Says so where the effort does not suffice to look.
+    pub(super) fn meets(&self, other: &Self, effort: &Effort<'_>) -> bool {
         let mut queue = vec![[self.start, other.start]];
         let mut known = HashSet::from([queue[0]]);
         while let Some([one, its]) = queue.pop() {
             let (node, its_node) = (&self.nodes[one], &other.nodes[its]);
-            if node.may_end && its_node.may_end {
+            let pairs = 1 + node.edges.len() * its_node.edges.len();
+            if node.may_end && its_node.may_end || !effort.spend(pairs) {
                 return true;
             }
             for (set, to) in &node.edges {
@@ -182,7 +186,7 @@ impl Fragment {
                 }
                 edges.entry(to).or_default().push((sign, sign));
             }
-            let edges = edges.into_iter().map(|(to, signs)| (CharSet::within(Some(&signs)), to));
+            let edges = edges.into_iter().map(|(to, signs)| (Rc::new(CharSet::within(&signs)), to));
             nodes.push(Node { may_end: at.is_within(&bounds), edges: edges.collect() });
         }
         Fragment { nodes, start: 0 }
@@ -191,8 +195,7 @@ impl Fragment {
 
 /// The characters of a rule.
 pub(super) fn characters(rule: &ValueRule) -> CharSet {
-    let (allowed, excluded) = rule.ranges();
-    CharSet::within(allowed).without(excluded)
+    CharSet::within(rule.ranges())
 }
 
 /// How far a text has come, compared with as much of the least and of the greatest.

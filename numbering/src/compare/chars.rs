@@ -3,14 +3,15 @@
 
 use foldhash::HashMap;
 
+use super::super::characters::{self, CharRange};
 use super::super::text::is_printable;
 
 /// Shown first where they fit: plain, and easy to tell apart.
 const PREFERRED: &str = "AB01CXZ23456789abcxz-./_#+";
 
-/// Characters as ranges, both ends included.
+/// Characters as ranges, in order and apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CharSet(Vec<(char, char)>);
+pub(super) struct CharSet(Vec<CharRange>);
 
 impl CharSet {
     /// One character.
@@ -18,56 +19,48 @@ impl CharSet {
         CharSet(vec![(character, character)])
     }
 
-    /// The characters of some ranges; of none, all there are.
-    pub(super) fn within(ranges: Option<&[(char, char)]>) -> Self {
-        CharSet(ranges.map_or_else(|| vec![('\0', char::MAX)], <[_]>::to_vec))
+    /// The characters of some ranges.
+    pub(super) fn within(ranges: &[CharRange]) -> Self {
+        CharSet(characters::merged(ranges.iter().copied()))
     }
 
-    /// The same characters but for those of some ranges.
-    pub(super) fn without(self, holes: &[(char, char)]) -> Self {
-        let mut ranges = self.0;
-        for hole in holes {
-            ranges = ranges.into_iter().flat_map(|range| cut(range, *hole)).collect();
-        }
-        CharSet(ranges)
+    /// The same characters but for one.
+    pub(super) fn without(&self, character: char) -> Self {
+        CharSet(characters::without(&self.0, &[(character, character)]))
     }
 
     /// Whether it has the character.
     pub(super) fn has(&self, character: char) -> bool {
-        self.0.iter().any(|(first, last)| (*first..=*last).contains(&character))
+        characters::has(&self.0, character)
+    }
+
+    /// The character, where it has only one.
+    fn only(&self) -> Option<char> {
+        let [(first, last)] = self.0[..] else { return None };
+        (first == last).then_some(first)
     }
 
     /// A character that a number may show and that both have: one that reads well, if there is
     /// such.
     pub(super) fn common(&self, other: &CharSet) -> Option<char> {
         let fits = |c: &char| is_printable(*c) && self.has(*c) && other.has(*c);
+        if let Some(only) = self.only().or_else(|| other.only()) {
+            return Some(only).filter(fits);
+        }
         PREFERRED.chars().find(fits).or_else(|| {
-            let pairs = self.0.iter().flat_map(|one| other.0.iter().map(move |its| (one, its)));
-            pairs.into_iter().find_map(|((first, last), (from, to))| {
-                (*first.max(from)..=*last.min(to)).find(|c| is_printable(*c))
-            })
+            let both: Vec<CharRange> = characters::common(&self.0, &other.0).collect();
+            characters::printable(&both).map(|(first, _)| first).next()
         })
     }
 
     /// The first so many characters that a number may show, those that read well before others.
     pub(super) fn some(&self, most: usize) -> Vec<char> {
-        let fits = |c: &char| is_printable(*c) && *c != ' ' && self.has(*c);
-        let mut some: Vec<char> = PREFERRED.chars().filter(fits).take(most).collect();
-        let all = self.0.iter().flat_map(|(first, last)| *first..=*last).filter(fits);
-        let others = all.filter(|c| !PREFERRED.contains(*c)).take(most - some.len());
+        let mut some: Vec<char> = PREFERRED.chars().filter(|c| self.has(*c)).take(most).collect();
+        let all = characters::printable(&self.0).flat_map(|(first, last)| first..=last);
+        let others = all.filter(|c| *c != ' ' && !PREFERRED.contains(*c)).take(most - some.len());
         some.extend(others);
         some
     }
-}
-
-/// What is left of a range without a hole.
-fn cut((first, last): (char, char), (from, to): (char, char)) -> Vec<(char, char)> {
-    if to < first || from > last {
-        return vec![(first, last)];
-    }
-    let before = (first..from).next_back().map(|end| (first, end));
-    let behind = (to..=last).nth(1).map(|begin| (begin, last));
-    before.into_iter().chain(behind).collect()
 }
 
 /// Index of a set.
@@ -78,6 +71,8 @@ pub(super) type SetId = u32;
 pub(super) struct CharSets {
     ids: HashMap<CharSet, SetId>,
     sets: Vec<CharSet>,
+    /// Their characters where they have only one.
+    only: Vec<Option<char>>,
     common: HashMap<(SetId, SetId), Option<char>>,
 }
 
@@ -89,14 +84,23 @@ impl CharSets {
         }
         let new = SetId::try_from(self.sets.len()).expect("fewer sets than a u32 counts");
         self.sets.push(set.clone());
+        self.only.push(set.only());
         self.ids.insert(set.clone(), new);
         new
     }
 
-    /// A character that both sets have; none only if there is none.
+    /// A character that both sets have and that a number may show; none only if there is none.
     pub(super) fn common(&mut self, a: SetId, b: SetId) -> Option<char> {
-        let sets = &self.sets;
-        let meet = || sets[a as usize].common(&sets[b as usize]);
-        *self.common.entry((a, b)).or_insert_with(meet)
+        let [one, other] = [a, b].map(|id| &self.sets[id as usize]);
+        // Of single characters there may be thousands, and two are compared at once.
+        match [a, b].map(|id| self.only[id as usize]) {
+            [Some(only), Some(its)] => Some(only).filter(|_| only == its),
+            [Some(only), None] => Some(only).filter(|c| other.has(*c)),
+            [None, Some(only)] => Some(only).filter(|c| one.has(*c)),
+            [None, None] => {
+                return *self.common.entry((a, b)).or_insert_with(|| one.common(other));
+            }
+        }
+        .filter(|c| is_printable(*c))
     }
 }

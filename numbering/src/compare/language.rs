@@ -78,7 +78,7 @@ pub(super) fn fragment(
         Part::Check(check) => {
             let signs = [DIGITS, ('A', 'Z')];
             let signs = if *check == Check::Mod37 { &signs[..] } else { &signs[..1] };
-            Fragment::chain(&CharSet::within(Some(signs)), check.width())
+            Fragment::chain(CharSet::within(signs), check.width())
         }
         Part::Phase => Fragment::value(&ValueRule::printable()),
         Part::Project => dimension(series, Dimension::Project, requests),

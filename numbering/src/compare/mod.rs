@@ -13,6 +13,7 @@
 
 mod automaton;
 mod chars;
+mod effort;
 mod language;
 mod pairing;
 mod periods;
@@ -23,16 +24,18 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub use effort::{GiveUp, PROOF_STEPS_MAX};
 pub use refusal::{Ambiguity, Reading};
 pub use saving::{
-    Accepted, EarlierVersion, IssuedVersion, ProofError, prove_issued, prove_saved, same_numbers,
-    same_rules,
+    Accepted, EarlierVersion, IssuedVersion, ProofError, only_narrows, prove_issued, prove_saved,
+    same_numbers, same_rules,
 };
 
 use super::Series;
 use super::series::Dimension;
 use automaton::Automaton;
 use chars::CharSets;
+use effort::Effort;
 use language::{dimension, ends, fragment, name_of};
 use pairing::Pairing;
 use refusal::Shared;
@@ -58,7 +61,7 @@ pub(super) struct Party<'s> {
 ///
 /// # Errors
 /// A text that both can show, or a search that was too large.
-pub(super) fn compare(one: &Party<'_>, other: &Party<'_>) -> Result<(), Ambiguity> {
+fn compare(one: &Party<'_>, other: &Party<'_>, effort: &Effort<'_>) -> Result<(), Ambiguity> {
     let series = [one.series, other.series];
     let is_one_series = series[0].definition.code == series[1].definition.code;
     let scope = shared_scope(series);
@@ -71,14 +74,16 @@ pub(super) fn compare(one: &Party<'_>, other: &Party<'_>) -> Result<(), Ambiguit
     for first in requests(one) {
         for second in &others {
             let mut both = [first.clone(), second.clone()];
-            if !may_share(series, &scope, &mut both) || seen.contains(&both) {
+            let codes = both.each_ref().map(Requests::codes_total).iter().sum::<usize>();
+            effort.spend(1 + codes * (1 + seen.len()));
+            if !may_share(series, &scope, &mut both, effort) || seen.contains(&both) {
                 continue;
             }
-            search(parties, &scope, both.each_ref())?;
+            search(parties, &scope, both.each_ref(), effort)?;
             seen.push(both);
         }
     }
-    Ok(())
+    if effort.is_spent() { Err(refusal::unproven(parties)) } else { Ok(()) }
 }
 
 /// Looks for a text that both parties can show in these requests.
@@ -86,7 +91,11 @@ fn search(
     parties: [&Party<'_>; 2],
     scope: &[[Dimension; 2]],
     requests: [&Requests<'_>; 2],
+    effort: &Effort<'_>,
 ) -> Result<(), Ambiguity> {
+    if effort.is_spent() {
+        return Err(refusal::unproven(parties));
+    }
     let pairing = Pairing::of(parties.map(|party| party.series), scope);
     let Some(pairing) = pairing.and_then(|pairing| pairing.within(requests)) else {
         return Err(refusal::unproven(parties));
@@ -97,7 +106,7 @@ fn search(
         let parts = series.parts.iter().map(|part| fragment(series, part, least, requests[side]));
         Automaton::of(&parts.collect::<Vec<_>>(), &mut sets)
     });
-    match (Product { runs: runs.each_ref(), pairing: &pairing }).search(&mut sets) {
+    match (Product { runs: runs.each_ref(), pairing: &pairing }).search(&mut sets, effort) {
         Found::Nothing => Ok(()),
         Found::TooMuch => Err(refusal::unproven(parties)),
         Found::Text(steps) => {
@@ -133,6 +142,7 @@ fn may_share(
     series: [&Series; 2],
     scope: &[[Dimension; 2]],
     [first, second]: &mut [Requests<'_>; 2],
+    effort: &Effort<'_>,
 ) -> bool {
     scope.iter().all(|dimensions| {
         let axes = [0, 1].map(|side| axis_of(series[side], dimensions[side]));
@@ -151,7 +161,7 @@ fn may_share(
             let values = dimension(series[side], dimensions[side], requests);
             values.or_absent(may_be_absent(series[side], dimensions[side]))
         };
-        is_tabled || values(0, first).meets(&values(1, second))
+        is_tabled || values(0, first).meets(&values(1, second), effort)
     })
 }
 

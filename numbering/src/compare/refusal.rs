@@ -10,13 +10,13 @@ use super::super::draft::ABSENT;
 use super::super::series::Dimension;
 use super::super::template::Part;
 use super::super::{Reset, Series};
-use super::Party;
 use super::automaton::characters;
 use super::language::{Shows, name_of, part_name, rule_of, shows, written};
 use super::pairing::{Hidden, Identity, MARKS_MAX, Pairing};
 use super::periods;
 use super::requests::{Requests, axis_of, without_row};
 use super::search::{STATES_MAX, Step};
+use super::{PROOF_STEPS_MAX, Party};
 
 /// Most codes that a refusal lists.
 const LISTED_MAX: usize = 12;
@@ -53,9 +53,9 @@ pub enum Ambiguity {
     },
     /// The search ended before all was looked at.
     #[error(
-        "{subject} cannot be proved to be free of collisions: more than {STATES_MAX} states or \
-         {MARKS_MAX} marks; show fewer parts twice, and give parts a fixed width or separate them \
-         by a sign that they exclude"
+        "{subject} cannot be proved to be free of collisions: more than {STATES_MAX} states, \
+         {PROOF_STEPS_MAX} steps or {MARKS_MAX} marks; show fewer parts twice, give parts a fixed \
+         width or separate them by a sign that they exclude, and begin with a prefix of its own"
     )]
     Unproven {
         /// The series, or the two, in words.

@@ -54,6 +54,14 @@ impl<'s> Values<'s> {
 pub(super) struct Requests<'s>([Values<'s>; AXES]);
 
 impl<'s> Requests<'s> {
+    /// How many codes are listed, or left out, on all axes.
+    pub(super) fn codes_total(&self) -> usize {
+        let codes = |values: &Values<'_>| match values {
+            Values::These(codes) | Values::AllBut(codes) => codes.len(),
+        };
+        self.0.iter().map(codes).sum()
+    }
+
     /// The codes of an axis, where they are listed.
     pub(super) fn codes(&self, axis: usize) -> Option<&BTreeSet<&'s str>> {
         match &self.0[axis] {

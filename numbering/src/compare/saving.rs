@@ -11,8 +11,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::super::{
-    Policy, ReferenceData, Series, SeriesDefinition, TemplateError, VariableDefinition,
+    Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError, VariableDefinition,
 };
+use super::effort::{Effort, GiveUp};
 use super::{Ambiguity, Party, compare, differ_at_an_end};
 
 /// An ambiguity that a series is saved with, since its administrator accepted it.
@@ -64,6 +65,9 @@ pub enum ProofError {
     /// A saved series is ambiguous and does not accept it.
     #[error(transparent)]
     Ambiguity(Box<Ambiguity>),
+    /// Nobody waits for the proof any more: nothing is known of the series.
+    #[error("the proof was given up before its end")]
+    GivenUp,
 }
 
 /// Proves each of the definitions that are `saved` against all that will be `active` then, itself
@@ -80,11 +84,12 @@ pub fn prove_saved(
     saved: impl Fn(&SeriesDefinition) -> bool,
     earlier: &[EarlierVersion],
     issued: &[IssuedVersion],
+    give_up: &GiveUp,
 ) -> Result<Vec<Accepted>, ProofError> {
     let before = earlier.iter().map(|before| &before.definition);
     let out = issued.iter().map(|issued| &*issued.definition);
     let starts = Starts::of(active.iter().chain(before).chain(out));
-    prove_all(active, reference, &starts, saved, earlier, issued)
+    prove_all(active, reference, &starts, saved, earlier, issued, give_up)
 }
 
 /// Proves those of the definitions that are subjects of `issued` against it, and against nothing
@@ -97,8 +102,9 @@ pub fn prove_issued(
     active: &[SeriesDefinition],
     reference: &Arc<ReferenceData>,
     issued: &[IssuedVersion],
+    give_up: &GiveUp,
 ) -> Result<(), ProofError> {
-    prove_all(active, reference, &Starts::Unknown, |_| false, &[], issued).map(drop)
+    prove_all(active, reference, &Starts::Unknown, |_| false, &[], issued, give_up).map(drop)
 }
 
 fn prove_all(
@@ -108,6 +114,7 @@ fn prove_all(
     saved: impl Fn(&SeriesDefinition) -> bool,
     earlier: &[EarlierVersion],
     issued: &[IssuedVersion],
+    give_up: &GiveUp,
 ) -> Result<Vec<Accepted>, ProofError> {
     let all: Result<Vec<Series>, _> = active.iter().map(|one| compile(one, reference)).collect();
     let all = all?;
@@ -122,12 +129,18 @@ fn prove_all(
                 (*version, &**definition, then.as_deref())
             },
         );
+        let effort = Effort::whole(give_up);
         let mut proved = Ok(());
         if saved(subject.definition()) {
-            proved = beside_active(subject, &all, starts);
+            proved = beside_active(subject, &all, starts, &effort);
         }
         if proved.is_ok() {
-            proved = beside_versions(subject, &all, reference, starts, own.chain(others))?;
+            let versions = own.chain(others);
+            proved = beside_versions(subject, &all, reference, starts, versions, &effort)?;
+        }
+        // What was not looked at to its end is nothing that anybody accepts.
+        if give_up.is_given_up() {
+            return Err(ProofError::GivenUp);
         }
         let Err(ambiguity) = proved else { continue };
         let Some(reason) = ambiguity_accepted.clone() else {
@@ -181,13 +194,14 @@ fn beside_active(
     subject: &Series,
     active: &[Series],
     starts: &Starts<'_>,
+    effort: &Effort<'_>,
 ) -> Result<(), Ambiguity> {
     let alone = starts.party(subject, None, None);
-    compare(&alone, &alone)?;
+    compare(&alone, &alone, effort)?;
     let others = active.iter().filter(|other| other.definition.code != subject.definition.code);
     for other in others.filter(|other| !differ_at_an_end([subject, other])) {
         let one = starts.party(subject, None, Some(other));
-        compare(&one, &starts.party(other, None, Some(subject)))?;
+        compare(&one, &starts.party(other, None, Some(subject)), effort)?;
     }
     Ok(())
 }
@@ -201,6 +215,7 @@ fn beside_versions<'d>(
     reference: &Arc<ReferenceData>,
     starts: &Starts<'_>,
     versions: impl Iterator<Item = (u32, &'d SeriesDefinition, Option<&'d SeriesDefinition>)>,
+    effort: &Effort<'_>,
 ) -> Result<Result<(), Ambiguity>, ProofError> {
     let mut proved = vec![(numbers(&subject.definition), None)];
     for (version, definition, then) in versions {
@@ -216,11 +231,11 @@ fn beside_versions<'d>(
         let code = &before.definition.code;
         let found = if *code == subject.definition.code {
             let before = starts.party(&before, Some(version), None);
-            compare(&before, &starts.party(subject, None, None))
+            compare(&before, &starts.party(subject, None, None), effort)
         } else {
             let now = active.iter().find(|other| other.definition.code == *code);
             let before = starts.party(&before, Some(version), as_then.as_ref());
-            compare(&starts.party(subject, None, now), &before)
+            compare(&starts.party(subject, None, now), &before, effort)
         };
         if found.is_err() {
             return Ok(found);
@@ -253,6 +268,37 @@ pub fn same_numbers(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
     numbers(one) == numbers(other)
 }
 
+/// Whether a version gives no number to a request that another one did not give it to: they are the
+/// same, or it serves fewer of what the other one lists. What was proved of the other one is proved
+/// of it.
+#[must_use]
+pub fn only_narrows(before: &SeriesDefinition, after: &SeriesDefinition) -> bool {
+    let (Serves { types, projects, originators, sub_types, .. }, next) =
+        (&before.serves, &after.serves);
+    // One that lists what it did not list before may come before others that came before it.
+    let fewer = |before: &[String], after: &[String]| {
+        before.is_empty() == after.is_empty() && after.iter().all(|code| before.contains(code))
+    };
+    let narrowed = SeriesDefinition {
+        serves: Serves {
+            types: next.types.clone(),
+            projects: next.projects.clone(),
+            originators: next.originators.clone(),
+            sub_types: next.sub_types.clone(),
+            ..before.serves.clone()
+        },
+        ..before.clone()
+    };
+    // A code of a table may come to be any, and one that is listed no more may serve all the same.
+    let by_codes = before.serves == after.serves || !before.refers_to_tables();
+    by_codes
+        && fewer(types, &next.types)
+        && fewer(projects, &next.projects)
+        && fewer(originators, &next.originators)
+        && fewer(sub_types, &next.sub_types)
+        && same_numbers(&narrowed, after)
+}
+
 /// A definition without what says nothing of its numbers.
 fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
     SeriesDefinition {
@@ -278,7 +324,7 @@ fn compile(
     definition: &SeriesDefinition,
     reference: &Arc<ReferenceData>,
 ) -> Result<Series, ProofError> {
-    let compiled = Series::compile(definition.clone()).map_err(|error| ProofError::Series {
+    let compiled = Series::restore(definition.clone()).map_err(|error| ProofError::Series {
         code: definition.code.clone(),
         error: Box::new(error),
     });

@@ -8,9 +8,10 @@ use foldhash::{HashSet, HashSetExt};
 
 use super::automaton::{Automaton, StateId};
 use super::chars::CharSets;
+use super::effort::Effort;
 use super::pairing::{LENGTHS_MAX, Pairing};
 
-/// Most states that are looked at.
+/// Most states that are looked at: about 40 MiB of memory.
 pub(super) const STATES_MAX: usize = 200_000;
 
 /// Differences of lengths so far; those that nothing is counted for stay 0.
@@ -42,7 +43,7 @@ pub(super) enum Found {
     Nothing,
     /// The shortest text that can.
     Text(Vec<Step>),
-    /// More states than are looked at.
+    /// More states than are looked at, or more steps.
     TooMuch,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Product<'a> {
 
 impl Product<'_> {
     /// Searches breadth first.
-    pub(super) fn search(&self, sets: &mut CharSets) -> Found {
+    pub(super) fn search(&self, sets: &mut CharSets, effort: &Effort<'_>) -> Found {
         let at = self.runs.map(|run| run.start);
         let together = self.is_place(at.map(|_| 0));
         let start = ProductState { at, together, marks: 0, counts: Counts::default() };
@@ -68,15 +69,18 @@ impl Product<'_> {
             if self.is_collision(&state) {
                 return Found::Text(self.text(&queue, next));
             }
-            if queue.len() > STATES_MAX {
+            let [first, second] = [0, 1].map(|run| &self.runs[run].states[state.at[run] as usize]);
+            if !effort.spend(1 + first.edges.len() * second.edges.len()) {
                 return Found::TooMuch;
             }
-            let [first, second] = [0, 1].map(|run| &self.runs[run].states[state.at[run] as usize]);
             for (set, to) in &first.edges {
                 for (other, its) in &second.edges {
                     let Some(character) = sets.common(*set, *other) else { continue };
                     let Some(to) = self.step(&state, [*to, *its]) else { continue };
                     if known.insert(to) {
+                        if queue.len() == STATES_MAX {
+                            return Found::TooMuch;
+                        }
                         queue.push((to, next, character));
                     }
                 }

@@ -192,7 +192,8 @@ impl Walk {
             definition: definition.clone(),
         };
         let earlier: Vec<_> = before.iter().map(earlier).collect();
-        let proved = prove_saved(definitions, &self.tables(), |_| true, &earlier, &[]);
+        let proved =
+            prove_saved(definitions, &self.tables(), |_| true, &earlier, &[], &GiveUp::default());
         proved.err().map(|error| error.to_string())
     }
 

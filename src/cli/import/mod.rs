@@ -85,7 +85,7 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     }
     let (ledger, catalog) = open_ledger_and_catalog(settings).await?;
     // What is not active any more has issued numbers all the same.
-    let catalog = catalog.of_any_time()?;
+    let catalog = catalog.of_any_time();
     let ImportArgs { series, type_code, project, .. } = args.clone();
     let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into() };
     let progress = Progress::start(&args);

@@ -14,6 +14,7 @@ impl From<LedgerError> for Problem {
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
             LedgerError::Series(refusal) => return Problem::from(refusal),
+            LedgerError::GivenUp => return super::super::effort::overdue(),
             _ => return Problem::internal_taking_nothing(&error),
         };
         tracing::warn!(%error, "the ledger did not answer a call");
@@ -32,6 +33,7 @@ impl From<&SeriesRefusal> for Problem {
     fn from(refusal: &SeriesRefusal) -> Self {
         let (slug, field) = match refusal {
             SeriesRefusal::Unknown { .. } => (Slug::ConfigNotFound, None),
+            SeriesRefusal::TooMany => (Slug::InvalidField, Some("code")),
             SeriesRefusal::CodeTaken { .. } => (Slug::CodeTaken, Some("code")),
             SeriesRefusal::CodeChanged { .. } => (Slug::InvalidField, Some("code")),
             SeriesRefusal::VersionConflict { .. } => (Slug::VersionConflict, Some("If-Match")),

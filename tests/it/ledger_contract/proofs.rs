@@ -1,8 +1,9 @@
 //! The ambiguity proof where series are saved (R2.7).
 
-use numbering::{Ambiguity, Reset};
+use numbering::{Ambiguity, GiveUp, Reset};
 use numerator::ledger::{
-    ActivityChange, At, CounterSpec, LedgerError, Owner, PartitionState, SeriesRefusal,
+    ActivityChange, At, CounterSpec, LedgerError, Owner, PartitionState, SERIES_MAX, SeriesChange,
+    SeriesRefusal, until_given_up,
 };
 use serde_json::json;
 
@@ -113,6 +114,68 @@ pub(super) async fn a_rule_that_goes_concerns_only_its_own_numbers(world: World)
     ledger.apply_series(&[like]).await.unwrap();
     let narrower = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.unwrap().remove(0);
     assert_eq!(narrower.definition.serves.types, ["C"]);
+}
+
+/// Goal: a change after which no request gets another number costs no proof. Method: each is made
+/// for a caller that is gone, whose proofs end before they begin; what needs one is refused.
+pub(super) async fn what_rests_or_serves_less_is_not_proved_again(world: World) {
+    let ledger = &world.ledger;
+    let mut rule = change("C", "C{SEQ:3}");
+    rule.definition.serves.types.push("D".into());
+    let saved = ledger.apply_series(&[change("A", "A{SEQ:3}"), rule.clone()]).await.unwrap();
+    let gone = GiveUp::default();
+    gone.give_up();
+    let apply = async |change: &SeriesChange| {
+        let changes = std::slice::from_ref(change);
+        until_given_up(gone.clone(), ledger.apply_series(changes)).await
+    };
+    rule.definition.serves.types = vec!["C".into()];
+    assert!(apply(&rule).await.unwrap()[0].is_new, "it serves less");
+    rule.definition.name = "Another".into();
+    assert!(apply(&rule).await.unwrap()[0].is_new, "it is called otherwise");
+    for active in [false, false] {
+        let (saved_by, reason) = ("me".to_owned(), "over".to_owned());
+        let (series_id, saved_at_us) = (saved[0].series_id, NOW_US);
+        let change =
+            ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us };
+        let rests = until_given_up(gone.clone(), ledger.set_activity(&change)).await;
+        assert!(!rests.unwrap().active);
+    }
+    // One that names a project comes before others that came before it.
+    let stamp = ledger.series_stamp().await.unwrap();
+    let mut wider = rule.clone();
+    wider.definition.serves.types.push("E".into());
+    let mut closer = rule.clone();
+    closer.definition.serves.projects = vec!["P".into()];
+    for change in [wider, closer, change("F", "F{SEQ:3}")] {
+        let refused = apply(&change).await.expect_err("it has to be proved");
+        assert!(matches!(refused, LedgerError::GivenUp), "{refused}");
+    }
+    assert_eq!(ledger.series_stamp().await.unwrap(), stamp, "nothing was saved");
+}
+
+/// Goal: a ledger takes no more series than every process can hold, and goes on changing those that
+/// it has. Method: its table is filled up by hand.
+pub(super) async fn a_ledger_has_so_many_series_and_no_more(world: World) {
+    let ledger = &world.ledger;
+    ledger.apply_series(&[change("A", "A{SEQ:3}")]).await.unwrap();
+    let fill = format!(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < {}) \
+         insert into series (code, partition, active_version) select 'S' || i, 0, 1 from n",
+        SERIES_MAX - 2,
+    );
+    if ledger.engine() == "sqlite" {
+        let pool = sqlx::SqlitePool::connect(&world.url).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(fill)).execute(&pool).await.unwrap();
+    } else {
+        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(fill)).execute(&pool).await.unwrap();
+    }
+    ledger.apply_series(&[change("B", "B{SEQ:3}")]).await.unwrap();
+    let refused = ledger.apply_series(&[change("C", "C{SEQ:3}")]).await.expect_err("one more");
+    let is_full = matches!(refused, LedgerError::Series(SeriesRefusal::TooMany));
+    assert!(is_full && refused.to_string().contains("2000 series"), "{refused}");
+    ledger.apply_series(&[change("A", "A-{SEQ:3}")]).await.unwrap();
 }
 
 /// Goal: the proof builds on a start only as far as it always was the start. Method: a series that

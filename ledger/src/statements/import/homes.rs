@@ -12,6 +12,7 @@ use numbering::{IssuedVersion, SeriesDefinition};
 use super::super::{Conn, partitions, query, reference, series, versions};
 use super::lift;
 use crate::columns::unsigned_small;
+use crate::giving_up;
 use crate::{ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion};
 
 /// Why a version is in force that was so before.
@@ -142,9 +143,10 @@ async fn must_be_no_others(
         issued.collect::<Vec<_>>()
     };
     let issued: Vec<IssuedVersion> = others.iter().flat_map(beside).collect();
-    let proving =
-        tokio::task::spawn_blocking(move || numbering::prove_issued(&others, &reference, &issued));
-    proving.await.expect("the proof does not panic").map_err(|error| {
+    let proving = giving_up::search(move |give_up| {
+        numbering::prove_issued(&others, &reference, &issued, give_up)
+    });
+    proving.await.map_err(|error| {
         let code = &of.definition.code;
         LedgerError::Refused(format!(
             "series {code} has issued numbers elsewhere, in earlier versions that are saved here \

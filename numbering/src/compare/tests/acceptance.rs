@@ -11,7 +11,7 @@ use super::super::super::testing::reference;
 use super::super::super::{
     ReferenceData, ReferenceRow, SeriesDefinition, builtin_series, read_series,
 };
-use super::super::prove_saved;
+use super::super::{GiveUp, prove_saved};
 
 /// A file of vectors, as far as it is read here.
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ fn files(name: &str, ending: &str) -> Vec<PathBuf> {
 /// That all are proved beside each other, and none needs to be accepted.
 #[track_caller]
 fn assert_proved(what: &str, all: &[SeriesDefinition], tables: &Arc<ReferenceData>) {
-    match prove_saved(all, tables, |_| true, &[], &[]) {
+    match prove_saved(all, tables, |_| true, &[], &[], &GiveUp::default()) {
         Ok(accepted) => assert_eq!(accepted, [], "{what}"),
         Err(error) => panic!("{what}: {error}"),
     }
@@ -138,7 +138,8 @@ fn a_series_beside_a_thousand_others_is_soon_proved() {
         one
     });
     let (all, begun) = (numbered.collect::<Vec<_>>(), Instant::now());
-    let saved = prove_saved(&all, &Arc::default(), |one| one.code == "S7", &[], &[]);
+    let saved =
+        prove_saved(&all, &Arc::default(), |one| one.code == "S7", &[], &[], &GiveUp::default());
     assert_eq!(saved, Ok(Vec::new()));
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

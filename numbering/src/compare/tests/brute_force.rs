@@ -12,8 +12,7 @@ use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
 use super::super::super::*;
-use super::super::compare;
-use super::notation::{party, prove};
+use super::notation::{compared, party, prove};
 use super::plan::{Plan, Worlds, one_of, plan, worlds};
 
 /// Ids that are read as others when they are shifted by a digit.
@@ -180,7 +179,8 @@ fn no_number_of_a_version_that_is_proved_is_one_of_an_earlier_version() {
         let (before, next) = (one.series("S"), two.series("S"));
         let earlier = [EarlierVersion { version: 1, definition: before.definition().clone() }];
         let saved = [next.definition().clone()];
-        let verdict = of_saved(prove_saved(&saved, &worlds[0], |_| true, &earlier, &[]));
+        let verdict =
+            of_saved(prove_saved(&saved, &worlds[0], |_| true, &earlier, &[], &GiveUp::default()));
         let least = one.progression.0.min(two.progression.0);
         let out = numbers(&one, &[&before], least, &worlds);
         let new = numbers(&two, &[&next], least, &worlds);
@@ -213,7 +213,7 @@ fn two_series_that_are_proved_share_no_number() {
         let (a, b) = (bound(&one, "a", &worlds), bound(&two, "b", &worlds));
         let of_a = numbers(&one, &[&a, &b], one.progression.0, &worlds);
         let of_b = numbers(&two, &[&b, &a], two.progression.0, &worlds);
-        let verdict = compare(&party(&a, Some(&b)), &party(&b, Some(&a)));
+        let verdict = compared(&party(&a, Some(&b)), &party(&b, Some(&a)));
         (verdict, collision(&of_a, &of_b, false))
     });
 }
@@ -243,7 +243,7 @@ fn what_another_series_has_issued_is_not_issued_again() {
         let (subject, then) = ("a".to_owned(), then.as_ref().map(definition));
         let out = IssuedVersion { subject, version: 1, definition: definition(&b), then };
         let active: Vec<_> = among_a.iter().map(|series| series.definition().clone()).collect();
-        let proved = prove_saved(&active, &now_on[0], |_| false, &[], &[out]);
+        let proved = prove_saved(&active, &now_on[0], |_| false, &[], &[out], &GiveUp::default());
         (of_saved(proved), collision(&of_a, &of_b, false))
     });
 }

@@ -11,7 +11,8 @@ use super::super::super::testing::{definition, reference, serial};
 use super::super::super::{
     Overflow, ReferenceData, ReferenceRow, Series, SeriesDefinition, Style, VariableDefinition,
 };
-use super::super::{Ambiguity, EarlierVersion, Party, compare, prove_saved};
+use super::super::effort::Effort;
+use super::super::{Ambiguity, EarlierVersion, GiveUp, Party, compare, prove_saved};
 
 /// The definition of a line.
 pub(super) fn define(line: &str) -> SeriesDefinition {
@@ -146,7 +147,12 @@ pub(super) fn party<'s>(series: &'s Series, rival: Option<&'s Series>) -> Party<
 
 /// A series by itself.
 pub(super) fn prove(series: &Series) -> Result<(), Ambiguity> {
-    compare(&party(series, None), &party(series, None))
+    compared(&party(series, None), &party(series, None))
+}
+
+/// Two parties, with a whole effort.
+pub(super) fn compared(one: &Party<'_>, other: &Party<'_>) -> Result<(), Ambiguity> {
+    compare(one, other, &Effort::whole(&GiveUp::default()))
 }
 
 /// The same in a table of traps.
@@ -164,7 +170,8 @@ pub(super) fn two(tables: &str, lines: [&str; 2], verdict: Verdict) {
     let data = rows(tables);
     let all = [lines[0], &other].map(define);
     for subject in ["a", "b"] {
-        let found = prove_saved(&all, &data, |series| series.code == subject, &[], &[]);
+        let found =
+            prove_saved(&all, &data, |series| series.code == subject, &[], &[], &GiveUp::default());
         let found = found.map(|_| ()).map_err(|error| error.to_string());
         assert_verdict(&format!("{subject} of {lines:?}"), verdict, found);
     }
@@ -178,7 +185,7 @@ pub(super) fn after(earlier: &[&str], next: &str, verdict: Verdict) {
         .map(|(version, line)| EarlierVersion { version, definition: define(line) })
         .collect();
     let data = rows("type 1 T;type 2 U");
-    let found = prove_saved(&[define(next)], &data, |_| true, &versions, &[]);
+    let found = prove_saved(&[define(next)], &data, |_| true, &versions, &[], &GiveUp::default());
     let found = found.map(|_| ()).map_err(|error| error.to_string());
     assert_verdict(&format!("{next} after {earlier:?}"), verdict, found);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::super::super::{Policy, Reset, SeriesDefinition, Style, VariableDefinition};
 use super::super::{
-    Ambiguity, EarlierVersion, IssuedVersion, ProofError, prove_issued, prove_saved, same_numbers,
-    same_rules,
+    Ambiguity, EarlierVersion, GiveUp, IssuedVersion, ProofError, prove_issued, prove_saved,
+    same_numbers, same_rules,
 };
 use super::notation::{define, rows};
 
@@ -77,6 +77,7 @@ fn counters_of_earlier_versions_go_on_beside_other_series() {
             |_| true,
             &[EarlierVersion { version: 1, definition }],
             &[],
+            &GiveUp::default(),
         )
     };
     assert_eq!(of("20"), Ok(Vec::new()));
@@ -93,7 +94,14 @@ fn only_pairs_of_what_is_saved_or_issued_are_compared() {
     let definition = define("{SEQ:3} code=b types=U counter=type");
     let earlier = [EarlierVersion { version: 1, definition }];
     let saved = |code: &str, issued: &[IssuedVersion]| {
-        let found = prove_saved(&all, &Arc::default(), |one| one.code == code, &earlier, issued);
+        let found = prove_saved(
+            &all,
+            &Arc::default(),
+            |one| one.code == code,
+            &earlier,
+            issued,
+            &GiveUp::default(),
+        );
         found.map_err(|error| error.to_string())
     };
     assert_eq!(saved("c", &[]), Ok(Vec::new()));
@@ -136,7 +144,14 @@ fn beside_issued_with(
     };
     let mut active = vec![define(now)];
     active.extend(is_active.then_some(other));
-    let saved = prove_saved(&active, &data, |series| series.code == "a", &[], &[version]);
+    let saved = prove_saved(
+        &active,
+        &data,
+        |series| series.code == "a",
+        &[],
+        &[version],
+        &GiveUp::default(),
+    );
     saved.map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -171,7 +186,9 @@ fn what_another_series_may_have_issued_is_not_issued_again() {
         then: then.map(|then| Arc::new(define(then))),
     };
     let (now, turns) = ([define(rule)], [turn(Some(rule)), turn(None)]);
-    let both = [1, 2].map(|turns_of| prove_issued(&now, &Arc::default(), &turns[..turns_of]));
+    let both = [1, 2].map(|turns_of| {
+        prove_issued(&now, &Arc::default(), &turns[..turns_of], &GiveUp::default())
+    });
     assert!(matches!(both, [Ok(()), Err(_)]), "{both:?}");
     // By another rule that the series had then.
     refused(beside_issued(rule, default, Some("{SEQ:3} within=type projects=P"), true));
@@ -192,11 +209,12 @@ fn where_earlier_versions_are_not_known_a_start_tells_nothing() {
     let (late, out) = (define("{SEQ:3} start=100"), define("{SEQ:3} code=b types=U max=99"));
     let (subject, definition) = ("a".to_owned(), Arc::new(out));
     let issued = [IssuedVersion { subject, version: 2, definition, then: None }];
-    let refused = prove_issued(std::slice::from_ref(&late), &Arc::default(), &issued);
+    let refused =
+        prove_issued(std::slice::from_ref(&late), &Arc::default(), &issued, &GiveUp::default());
     assert!(matches!(refused, Err(ProofError::Ambiguity(_))), "{refused:?}");
     let mut accepted = late;
     accepted.ambiguity_accepted = Some("The first hundred were cancelled.".into());
-    assert_eq!(prove_issued(&[accepted], &Arc::default(), &issued), Ok(()));
+    assert_eq!(prove_issued(&[accepted], &Arc::default(), &issued, &GiveUp::default()), Ok(()));
 }
 
 #[test]
@@ -204,7 +222,8 @@ fn a_series_that_accepts_an_ambiguity_is_saved_with_it() {
     let mut yearly = define("{SEQ:3} reset=year");
     let reason = "The year is on the letterhead; agreed with audit.".to_owned();
     yearly.ambiguity_accepted = Some(reason.clone());
-    let accepted = prove_saved(&[yearly], &Arc::default(), |_| true, &[], &[]).expect("accepted");
+    let accepted = prove_saved(&[yearly], &Arc::default(), |_| true, &[], &[], &GiveUp::default())
+        .expect("accepted");
     assert_eq!((&accepted[0].code, &accepted[0].reason), (&"a".to_owned(), &reason));
     assert!(matches!(accepted[0].ambiguity, Ambiguity::Collision { .. }), "{accepted:?}");
 }

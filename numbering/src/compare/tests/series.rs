@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::super::builtin_series;
 use super::super::super::{Reset, Series, SeriesDefinition};
+use super::super::Party;
 use super::super::periods;
-use super::super::{Party, compare};
-use super::notation::{Proved, Refused, after, alone, compiled, party, prove};
+use super::notation::{Proved, Refused, after, alone, compared, compiled, party, prove};
 
 const TWO_WAYS: &str = "can be read in two ways";
 const COUNTS: &str = "which the number does not show: show it, take it out of the serial's \
@@ -247,7 +247,7 @@ fn a_search_that_ends_early_is_no_proof() {
         let of = |end: &str| many.replace("{C} A", &format!("{{C}}{end}{{D}} D=0-9{{1}} A"));
         let (before, now) = (format!("{} code={code}", of("1")), of("2"));
         let (before, now) = (compiled(&before), compiled(&now));
-        let proved = compare(&Party { version, ..party(&before, None) }, &party(&now, None));
+        let proved = compared(&Party { version, ..party(&before, None) }, &party(&now, None));
         assert!(proved.expect_err("too large").to_string().starts_with(told));
     }
     // Each showing has a mark of its own.

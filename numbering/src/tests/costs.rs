@@ -1,0 +1,136 @@
+//! What a definition may cost: whatever it holds, it is compiled and proved, or refused, in little
+//! time. The bounds here are many times what is needed, so that a slow machine fails none.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::characters::{self, ANY};
+use super::super::testing::{compile, definition};
+use super::super::*;
+
+/// Far below what these took before there was a bound, far above what they take.
+const LONG: Duration = Duration::from_secs(3);
+
+/// A variable with this alphabet.
+fn of_alphabet(alphabet: &str, excluded: &str) -> VariableDefinition {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    VariableDefinition {
+        alphabet: text(alphabet),
+        excluded: text(excluded),
+        ..VariableDefinition::default()
+    }
+}
+
+/// Goal: no notation of an alphabet costs more than another. Method: as many variables as there may
+/// be, each with as many ranges as fit, all of nearly all characters, before a check that overlooks
+/// none of them.
+#[test]
+fn overlapping_ranges_before_a_check_cost_nothing() {
+    let all = "!-\u{3134a}".repeat(42);
+    let began = Instant::now();
+    let refused = compile(|series| {
+        series.template = String::new();
+        for index in 0..60 {
+            let name = format!("V{index}");
+            series.template += &format!("{{{name}}}");
+            series.variables.insert(name, of_alphabet(&all, &all));
+        }
+        series.template += "{SEQ:3}{CHECK:luhn}";
+    });
+    let took = began.elapsed();
+    assert!(took < LONG, "{took:?}");
+    let refused = refused.expect_err("no value is possible");
+    assert_eq!(refused.field(), "variables.V0.alphabet");
+    assert!(refused.to_string().contains("take it out of `excluded`"), "{refused}");
+}
+
+#[test]
+fn an_alphabet_of_nothing_is_refused_and_one_that_was_saved_still_serves() {
+    let (_, last) = characters::printable(ANY).last().expect("some");
+    let all = format!("!-{last}");
+    for (alphabet, excluded, field) in [
+        ("A-C", "A-Z", "variables.X.alphabet"),
+        ("", &all, "variables.X.excluded"),
+        // A mark begins no value.
+        ("\u{301}", "", "variables.X.alphabet"),
+    ] {
+        let mut empty = definition();
+        empty.variables.insert("X".into(), of_alphabet(alphabet, excluded));
+        let refused = Series::compile(empty.clone()).expect_err(alphabet);
+        assert_eq!(refused.field(), field);
+        Series::restore(empty).expect("saved before");
+    }
+    compile(|series| {
+        series.variables.insert("X".into(), of_alphabet("A-C", "A-B"));
+    })
+    .expect("C is left");
+}
+
+/// Goal: a proof ends, by its steps, before it costs much. Method: a series whose numbers begin
+/// with one of a thousand signs, beside hundreds that begin with one of a thousand others.
+#[test]
+fn a_proof_that_is_too_large_is_refused_in_bounded_time() {
+    let of = |index: u32| {
+        let mut one = definition();
+        one.code = format!("S{index}");
+        one.template = "{TYPE_CODE}{SEQ:3}".into();
+        let first = 0x4e00 + 1_000 * (index % 2);
+        let signs = (first..first + 1_000).filter_map(char::from_u32);
+        one.serves.types = signs.map(String::from).collect();
+        one
+    };
+    let mut all: Vec<SeriesDefinition> = (0..301).map(|index| of(2 * index + 1)).collect();
+    all.push(of(0));
+    let began = Instant::now();
+    let saved = |one: &SeriesDefinition| one.code == "S0";
+    let proved = prove_saved(&all, &Arc::default(), saved, &[], &[], &GiveUp::default());
+    let took = began.elapsed();
+    assert!(took < 4 * LONG, "{took:?}");
+    let refused = proved.expect_err("too large").to_string();
+    assert!(refused.contains("begin with a prefix of its own"), "{refused}");
+    // With one it costs nothing.
+    let own = all.last_mut().expect("the last");
+    own.template = "A{SEQ:3}".into();
+    assert_eq!(
+        prove_saved(&all, &Arc::default(), saved, &[], &[], &GiveUp::default()),
+        Ok(Vec::new())
+    );
+}
+
+/// Goal: as many series as a ledger has are compared with each other in little time. Method: one
+/// for each project and one for each hundred types, and defaults below them; each with many types.
+#[test]
+fn rules_of_thousands_of_series_are_checked_in_little_time() {
+    let series = |index: usize| {
+        let mut one = definition();
+        one.code = format!("S{index}");
+        let types = |of: usize| (0..300).map(move |type_code| format!("T{of}-{type_code}"));
+        one.serves.types = types(if index.is_multiple_of(2) { 0 } else { index }).collect();
+        match index {
+            0 => one.serves.default = true,
+            _ if index.is_multiple_of(2) => one.serves.projects = vec![format!("P{index}")],
+            _ => {}
+        }
+        one
+    };
+    let all: Vec<SeriesDefinition> = (0..2_000).map(series).collect();
+    let began = Instant::now();
+    assert_eq!(check_rules(&all), Ok(()));
+    let took = began.elapsed();
+    assert!(took < 2 * LONG, "{took:?}");
+}
+
+/// A proof that nobody waits for is no proof, even where its ambiguity would be accepted.
+#[test]
+fn a_proof_that_is_given_up_says_nothing() {
+    let mut plain = definition();
+    plain.ambiguity_accepted = Some("Both books are closed by now.".into());
+    let give_up = GiveUp::default();
+    let prove = || {
+        let all = std::slice::from_ref(&plain);
+        prove_saved(all, &Arc::default(), |_| true, &[], &[], &give_up)
+    };
+    assert_eq!(prove(), Ok(Vec::new()));
+    give_up.clone().give_up();
+    assert_eq!(prove(), Err(ProofError::GivenUp));
+}
