@@ -12,6 +12,7 @@ use super::error::excerpt;
 use super::field::{at, check_chars, check_count, check_text, syntax};
 use super::partial_number::SERIALS_MAX;
 use super::period::FiscalYear;
+use super::plausible::{PlausibleDates, YEARS_MAX};
 use super::reference::check_references;
 use super::revision::REVISION;
 use super::series::{CounterRule, Dimension, Variable};
@@ -19,7 +20,7 @@ use super::served::Served;
 use super::snowflake::SNOWFLAKE_DIGITS;
 use super::template::{Part, TEMPLATE_CHARS_MAX, compile_template, is_reserved, retired};
 use super::template_error::{FieldFlaw, TemplateError};
-use super::text::normalise;
+use super::text::{Lines, check_printable, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
@@ -54,6 +55,7 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     let zone = zone(&definition)?;
     let closed_before = closed_before(&definition)?;
     check_chronology(&definition)?;
+    check_dates(&definition)?;
     let fiscal = fiscal_year(&definition)?;
     let mut variables = variables(&definition)?;
     check_serial_names(&definition)?;
@@ -111,9 +113,10 @@ fn check_texts(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     check_text("name", &definition.name, DISPLAY_CHARS_MAX)?;
     let chars = definition.description.chars().count();
     check_count("description", chars, DESCRIPTION_CHARS_MAX, "characters")?;
-    // A description may have lines; a control character could not be stored everywhere.
-    if definition.description.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return syntax("description", &definition.description, "text without control characters");
+    // A description may have lines.
+    if check_printable(&definition.description, Lines::Many).is_err() {
+        let expected = "text without control characters and others that nobody sees";
+        return syntax("description", &definition.description, expected);
     }
     check_reason(definition.ambiguity_accepted.as_deref())?;
     match &definition.prefix {
@@ -187,6 +190,18 @@ fn closed_before(definition: &SeriesDefinition) -> Result<Option<Date>, Template
 fn check_chronology(definition: &SeriesDefinition) -> Result<(), TemplateError> {
     if definition.chronology && definition.policy != Policy::Gapless {
         return at("chronology", FieldFlaw::NeedsGapless);
+    }
+    Ok(())
+}
+
+/// How far dates may be from the present.
+fn check_dates(definition: &SeriesDefinition) -> Result<(), TemplateError> {
+    let PlausibleDates { years_back, years_ahead } = definition.dates.unwrap_or_default();
+    for (field, years) in [("years_back", years_back), ("years_ahead", years_ahead)] {
+        if years > YEARS_MAX {
+            let (value, most) = (u64::from(years), u64::from(YEARS_MAX));
+            return at(&format!("dates.{field}"), FieldFlaw::Bounds { value, least: 0, most });
+        }
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::plausible::{LookAlikes, PlausibleDates};
+
 /// What the name of a dimension ends in where a key holds ids of a table. No variable has a
 /// lower-case letter, so that no name can be read as another one.
 pub(super) const ID_SUFFIX: &str = "_id";
@@ -44,6 +46,13 @@ pub struct SeriesDefinition {
     /// Documents dated before this day get no numbers any more (`2025-01-01`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_before: Option<String>,
+    /// Which document dates it takes, around the present; without it from 100 years back to 10
+    /// ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dates: Option<PlausibleDates>,
+    /// Whether it takes values that look like others (`АСМЕ` in Cyrillic letters).
+    #[serde(default, skip_serializing_if = "LookAlikes::are_refused")]
+    pub look_alikes: LookAlikes,
     /// The text pattern.
     pub template: String,
     /// IANA time zone in which dates and periods are read; UTC without one (R1.6).

@@ -10,12 +10,18 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::excerpt;
+use super::look_alike::{LookAlike, look_alike};
 use super::period::day_text;
 use super::series::{Dimension, Variable};
 use super::template::Part;
 use super::value::ValueRule;
-use super::{CounterKey, InputError, PartialNumber, Reset, Series, TEXT_CHARS_MAX};
+use super::{
+    CounterKey, InputError, PartialNumber, Reset, Series, SeriesDefinition, TEXT_CHARS_MAX,
+};
 use super::{Snowflake, SnowflakePlace};
+
+/// Signs that a spreadsheet takes for the beginning of a formula.
+pub(super) const FORMULA_SIGNS: &str = "=+@";
 
 /// What a counter key holds for a dimension that the request leaves out (R3.2).
 pub(super) const ABSENT: &str = "0";
@@ -97,6 +103,7 @@ pub(super) fn draft(series: &Series, inputs: &Inputs, now: Timestamp) -> Result<
     let resolved = super::resolve::resolve(series, inputs)?;
     let inputs = resolved.as_ref().unwrap_or(inputs);
     let values = Values::check(series, inputs, now)?;
+    values.must_be_plausible(inputs, now)?;
     let keys = series.counters.iter().map(|rule| {
         let mut parts = Vec::with_capacity(rule.dimensions.len() + 1);
         parts.extend(values.pairs(&rule.dimensions));
@@ -150,6 +157,64 @@ impl<'s> Values<'s> {
         let phase = plain_value(series, "phase", inputs.phase.as_deref(), series.phase_needed)?;
         let type_code = type_code.unwrap_or_default();
         Ok(Values { series, type_code, project, phase, variables, time })
+    }
+
+    /// Refuses what is a mistake more often than not. Only in what is asked for now: a number of
+    /// the journal comes out as it was.
+    fn must_be_plausible(&self, inputs: &Inputs, now: Timestamp) -> Result<(), InputError> {
+        let Values { series, project, phase, variables, .. } = self;
+        if let Some(given) = &inputs.date {
+            let today = series.zone.to_datetime(now).date();
+            let dates = series.definition.dates.unwrap_or_default();
+            dates.check(given, self.time.date(), today)?;
+        }
+        let SeriesDefinition { references, serves, look_alikes, .. } = &series.definition;
+        let is_listed = references.project.is_some() || !serves.projects.is_empty();
+        let must_look_like_nothing = |place: &str, name: &str, value: &str, is_declared: bool| {
+            look_alike(value, is_declared).map_or(Ok(()), |found| {
+                let LookAlike { position, character, why } = found;
+                let field = format!("{place}{name}");
+                Err(InputError::LookAlike { field, position, character, why })
+            })
+        };
+        if look_alikes.are_refused() {
+            must_look_like_nothing("", "phase", phase.as_deref().unwrap_or_default(), false)?;
+            let free = project.as_deref().filter(|_| !is_listed).unwrap_or_default();
+            must_look_like_nothing("", "project", free, false)?;
+            for (variable, value) in series.variables.iter().zip(variables) {
+                let Some(value) = value.as_deref().filter(|_| variable.reference.is_none()) else {
+                    continue;
+                };
+                // A default is what an administrator wrote.
+                if !value.is_ascii() && inputs.context.contains_key(&variable.name) {
+                    let is_declared = variable.rule.is_declared();
+                    must_look_like_nothing("context.", &variable.name, value, is_declared)?;
+                }
+            }
+        }
+        self.must_be_no_formula()
+    }
+
+    /// Refuses a value that begins the number and makes a formula of it where it is opened in a
+    /// spreadsheet.
+    fn must_be_no_formula(&self) -> Result<(), InputError> {
+        let (field, value) = match self.series.parts.first() {
+            Some(Part::Variable(index)) => {
+                let name = &self.series.variables[*index].name;
+                (format!("context.{name}"), self.variables[*index].as_deref())
+            }
+            Some(Part::Project) => ("project".into(), self.project.as_deref()),
+            Some(Part::Phase) => ("phase".into(), self.phase.as_deref()),
+            Some(Part::Type(_)) => ("type".into(), Some(self.type_code.as_str())),
+            _ => return Ok(()),
+        };
+        match value.and_then(|value| value.chars().next()) {
+            Some(character) if FORMULA_SIGNS.contains(character) => {
+                let expected = "a number that begins with it is a formula to a spreadsheet".into();
+                Err(InputError::WrongAlphabet { field, position: 1, character, expected })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The period of the request, as the last part of a counter key.

@@ -83,6 +83,30 @@ pub enum InputError {
         /// What is wrong and the remedy.
         reason: &'static str,
     },
+    /// A date that is far from the present (slug `invalid-date`).
+    #[error("date {given:?}: this series takes dates from {first} to {last}; {remedy}")]
+    ImplausibleDate {
+        /// What the caller wrote, shortened.
+        given: String,
+        /// The first day that it takes.
+        first: String,
+        /// The last one.
+        last: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A value that looks like another one (slug `wrong-alphabet`).
+    #[error("{field}: character {position}, {character:?}: {why}")]
+    LookAlike {
+        /// The field.
+        field: String,
+        /// Which character, counted from 1.
+        position: usize,
+        /// The character.
+        character: char,
+        /// What it looks like, and the remedy.
+        why: String,
+    },
     /// A plain date where the number shows a time of day, or its counter begins anew within a day
     /// (slug `time-required`, R1.6).
     #[error("date {given:?} needs a time of day: {remedy}")]
@@ -200,8 +224,8 @@ impl InputError {
             InputError::ValueTooLong { .. }
             | InputError::ValueTooShort { .. }
             | InputError::TextTooLong { .. } => "value-too-long",
-            InputError::WrongAlphabet { .. } => "wrong-alphabet",
-            InputError::InvalidDate { .. } => "invalid-date",
+            InputError::WrongAlphabet { .. } | InputError::LookAlike { .. } => "wrong-alphabet",
+            InputError::InvalidDate { .. } | InputError::ImplausibleDate { .. } => "invalid-date",
             InputError::TimeRequired { .. } => "time-required",
             InputError::PeriodClosed { .. } => "period-closed",
             InputError::DateBeforeLast { .. } => "date-before-last",
@@ -225,12 +249,14 @@ impl InputError {
             | InputError::ValueTooLong { field, .. }
             | InputError::ValueTooShort { field, .. }
             | InputError::WrongAlphabet { field, .. }
+            | InputError::LookAlike { field, .. }
             | InputError::UnknownReference { field, .. }
             | InputError::InactiveReference { field, .. }
             | InputError::NotAMember { field, .. }
             | InputError::Form { field, .. } => field.clone(),
             InputError::ProjectAmbiguous { .. } => "project".into(),
             InputError::InvalidDate { .. }
+            | InputError::ImplausibleDate { .. }
             | InputError::TimeRequired { .. }
             | InputError::PeriodClosed { .. }
             | InputError::DateBeforeLast { .. } => "date".into(),

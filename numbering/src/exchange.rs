@@ -412,7 +412,7 @@ mod tests {
                 context: context.into_iter().map(own).collect(),
                 ..Inputs::default()
             };
-            let draft = series.draft(&inputs, jiff::Timestamp::UNIX_EPOCH).expect("drafted");
+            let draft = series.draft(&inputs, crate::testing::NOW).expect("drafted");
             let key = "SYSTEM=C0001;MODULE=A01;INSTANCE=01;day=2015-07-10";
             assert_eq!(draft.keys[0].to_string(), key);
             let number = draft.partial.fill(&[123_456_789]).expect("fits");

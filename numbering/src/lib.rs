@@ -18,12 +18,14 @@ mod expression;
 mod field;
 mod key;
 mod lexer;
+mod look_alike;
 mod novelty;
 mod origin;
 mod parse;
 mod partial_number;
 mod pattern;
 mod period;
+mod plausible;
 mod range;
 mod reference;
 mod resolve;
@@ -64,6 +66,7 @@ pub use expression::{
 };
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
+pub use plausible::{LookAlikes, PlausibleDates};
 pub use range::{Range, TakenRange, first_values};
 pub use reference::{
     Membership, ReferenceData, ReferenceFlaw, ReferenceRow, check_reference, check_reference_id,

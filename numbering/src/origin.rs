@@ -267,7 +267,7 @@ mod tests {
         let definitions = super::super::builtin_series();
         let spo = definitions.into_iter().find(|definition| definition.code == "SPO");
         let spo = Series::compile(spo.expect("built in")).expect("compiles");
-        let draft = spo.draft(&request, jiff::Timestamp::UNIX_EPOCH).expect("draft");
+        let draft = spo.draft(&request, crate::testing::NOW).expect("draft");
         let parsed = spo.parse(&draft.partial.fill(&[7]).expect("fits")).expect("reads back");
         assert_eq!(spo.origins(&parsed), draft.keys);
     }

@@ -14,7 +14,7 @@ use super::error::excerpt;
 use super::field::{at, syntax};
 use super::served::ORIGINATORS;
 use super::template_error::{FieldFlaw, TemplateError};
-use super::text::normalise;
+use super::text::{Lines, check_printable, normalise};
 use super::value::ValueRule;
 
 /// Longest id and longest name of a table, in characters.
@@ -212,8 +212,8 @@ pub fn check_reference(row: &mut ReferenceRow) -> Result<(), ReferenceFlaw> {
         return Err(flaw("code", &code, &reason));
     }
     let name = normalise(row.name.trim()).into_owned();
-    if name.chars().count() > DISPLAY_CHARS_MAX || name.chars().any(char::is_control) {
-        let reason = format!("at most {DISPLAY_CHARS_MAX} characters, none of them controls");
+    if name.chars().count() > DISPLAY_CHARS_MAX || check_printable(&name, Lines::One).is_err() {
+        let reason = format!("at most {DISPLAY_CHARS_MAX} characters, all of them printable");
         return Err(flaw("name", &name, &reason));
     }
     (row.code, row.name) = (code, name);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn revised(series: &Series, request: &Inputs, rev: &str) -> Result<String, RevisionError> {
-        let draft = series.draft(request, Timestamp::UNIX_EPOCH).expect("draft");
+        let draft = series.draft(request, crate::testing::NOW).expect("draft");
         let number = draft.partial.fill(&[42]).expect("fits");
         // The journal knows no phase.
         let date = Some(draft.document_date);

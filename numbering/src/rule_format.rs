@@ -154,7 +154,7 @@ mod tests {
     fn the_stored_constant_part_is_the_identity_of_its_counter() {
         let series = bx();
         let request = inputs("T", "", "2024-01-15", &[]);
-        let draft = series.draft(&request, jiff::Timestamp::UNIX_EPOCH).expect("draft");
+        let draft = series.draft(&request, crate::testing::NOW).expect("draft");
         assert_eq!(draft.rule_format(), "BX20240115%s");
         let key = RuleFormats::of(&series).expect("compiles").counter_key("BX20240115%s");
         assert_eq!(key.as_ref(), Ok(&draft.keys[0]));
@@ -180,7 +180,7 @@ mod tests {
     fn digits_beside_a_serial_and_percent_signs_are_read_back() {
         let series = marked();
         let request = inputs("T", "", "", &[("A", "1%2"), ("B", "单34")]);
-        let draft = series.draft(&request, jiff::Timestamp::UNIX_EPOCH).expect("draft");
+        let draft = series.draft(&request, crate::testing::NOW).expect("draft");
         assert_eq!(draft.rule_format(), "1%%2%s单34%%");
         let formats = RuleFormats::of(&series).expect("compiles");
         assert_eq!(formats.counter_key("1%%2%s单34%%"), Ok(draft.keys[0].clone()));

@@ -169,6 +169,14 @@ impl Series {
         format!("{name}{suffix}")
     }
 
+    /// The text that every number begins with, and the one that it ends with.
+    pub(super) fn ends(&self) -> [&str; 2] {
+        [self.parts.first(), self.parts.last()].map(|part| match part {
+            Some(Part::Literal(text)) => text.as_str(),
+            _ => "",
+        })
+    }
+
     /// The definition it was compiled from.
     #[must_use]
     pub fn definition(&self) -> &SeriesDefinition {

@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
+use super::plausible::{PlausibleDates, YEARS_MAX};
 use super::{
-    Inputs, Membership, Overflow, Policy, ReferenceRow, References, Reset, SerialDefinition,
-    Series, SeriesDefinition, Serves, Style, TemplateError,
+    Inputs, LookAlikes, Membership, Overflow, Policy, ReferenceRow, References, Reset,
+    SerialDefinition, Series, SeriesDefinition, Serves, Style, TemplateError,
 };
 
-/// A definition with one serial and the type `T`.
+/// The present of tests that name no other.
+pub(super) const NOW: Timestamp = Timestamp::constant(1_750_000_000, 0);
+
+/// A definition with one serial and the type `T`, which takes every date.
 pub(super) fn definition() -> SeriesDefinition {
     SeriesDefinition {
         code: "test".into(),
@@ -19,6 +25,8 @@ pub(super) fn definition() -> SeriesDefinition {
         once_per_document: None,
         chronology: false,
         closed_before: None,
+        dates: Some(PlausibleDates { years_back: YEARS_MAX, years_ahead: YEARS_MAX }),
+        look_alikes: LookAlikes::default(),
         template: "{SEQ:3}".into(),
         timezone: None,
         fiscal_year_start: None,
@@ -49,6 +57,13 @@ pub(super) fn compile(edit: impl FnOnce(&mut SeriesDefinition)) -> Result<Series
     let mut definition = definition();
     edit(&mut definition);
     Series::compile(definition)
+}
+
+/// Compiles an edited definition as one that was saved.
+pub(super) fn restore(edit: impl FnOnce(&mut SeriesDefinition)) -> Result<Series, TemplateError> {
+    let mut definition = definition();
+    edit(&mut definition);
+    Series::restore(definition)
 }
 
 /// Compiles an edited definition that is sound.

@@ -6,6 +6,7 @@ mod closed_periods;
 mod costs;
 mod fuzz;
 mod linear;
+mod mistakes;
 mod periods;
 mod properties;
 mod reference_docs;

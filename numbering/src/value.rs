@@ -102,6 +102,11 @@ impl ValueRule {
         fits && characters::has(&self.characters, character)
     }
 
+    /// Whether an administrator wrote which characters there are.
+    pub(super) fn is_declared(&self) -> bool {
+        self.allowed.is_some()
+    }
+
     /// Whether there is a value at all: some character begins one.
     pub(super) fn takes_something(&self) -> bool {
         self.all_printable().any(|character| self.takes(character, true))
@@ -162,8 +167,8 @@ impl ValueRule {
     }
 }
 
-/// Reads a set of characters of the field at `path`, written as in `A-Za-z0-9`; `-` at either end is
-/// itself.
+/// Reads a set of characters of the field at `path`, written as in `A-Za-z0-9`; `-` at either end
+/// is itself.
 fn read_alphabet(path: &str, source: &str) -> Result<Vec<CharRange>, TemplateError> {
     let refuse = |flaw| Err(TemplateError::at_field(path, flaw));
     let chars: Vec<char> = source.chars().take(4 * TEXT_CHARS_MAX).collect();

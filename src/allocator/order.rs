@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numbering::Inputs;
+use numbering::{Inputs, Lines, check_printable};
 
 use crate::ledger::{Entry, Record};
 
@@ -12,8 +12,9 @@ pub const COUNT_MAX: u64 = 1_000_000;
 /// Longest document id and idempotency key, in characters (R1.8).
 pub const KEY_CHARS_MAX: usize = 255;
 
-/// Checks a document id or an idempotency key: 1 to `chars_max` characters, none of them a control
-/// character, which no ledger stores (F13).
+/// Checks a document id or an idempotency key: 1 to `chars_max` characters, all of them printable.
+/// No ledger stores control characters (F13), and what nobody sees makes two of what looks like
+/// one.
 ///
 /// # Errors
 /// What is wrong, without the name of the field, which each caller has its own name for.
@@ -22,10 +23,7 @@ pub fn check_key(text: &str, chars_max: usize) -> Result<(), String> {
     if !(1..=chars_max).contains(&chars) {
         return Err(format!("must be 1 to {chars_max} characters long, not {chars}"));
     }
-    if text.chars().any(char::is_control) {
-        return Err("must not hold control characters".into());
-    }
-    Ok(())
+    check_printable(text, Lines::One).map_err(|flaw| flaw.to_string())
 }
 
 /// A request for a number, or for a range of one counter.
@@ -84,11 +82,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_255_characters_at_most_and_none_of_them_controls() {
+    fn a_key_is_255_characters_at_most_and_all_of_them_are_seen() {
         for right in ["a", "order 7", &"ก".repeat(KEY_CHARS_MAX)] {
             assert_eq!(check_key(right, KEY_CHARS_MAX), Ok(()), "{right}");
         }
-        for wrong in ["", "a\nb", "\u{0}", "\u{85}", &"x".repeat(KEY_CHARS_MAX + 1)] {
+        for wrong in [
+            "",
+            "a\nb",
+            "\u{0}",
+            "\u{85}",
+            "a\u{200b}",
+            "a\u{202e}b",
+            "a\u{e000}",
+            &"x".repeat(KEY_CHARS_MAX + 1),
+        ] {
             assert!(check_key(wrong, KEY_CHARS_MAX).is_err(), "{wrong:?}");
         }
         let reason = check_key("abc", 2).expect_err("too long");

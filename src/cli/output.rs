@@ -1,20 +1,31 @@
 //! stdout for results, stderr for everything else. Neither ever panics on a closed pipe.
 
-use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
+use std::io::{self, BufWriter, Write as _};
 
+use numbering::{Lines, check_printable, escaped};
 use serde::Serialize;
 
 /// Tells a person something that is not the result. A closed stderr is ignored.
 pub fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }
 
-/// Prints lines of the result.
+/// Prints lines of the result. What files and ledgers hold is shown, never obeyed: a character that
+/// a terminal would act upon stands there as `\u{1b}`.
 ///
 /// # Errors
 /// When stdout cannot be written.
 pub(super) fn print(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
+    print_drawn(lines.into_iter().map(|line| escaped(&line.to_string()).into_owned()))
+}
+
+/// Prints lines that were drawn for a terminal.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(super) fn print_drawn(lines: impl IntoIterator<Item = impl Display>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     for line in lines {
         writeln!(out, "{line}")?;
@@ -27,8 +38,42 @@ pub(super) fn print(lines: impl IntoIterator<Item = impl Display>) -> io::Result
 /// # Errors
 /// When stdout cannot be written.
 pub(super) fn print_json(result: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(result)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, result)?;
-    writeln!(out)?;
+    writeln!(out, "{}", escaped_json(&text))?;
     out.flush()
+}
+
+/// The same JSON, in which what is not printable stands as JSON escapes it.
+fn escaped_json(text: &str) -> Cow<'_, str> {
+    if check_printable(text, Lines::Many).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        let mut buffer = [0; 4];
+        if check_printable(character.encode_utf8(&mut buffer), Lines::Many).is_ok() {
+            shown.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_with_escape_sequences_of_a_file_is_the_same_json_without_them() {
+        let value = serde_json::json!({ "number": "a\u{9b}2J\u{202e}\u{e0001}ก" });
+        let text = serde_json::to_string_pretty(&value).expect("JSON");
+        let shown = escaped_json(&text);
+        assert!(check_printable(&shown, Lines::Many).is_ok(), "{shown}");
+        let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(read, value);
+    }
 }

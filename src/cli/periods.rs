@@ -5,9 +5,9 @@ use clap::Args;
 use numbering::Series;
 
 use super::series::print_saved;
-use super::session::{clock, open_ledger};
+use super::session::{clock, open_ledger, refusal};
 use crate::config::Settings;
-use crate::http::LOCAL_USER;
+use crate::http::{LOCAL_USER, check_reason};
 use crate::ledger::{Expected, SeriesChange};
 
 /// What to close.
@@ -54,7 +54,7 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         definition,
         expected: Expected::Version { series_id, version },
         saved_by: LOCAL_USER.into(),
-        reason: args.reason,
+        reason: check_reason(&args.reason).map_err(refusal)?,
         saved_at_us: clock().now_us(),
     };
     let saved = ledger.apply_series(&[change]).await?;

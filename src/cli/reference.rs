@@ -11,9 +11,10 @@ use numbering::{Membership, ReferenceRow};
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
-use super::session::{clock, open_ledger, operator};
+use super::session::{clock, open_ledger, operator, refusal};
 use super::words::table;
 use crate::config::Settings;
+use crate::http::check_reason;
 use crate::ledger::{
     Effect, MembershipChange, ReferenceChange, ReferencePlan, RowChange, plan_reference,
 };
@@ -112,7 +113,7 @@ async fn import(settings: &Settings, args: ReferenceImportArgs) -> anyhow::Resul
         rows,
         memberships,
         changed_by: operator(),
-        reason: args.reason,
+        reason: check_reason(&args.reason).map_err(refusal)?,
         changed_at_us: clock().now_us(),
     };
     let plan = if args.apply {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{print, print_json};
+use super::output::{print_drawn, print_json};
 use super::session::open_stores;
 use crate::config::{DurationText, Settings};
 use crate::ledger::{Owner, Partition};
@@ -65,7 +65,7 @@ fn tell(status: &StatusAnswer, args: &StatusArgs) -> anyhow::Result<()> {
         print_json(status)?;
     } else {
         let with_colours = watch::with_colours(stdout().is_terminal());
-        print(status.lines().iter().map(|line| line.show(with_colours)))?;
+        print_drawn(status.lines().iter().map(|line| line.show(with_colours)))?;
     }
     Ok(())
 }

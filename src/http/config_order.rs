@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
-use numbering::{Expression, Inputs, SeriesDefinition};
+use numbering::{Expression, Inputs, Lines, SeriesDefinition, check_printable};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -120,8 +120,8 @@ pub(crate) fn check_reason(reason: &str) -> Result<String, Problem> {
         let wanted = format!("must say why, in 1 to {REASON_CHARS_MAX} characters, not {chars}");
         return Err(Problem::field("reason", wanted));
     }
-    if reason.chars().any(|c| c.is_control() && c != '\n') {
-        return Err(Problem::field("reason", "must not hold control characters"));
+    if let Err(flaw) = check_printable(reason, Lines::One) {
+        return Err(Problem::field("reason", flaw.to_string()));
     }
     Ok(reason.to_owned())
 }
@@ -225,7 +225,8 @@ mod tests {
     #[test]
     fn a_reason_says_something() {
         assert_eq!(check_reason(" คำสั่ง 7 ").ok().as_deref(), Some("คำสั่ง 7"));
-        for wrong in ["", "  ", "a\u{0}b", &"x".repeat(REASON_CHARS_MAX + 1)] {
+        for wrong in ["", "  ", "a\u{0}b", "a\nb", "a\u{202e}b", &"x".repeat(REASON_CHARS_MAX + 1)]
+        {
             assert!(check_reason(wrong).is_err(), "{wrong:?}");
         }
     }

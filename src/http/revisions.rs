@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use numbering::RevisionError;
+use numbering::{Lines, RevisionError, check_printable};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
@@ -63,10 +63,11 @@ pub(crate) fn check_revision_texts(
     number: Option<&str>,
     reason: Option<&str>,
 ) -> Result<(), Problem> {
-    for (field, text) in [("number", number), ("reason", reason)] {
-        if text.is_some_and(|text| text.chars().any(char::is_control)) {
-            return Err(Problem::field(field, "must not hold control characters"));
-        }
+    if number.is_some_and(|number| number.chars().any(char::is_control)) {
+        return Err(Problem::field("number", "must not hold control characters"));
+    }
+    if let Some(Err(flaw)) = reason.map(|reason| check_printable(reason, Lines::One)) {
+        return Err(Problem::field("reason", flaw.to_string()));
     }
     if reason.is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
         let wanted = format!("must be at most {REASON_CHARS_MAX} characters long");

@@ -143,11 +143,3 @@ pub(super) fn part_name(series: &Series, part: &Part) -> String {
         Part::Check(_) => "{CHECK}".into(),
     }
 }
-
-/// The text that every number of a series begins with, and the one that it ends with.
-pub(super) fn ends(series: &Series) -> [&str; 2] {
-    [series.parts.first(), series.parts.last()].map(|part| match part {
-        Some(Part::Literal(text)) => text.as_str(),
-        _ => "",
-    })
-}

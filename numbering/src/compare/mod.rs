@@ -36,7 +36,7 @@ use super::series::Dimension;
 use automaton::Automaton;
 use chars::CharSets;
 use effort::Effort;
-use language::{dimension, ends, fragment, name_of};
+use language::{dimension, fragment, name_of};
 use pairing::Pairing;
 use refusal::Shared;
 use requests::{Requests, axis_of, requests};
@@ -118,7 +118,7 @@ fn search(
 /// Whether the literal texts that both begin or end with differ. Most series are told apart by
 /// their prefix: nothing needs to be searched.
 fn differ_at_an_end([one, other]: [&Series; 2]) -> bool {
-    let ([head, tail], [its_head, its_tail]) = (ends(one), ends(other));
+    let ([head, tail], [its_head, its_tail]) = (one.ends(), other.ends());
     let differs = |(x, y)| x != y;
     std::iter::zip(head.chars(), its_head.chars()).any(differs)
         || std::iter::zip(tail.chars().rev(), its_tail.chars().rev()).any(differs)

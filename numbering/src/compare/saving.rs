@@ -11,7 +11,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::super::{
-    Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError, VariableDefinition,
+    LookAlikes, Policy, ReferenceData, Series, SeriesDefinition, Serves, TemplateError,
+    VariableDefinition,
 };
 use super::effort::{Effort, GiveUp};
 use super::{Ambiguity, Party, compare, differ_at_an_end};
@@ -308,6 +309,8 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         once_per_document: None,
         chronology: false,
         closed_before: None,
+        dates: None,
+        look_alikes: LookAlikes::default(),
         ambiguity_accepted: None,
         variables: unlabelled(definition),
         ..definition.clone()

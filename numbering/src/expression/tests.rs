@@ -1,6 +1,5 @@
 //! Expressions mean what their source says, in both directions, and say what is wrong with them.
 
-use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::super::testing::{definition, inputs, series};
@@ -45,7 +44,7 @@ fn the_example_of_the_source_counts_by_unit_and_day() {
     assert_eq!((made.code.as_str(), &made.serves), ("test", &definition().serves));
     let series = Series::compile(made).expect("sound");
     let request = inputs("T", "", "2024-01-15", &[("单位", "财务部")]);
-    let draft = series.draft(&request, Timestamp::UNIX_EPOCH).expect("draft");
+    let draft = series.draft(&request, crate::testing::NOW).expect("draft");
     assert_eq!(draft.partial.fill(&[1]).expect("fits"), "HT20240115财务部000001");
     assert_eq!(draft.keys[0].to_string(), "单位=财务部;day=2024-01-15");
     assert_eq!(draft.rule_format(), "HT20240115财务部%s");
@@ -274,7 +273,7 @@ proptest! {
         let names = first.definition().variables.keys();
         let context = names.map(|name| (name.clone(), format!("{name}7"))).collect();
         let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
-        let draft = |series: &Series| series.draft(&request, Timestamp::UNIX_EPOCH);
+        let draft = |series: &Series| series.draft(&request, crate::testing::NOW);
         prop_assert_eq!(draft(&first), draft(&second));
         prop_assert_eq!(first.serials(), second.serials());
     }
@@ -292,7 +291,7 @@ proptest! {
         let names = series.definition().variables.keys();
         let context = names.map(|name| (name.clone(), "x".into())).collect();
         let request = Inputs { date: Some(date), context, ..inputs("T", "", "", &[]) };
-        let draft = series.draft(&request, Timestamp::UNIX_EPOCH).expect("short enough");
+        let draft = series.draft(&request, crate::testing::NOW).expect("short enough");
         match RuleFormats::of(&series).expect("compiles").counter_key(&draft.rule_format()) {
             Ok(key) => prop_assert_eq!(&key, &draft.keys[0]),
             Err(RuleFormatError::Ambiguous) => {}

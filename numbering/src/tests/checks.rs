@@ -1,7 +1,5 @@
 //! Check characters: which templates may have them, and what a wrong one is told.
 
-use jiff::Timestamp;
-
 use super::super::testing::{compile, inputs, series};
 use super::super::*;
 
@@ -53,7 +51,7 @@ fn what_an_algorithm_reads_or_skips_may_stand_before_it() {
         });
         let series = series.unwrap();
         let request = inputs("PO", "P-1", "2024-02-29", &[("AREA", "N.7")]);
-        let draft = series.draft(&request, Timestamp::UNIX_EPOCH).unwrap();
+        let draft = series.draft(&request, testing::NOW).unwrap();
         let number = draft.partial.fill(&[1]).unwrap();
         assert_eq!(series.parse(&number).unwrap().variables["AREA"], "N.7", "{number}");
     }
@@ -62,7 +60,7 @@ fn what_an_algorithm_reads_or_skips_may_stand_before_it() {
 #[test]
 fn every_number_of_a_range_has_its_own_check() {
     let series = series(|definition| definition.template = "{SEQ:3}-{CHECK:damm}".into());
-    let draft = series.draft(&inputs("T", "", "2024-02-29", &[]), Timestamp::UNIX_EPOCH).unwrap();
+    let draft = series.draft(&inputs("T", "", "2024-02-29", &[]), testing::NOW).unwrap();
     let range = Range { first: 572, last: 574, step: 1 };
     let numbers: Vec<String> =
         range.values().map(|value| draft.partial.fill(&[value]).unwrap()).collect();
@@ -75,7 +73,7 @@ fn every_number_of_a_range_has_its_own_check() {
 #[test]
 fn a_wrong_check_is_refused_at_its_place() {
     let checked = series(|definition| definition.template = "N{SEQ:3}-{CHECK:mod37-36}".into());
-    let number = checked.draft(&inputs("T", "", "2024-02-29", &[]), Timestamp::UNIX_EPOCH);
+    let number = checked.draft(&inputs("T", "", "2024-02-29", &[]), testing::NOW);
     let number = number.unwrap().partial.fill(&[7]).unwrap();
     assert!(checked.parse(&number).is_ok());
     let wrong = format!("{}{}", &number[..5], if number.ends_with('0') { '1' } else { '0' });

@@ -1,7 +1,5 @@
 //! Closed periods and chronology: what a definition may say of them, and which dates are refused.
 
-use jiff::Timestamp;
-
 use super::super::testing::{compile, inputs, series};
 use super::super::*;
 
@@ -36,7 +34,7 @@ fn a_date_is_open_from_the_day_on_in_the_time_zone_of_the_series() {
         ("2024-12-31T17:00:00Z", true),
     ] {
         let request = inputs("T", "", date, &[]);
-        match series.draft(&request, Timestamp::UNIX_EPOCH).expect("draft").closed {
+        match series.draft(&request, testing::NOW).expect("draft").closed {
             None => assert!(is_open, "{date}"),
             Some(error) => {
                 assert!(!is_open, "{date}: {error}");
@@ -54,8 +52,7 @@ fn counters_of_all_periods_are_one_family() {
         d.serials[0].counter = vec!["type".into(), "project".into()];
         d.serials[0].reset = Reset::Month;
     });
-    let draft =
-        |date| series.draft(&inputs("T", "P", date, &[]), Timestamp::UNIX_EPOCH).expect("draft");
+    let draft = |date| series.draft(&inputs("T", "P", date, &[]), testing::NOW).expect("draft");
     let (january, february) = (draft("2025-01-31"), draft("2025-02-01"));
     assert_ne!(january.keys, february.keys);
     assert_eq!(january.family.as_deref(), Some("type=T;project=P"));

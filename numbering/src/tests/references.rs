@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::super::testing::{compile, inputs, member, reference, series};
 use super::super::*;
 
@@ -69,7 +67,7 @@ fn sound() -> Inputs {
 }
 
 fn draft(series: &Series, request: &Inputs) -> Result<Draft, InputError> {
-    series.draft(request, Timestamp::UNIX_EPOCH)
+    series.draft(request, testing::NOW)
 }
 
 fn first(draft: &Draft) -> (String, String) {
@@ -312,7 +310,7 @@ fn a_phase_stays_when_ids_become_codes() {
         definition.serials[0].reset = Reset::Phase;
     });
     let request = Inputs { phase: Some("P2".into()), ..sound() };
-    let draft = series.draft(&request, Timestamp::UNIX_EPOCH).unwrap();
+    let draft = series.draft(&request, testing::NOW).unwrap();
     assert_eq!(draft.partial.fill(&[7]).unwrap(), "P2-0007");
     assert_eq!(draft.keys[0].to_string(), format!("{KEY};phase=P2"));
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::super::testing::{self, member};
@@ -163,7 +162,7 @@ impl Counters {
             RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
         })?;
         let series = &self.series[chosen];
-        let drafted = series.draft(&inputs, Timestamp::UNIX_EPOCH);
+        let drafted = series.draft(&inputs, crate::testing::NOW);
         let refused = |error: InputError| (error.slug().to_owned(), Some(error.field()));
         let draft = drafted.map_err(refused)?;
         if let Some(closed) = draft.closed {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::super::{Policy, Reset, SeriesDefinition, Style, VariableDefinition};
+use super::super::super::{
+    LookAlikes, PlausibleDates, Policy, Reset, SeriesDefinition, Style, VariableDefinition,
+};
 use super::super::{
     Ambiguity, EarlierVersion, GiveUp, IssuedVersion, ProofError, prove_issued, prove_saved,
     same_numbers, same_rules,
@@ -21,13 +23,15 @@ fn versions_are_one_where_every_field_that_numbers_come_from_is() {
     const TOLD: [bool; 2] = [true, true];
     const NUMBERED: [bool; 2] = [false, true];
     const CHOSEN: [bool; 2] = [false, false];
-    let edits: [Edit; 32] = [
+    let edits: [Edit; 34] = [
         ("name", |s| s.name = "Other".into(), TOLD),
         ("description", |s| s.description = "Other".into(), TOLD),
         ("policy", |s| s.policy = Policy::Durable, TOLD),
         ("once_per_document", |s| s.once_per_document = Some(true), TOLD),
         ("chronology", |s| s.chronology = true, TOLD),
         ("closed_before", |s| s.closed_before = Some("2025-01-01".into()), TOLD),
+        ("dates", |s| s.dates = Some(PlausibleDates::default()), TOLD),
+        ("look_alikes", |s| s.look_alikes = LookAlikes::Allow, TOLD),
         ("ambiguity_accepted", |s| s.ambiguity_accepted = Some("Since.".into()), TOLD),
         ("label", |s| a(s).label = Some("Other".into()), TOLD),
         ("code", |s| s.code = "b".into(), NUMBERED),
