@@ -121,7 +121,7 @@ async fn configs_a_change_that_nobody_can_mean_is_refused_and_says_why() {
             "template",
             "the day of the month is dd",
         ),
-        (series("X", "X"), "invalid-field", "serials[0]", "add `{SEQ:4:SEQ}`"),
+        (series("X", "X"), "invalid-field", "serials[0]", "add `{SEQ:4}`"),
         (with(series("X", "X-{SEQ}"), "tempalte", json!("")), "invalid-field", "tempalte", "unkno"),
         (with(series("X", "X-{SEQ}"), "reason", json!(" ")), "invalid-field", "reason", "say why"),
         (with(series("X", "X-{SEQ}"), "reason", Value::Null), "invalid-field", "reason", "missing"),
