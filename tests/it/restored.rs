@@ -41,8 +41,8 @@ pub(crate) async fn assert_held(service: &Service) {
         if status != 503 || !kind.ends_with("partition-held") {
             return Err(format!("not held: {status} {body} {}", service.log()));
         }
-        assert_eq!(body["number_taken"], "no", "{body}");
-        Ok(())
+        // A flight that was on its way as the ledger went back may have taken some: it says so.
+        if body["number_taken"] != "no" { Err(format!("{body}")) } else { Ok(()) }
     })
     .await;
 }

@@ -25,7 +25,7 @@ const HIGHEST: &str = "max(beat) from node where adopted_at_us is null";
 
 /// How often a node beats, and how long it may be silent.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const TTL: Duration = Duration::from_secs(3);
+const TTL: Duration = Duration::from_secs(5);
 
 /// How long something may take to show.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -34,6 +34,8 @@ struct Late {
     /// Who takes it.
     slow: Process,
     client: Client,
+    /// Looks on without keeping a service of the test's own from its work.
+    pool: sqlx::PgPool,
     /// Kept until the transaction may go on.
     holder: sqlx::Transaction<'static, sqlx::Postgres>,
     taking: JoinHandle<(u16, Value)>,
@@ -77,14 +79,15 @@ impl Late {
             let (client, url) = (client.clone(), slow.url.clone());
             async move { take(&client, &url, "twice").await }
         });
-        let late = Late { postgres, deployment, slow, client, holder, taking, _redis: redis };
-        late.until(WAITING, "1").await;
+        let late = Late { postgres, deployment, slow, client, pool, holder, taking, _redis: redis };
+        late.until(WAITING, 1).await;
         late
     }
 
-    async fn until(&self, question: &str, wanted: &str) {
+    async fn until(&self, question: &'static str, wanted: i64) {
         let deadline = Instant::now() + LIMIT;
-        while self.postgres.sql(question) != wanted {
+        while sqlx::query_scalar::<_, i64>(question).fetch_one(&self.pool).await.unwrap() != wanted
+        {
             assert!(Instant::now() < deadline, "{question}: not {wanted}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -95,7 +98,7 @@ impl Late {
         ok(&self.deployment, &["fallback", "off"]);
         let home = "select count(*) from late.partition p join late.series s \
                     on s.partition = p.partition_id where p.owner = 'redis' and p.state = 'open'";
-        self.until(home, "1").await;
+        self.until(home, 1).await;
     }
 }
 
@@ -114,7 +117,7 @@ async fn fallback_a_document_that_the_database_numbers_late_gets_no_second_numbe
         async move { take(&client, &url, "twice").await }
     });
     // Its counter is cold: the seed waits for the transaction.
-    late.until(WAITING, "2").await;
+    late.until(WAITING, 2).await;
     let Late { deployment, slow, holder, taking, .. } = late;
     drop(holder);
     assert_late(&taking.await.unwrap().1);
@@ -182,7 +185,7 @@ async fn fallback_a_question_that_a_late_number_overtakes_is_asked_again() {
     });
     // The seed waits for the transaction. The journal answers meanwhile: whoever asks it afterwards
     // has an answer, too.
-    late.until(WAITING, "2").await;
+    late.until(WAITING, 2).await;
     for _ in 0..3 {
         other.ledger.replays(&[]).await.unwrap();
         assert!(other.ledger.find(&JournalFilter::default()).await.unwrap().len() == 1);
