@@ -55,3 +55,4 @@ mod traces;
 mod vanished;
 mod vectors;
 mod versions;
+mod wire;
