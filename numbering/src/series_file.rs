@@ -165,7 +165,14 @@ fn remedy(text: &str, reason: &str, span: &Range<usize>) -> String {
     if rest.starts_with("[series]") {
         return "; write [[series]], in two brackets, once for each series".to_owned();
     }
+    // A table within a list is what somebody takes for the way to write several; of one table there
+    // is one.
     let value = text.get(span.clone()).unwrap_or_default();
+    if rest.starts_with('{') {
+        return "; write one table without the brackets of a list around it, with lists in it: \
+                serves = { types = [\"…\"] }"
+            .to_owned();
+    }
     format!("; write a list: [{}]", excerpt(value))
 }
 

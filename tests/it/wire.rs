@@ -41,11 +41,13 @@ const REQUESTS: [(&str, &str); 22] = [
     ("GET /api/v1/document-numbering/configs", ""),
     (
         "POST /api/v1/document-numbering/configs",
-        r#"{"code":"W#","types":["W#"],"template":"W#-{YEAR}-{SEQ:4}","reason":"spoilt"}"#,
+        r#"{"code":"W#","name":"W","template":"W#-{SEQ:4}","serves":{"types":["W#"]},
+            "serials":[{"reset":"none"}],"reason":"spoilt"}"#,
     ),
     (
         "PUT /api/v1/document-numbering/configs/99",
-        r#"{"code":"W#","types":["W#"],"template":"{SEQ:4}","reason":"spoilt at random"}"#,
+        r#"{"code":"W#","name":"W","template":"{SEQ:4}","serves":{"types":["W#"]},
+            "serials":[{"reset":"none"}],"reason":"spoilt"}"#,
     ),
     ("GET /api/v1/document-numbering/configs/1", ""),
     ("GET /api/v1/document-numbering/configs/1/versions/1", ""),

@@ -358,6 +358,13 @@ fn a_series_file_with_a_mistake_is_refused_at_line_and_column() {
         ("code = \"a\"\n", "", 1, 1, ": missing field `code`"),
         ("[[series]]", "[series]", 1, 1, "write [[series]], in two brackets"),
         ("[\"T\"]", "\"T\"", 5, 20, "write a list: [\"T\"]"),
+        (
+            "{ types = [\"T\"] }",
+            "[{ type = \"T\" }]",
+            5,
+            11,
+            "write one table without the brackets",
+        ),
         ("\"a\"", "\u{201c}a\u{201d}", 2, 8, "write straight quotation marks"),
         ("name = \"A\"", "name = \"A\"\ntimezone = \"Mars\"", 4, 12, "IANA"),
     ] {
