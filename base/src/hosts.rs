@@ -1,13 +1,17 @@
 //! Which hosts are this machine itself: what is said to them, nobody on a network hears.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Whether a host, as a URL names it, is this machine: `localhost`, or an address of its loopback.
 #[must_use]
 pub fn is_this_machine(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = |address: IpAddr| address.is_loopback();
-    bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(is_loopback)
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()),
+        None => {
+            host.eq_ignore_ascii_case("localhost")
+                || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -18,6 +22,9 @@ mod tests {
     fn only_loopback_is_this_machine() {
         for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1", "[::1]"] {
             assert!(is_this_machine(host), "{host}");
+        }
+        for host in ["[127.0.0.1]", "[localhost]", "[[::1]]", "[::1", "::1]"] {
+            assert!(!is_this_machine(host), "{host}: only an address of IPv6 has brackets");
         }
         for host in ["", "redis", "localhost.example", "0.0.0.0", "::", "10.0.0.1", "127.1"] {
             assert!(!is_this_machine(host), "{host}");

@@ -6,12 +6,11 @@
 //! itself tells both apart: by the header `Host`, and by `Origin` and `Sec-Fetch-Site`. Nothing
 //! here replaces tokens: a program can send whatever headers it likes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use axum::extract::Request;
 use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{Uri, Version};
+use numerator_base::hosts::is_this_machine;
 
 use super::problem::{Problem, Slug};
 
@@ -93,15 +92,9 @@ fn name_of(host: &str) -> Option<&str> {
     (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then_some(name)
 }
 
-/// Whether a name leads to loopback, or is one of those listed.
+/// Whether a name, as [`name_of`] gives it, leads to loopback or is one of those listed.
 fn is_among(named: &[String], name: &str) -> bool {
-    let is_loopback = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
-        Some(address) => address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()),
-        None => name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback()),
-    };
-    is_loopback
-        || name.eq_ignore_ascii_case("localhost")
-        || named.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+    is_this_machine(name) || named.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -149,6 +142,9 @@ mod tests {
             "2130706433",
             "0.0.0.0",
             "::1",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[[::1]",
             "[::1",
             "[::1]x",
             "[::]",
