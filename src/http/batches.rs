@@ -99,7 +99,8 @@ pub(super) async fn create_batch(
     caller.check_count("documents", documents.len().try_into().unwrap_or(u64::MAX))?;
     let numbered = number_documents(&app, &caller, &documents, key.as_deref()).await;
     let items = numbered.iter().map(|outcome| ItemAnswer::of(outcome, &caller)).collect();
-    Ok(axum::Json(BatchAnswer { items }).into_response())
+    // Each problem in it has a sentence for the user.
+    Ok((caller.language.headers(), axum::Json(BatchAnswer { items })).into_response())
 }
 
 impl BatchOrder {
@@ -273,7 +274,7 @@ mod tests {
         let read = documents.iter().map(|document| {
             let order = body::parse::<DocumentOrder>("documents[]", document.get().as_bytes());
             let problem = order.err()?.body("r", Caller::anybody().language);
-            Some((problem.kind, problem.field.unwrap_or_default()))
+            Some((problem.code, problem.field.unwrap_or_default()))
         });
         let refused = |kind: &'static str, field: &str| Some((kind, field.to_owned()));
         let expected = [

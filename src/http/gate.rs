@@ -39,7 +39,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Label of every path that has no route: a label must be one of few, never what a caller wrote.
 const OTHER: &str = "other";
 /// Routes that need no token.
-pub(super) const OPEN: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/openapi.json"];
+pub(super) const OPEN: [&str; 6] =
+    ["/healthz", "/readyz", "/metrics", "/openapi.json", "/problems", "/problems/{code}"];
 
 /// Longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;

@@ -1,7 +1,7 @@
 //! The sentence that a user may be shown, in the user's language (R6.6).
 
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT_LANGUAGE;
+use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, HeaderName, VARY};
 
 use super::problem::Slug;
 
@@ -9,7 +9,10 @@ use super::problem::Slug;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Language {
     Thai,
+    /// In simplified characters.
     Chinese,
+    /// In traditional characters.
+    TraditionalChinese,
     #[default]
     English,
 }
@@ -34,13 +37,39 @@ impl Language {
     }
 
     fn of_tag(tag: &str) -> Option<Self> {
-        let primary = tag.split('-').next().unwrap_or_default();
-        match primary.to_ascii_lowercase().as_str() {
+        let tag = tag.to_ascii_lowercase();
+        let mut parts = tag.split('-');
+        match parts.next().unwrap_or_default() {
             "th" => Some(Language::Thai),
-            "zh" => Some(Language::Chinese),
+            "zh" => Some(Self::of_chinese(parts)),
             "en" => Some(Language::English),
             _ => None,
         }
+    }
+
+    /// Which characters: the script says so, or else the region.
+    fn of_chinese<'a>(subtags: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let names = |wanted: &[&str]| subtags.clone().any(|subtag| wanted.contains(&subtag));
+        if names(&["hant"]) || !names(&["hans"]) && names(&["tw", "hk", "mo"]) {
+            Language::TraditionalChinese
+        } else {
+            Language::Chinese
+        }
+    }
+
+    /// Its tag in `Content-Language`.
+    fn tag(self) -> &'static str {
+        match self {
+            Language::Thai => "th",
+            Language::Chinese => "zh-Hans",
+            Language::TraditionalChinese => "zh-Hant",
+            Language::English => "en",
+        }
+    }
+
+    /// What an answer with a `user_message` says of its language, to clients and to caches.
+    pub(super) fn headers(self) -> [(HeaderName, &'static str); 2] {
+        [(CONTENT_LANGUAGE, self.tag()), (VARY, "Accept-Language")]
     }
 }
 
@@ -54,21 +83,23 @@ fn quality_permille(parameter: &str) -> Option<u32> {
 
 /// What the user may read about a problem: what it means for them, and what they can do.
 pub(super) fn user_message(slug: Slug, language: Language) -> &'static str {
-    let [thai, chinese, english] = sentence(slug);
+    let [thai, chinese, traditional_chinese, english] = sentence(slug);
     match language {
         Language::Thai => thai,
         Language::Chinese => chinese,
+        Language::TraditionalChinese => traditional_chinese,
         Language::English => english,
     }
 }
 
-/// In Thai, Chinese, English.
-type Sentence = [&'static str; 3];
+/// In Thai, Chinese with simplified and with traditional characters, English.
+type Sentence = [&'static str; 4];
 
 /// For 503 (R6.6).
 const BUSY: Sentence = [
     "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง",
     "系统繁忙，请稍后重试",
+    "系統忙碌中，請稍後再試",
     "The system is busy. Please try again later.",
 ];
 
@@ -76,6 +107,7 @@ const BUSY: Sentence = [
 const CHANGED: Sentence = [
     "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่",
     "单据编号已变更，请重试",
+    "單據編號已變更，請重試",
     "The document number has changed. Please try again.",
 ];
 
@@ -83,6 +115,7 @@ const CHANGED: Sentence = [
 const BROKEN: Sentence = [
     "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ",
     "系统发生错误，请联系系统管理员",
+    "系統發生錯誤，請聯絡系統管理員",
     "A system error occurred. Please contact the administrator.",
 ];
 
@@ -90,6 +123,7 @@ const BROKEN: Sentence = [
 const UNREADABLE: Sentence = [
     "ระบบไม่สามารถอ่านคำขอนี้ได้ กรุณาติดต่อผู้ดูแลระบบ",
     "系统无法处理该请求，请联系系统管理员",
+    "系統無法處理此請求，請聯絡系統管理員",
     "The request could not be read. Please contact the administrator.",
 ];
 
@@ -97,6 +131,7 @@ const UNREADABLE: Sentence = [
 const WRONG_DETAILS: Sentence = [
     "ข้อมูลเอกสารไม่ถูกต้อง กรุณาตรวจสอบและแก้ไข",
     "单据内容有误，请检查并修改",
+    "單據內容有誤，請檢查並修改",
     "Details of the document are wrong. Please check and correct them.",
 ];
 
@@ -104,6 +139,7 @@ const WRONG_DETAILS: Sentence = [
 const UNFIT_SERIES: Sentence = [
     "การตั้งค่าเลขที่เอกสารไม่ถูกต้อง กรุณาติดต่อผู้ดูแลระบบ",
     "单据编号设置有误，请联系系统管理员",
+    "單據編號設定有誤，請聯絡系統管理員",
     "The numbering is not set up correctly. Please contact the administrator.",
 ];
 
@@ -154,63 +190,86 @@ fn sentence(slug: Slug) -> Sentence {
 /// Sentences that fit one problem only.
 fn of_one_slug(slug: Slug) -> Sentence {
     match slug {
-        Slug::Unauthenticated => ["กรุณาเข้าสู่ระบบใหม่อีกครั้ง", "请重新登录", "Please sign in again."],
+        Slug::Unauthenticated => {
+            ["กรุณาเข้าสู่ระบบใหม่อีกครั้ง", "请重新登录", "請重新登入", "Please sign in again."]
+        }
         Slug::ConfigNotFound => [
             "ไม่พบการตั้งค่าเลขที่เอกสารนี้",
             "未找到该单据编号设置",
+            "找不到此單據編號設定",
             "There is no such numbering configuration.",
         ],
-        Slug::NumberNotFound => {
-            ["ไม่พบเลขที่เอกสารนี้", "未找到该单据编号", "There is no such document number."]
-        }
+        Slug::NumberNotFound => [
+            "ไม่พบเลขที่เอกสารนี้",
+            "未找到该单据编号",
+            "找不到此單據編號",
+            "There is no such document number.",
+        ],
         Slug::DocumentNotNumbered => [
             "เอกสารนี้ยังไม่มีเลขที่ กรุณาลองใหม่ภายหลัง",
             "该单据尚无编号，请稍后重试",
+            "此單據尚無編號，請稍後再試",
             "The document has no number yet. Please try again later.",
         ],
         Slug::RevisionsExhausted => [
             "เอกสารนี้มีการแก้ไขครบจำนวนแล้ว กรุณาติดต่อผู้ดูแลระบบ",
             "该单据的修订次数已达上限，请联系系统管理员",
+            "此單據的修訂次數已達上限，請聯絡系統管理員",
             "The document has as many revisions as it may have. Please contact the administrator.",
         ],
         Slug::BodyTimeout => [
             "การส่งข้อมูลใช้เวลานานเกินไป กรุณาลองใหม่",
             "数据传输超时，请重试",
+            "資料傳輸逾時，請重試",
             "Sending the data took too long. Please try again.",
         ],
         Slug::BodyTooLarge => [
             "ข้อมูลที่ส่งมีขนาดใหญ่เกินไป กรุณาแบ่งส่งทีละส่วน",
             "提交的数据过大，请分批提交",
+            "提交的資料過大，請分批提交",
             "That is too much at once. Please send less.",
         ],
         Slug::SequenceExhausted => [
             "เลขที่เอกสารของชุดนี้เหลือไม่พอ กรุณาติดต่อผู้ดูแลระบบ",
             "该系列的单据编号已不够用，请联系系统管理员",
+            "此系列的單據編號已不敷使用，請聯絡系統管理員",
             "This series has too few document numbers left. Please contact the administrator.",
         ],
         Slug::DocumentAlreadyNumbered => [
             "เอกสารนี้มีเลขที่แล้วจากข้อมูลอื่น กรุณาตรวจสอบข้อมูลเอกสาร",
             "该单据已按其他内容编号，请核对单据内容",
+            "此單據已依其他內容編號，請核對單據內容",
             "The document already has a number for other details. Please check its details.",
         ],
+        other => of_one_request(other),
+    }
+}
+
+/// Sentences on what a document is, and where it belongs.
+fn of_one_request(slug: Slug) -> Sentence {
+    match slug {
         Slug::UnknownType => [
             "ไม่รู้จักประเภทเอกสารนี้ กรุณาตรวจสอบ",
             "未知的单据类型，请检查",
+            "未知的單據類型，請檢查",
             "This type of document is not known. Please check it.",
         ],
         Slug::TypeNotConfigured => [
             "เอกสารประเภทนี้ยังไม่ได้ตั้งค่าเลขที่ กรุณาติดต่อผู้ดูแลระบบ",
             "该单据类型尚未设置编号，请联系系统管理员",
+            "此單據類型尚未設定編號，請聯絡系統管理員",
             "Documents of this type are not numbered yet. Please contact the administrator.",
         ],
         Slug::NotAMember => [
             "หน่วยงานผู้ส่งไม่ได้อยู่ในโครงการนี้ กรุณาตรวจสอบ",
             "发文单位不属于该项目，请检查",
+            "發文單位不屬於此專案，請檢查",
             "The sending organization does not belong to the project. Please check both.",
         ],
         Slug::ProjectAmbiguous => [
             "หน่วยงานผู้ส่งอยู่ในหลายโครงการ กรุณาเลือกโครงการ",
             "发文单位属于多个项目，请选择项目",
+            "發文單位屬於多個專案，請選擇專案",
             "The sending organization belongs to several projects. Please choose one.",
         ],
         other => of_one_serial(other),
@@ -223,24 +282,30 @@ fn of_one_serial(slug: Slug) -> Sentence {
         Slug::InterfaceSerialRepeated => [
             "ระบบได้รับรายการนี้แล้ว ไม่ต้องส่งซ้ำ",
             "该请求已收到，请勿重复提交",
+            "已收到此請求，請勿重複提交",
             "This request has been received already. Do not send it again.",
         ],
         Slug::AlreadyProcessed => [
             "รายการนี้ดำเนินการเสร็จแล้ว",
             "该交易已处理成功",
+            "此交易已處理成功",
             "This transaction has been processed already.",
         ],
         Slug::StateUnknown => [
             "รายการนี้กำลังดำเนินการหรือยังไม่ทราบผล กรุณาตรวจสอบสถานะ",
             "该交易正在处理中或结果未知，请核实交易状态",
+            "此交易正在處理中或結果未知，請核實交易狀態",
             "This transaction is in progress, or its result is not known. Please check its state.",
         ],
         Slug::AttemptNotCurrent => [
             "สถานะของรายการนี้เปลี่ยนไปแล้ว กรุณาติดต่อผู้ดูแลระบบ",
             "该交易的状态已变更，请联系系统管理员",
+            "此交易的狀態已變更，請聯絡系統管理員",
             "The state of this transaction has changed. Please contact the administrator.",
         ],
-        Slug::StepNotFound => ["ไม่พบรายการนี้", "未找到该交易", "There is no such transaction."],
+        Slug::StepNotFound => {
+            ["ไม่พบรายการนี้", "未找到该交易", "找不到此交易", "There is no such transaction."]
+        }
         _ => BROKEN,
     }
 }
@@ -260,10 +325,27 @@ mod tests {
     #[test]
     fn the_most_wanted_language_that_we_speak_is_chosen() {
         assert_eq!(language("th-TH,th;q=0.9,en;q=0.8"), Language::Thai);
-        assert_eq!(language("en;q=0.5, zh-Hant-TW;q=0.75"), Language::Chinese);
+        assert_eq!(language("en;q=0.5, zh-Hant-TW;q=0.75"), Language::TraditionalChinese);
         assert_eq!(language("fr, zh;q=0.1"), Language::Chinese);
         assert_eq!(language("TH"), Language::Thai);
         assert_eq!(language("en, th"), Language::English);
+    }
+
+    #[test]
+    fn the_characters_are_those_of_the_script_or_else_of_the_region() {
+        for traditional in ["zh-TW", "zh-HK", "zh-mo", "zh-Hant", "zh-Hant-CN", "ZH-HANT-tw"] {
+            assert_eq!(language(traditional), Language::TraditionalChinese, "{traditional}");
+        }
+        for simplified in ["zh", "zh-CN", "zh-SG", "zh-Hans", "zh-Hans-HK", "zh-Hans-TW"] {
+            assert_eq!(language(simplified), Language::Chinese, "{simplified}");
+        }
+        // Characters that only one of both scripts has.
+        let simplified = "统请单编变发错误联员无处该设检并录传输时数据过类项个选择务状态实属达贰";
+        for slug in Slug::ALL.iter().copied() {
+            let told = user_message(slug, Language::TraditionalChinese);
+            assert!(!told.contains(|sign| simplified.contains(sign)), "{}: {told}", slug.name());
+            assert_ne!(told, user_message(slug, Language::Chinese), "{}", slug.name());
+        }
     }
 
     #[test]

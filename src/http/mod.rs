@@ -24,6 +24,7 @@ mod numbers;
 mod order;
 mod preview;
 mod problem;
+mod problems;
 mod refusals;
 mod revisions;
 mod serials;
@@ -134,7 +135,7 @@ pub fn router(
     behind(gate, routes.with_state(app).route("/openapi.json", get(describe)))
 }
 
-/// The routes of `http.health_listen`: those that need no token.
+/// The routes of `http.health_listen`: those for machines that watch, which need no token.
 pub fn health_router(
     service: Arc<Service>,
     settings: &Settings,
@@ -144,7 +145,8 @@ pub fn health_router(
     // Beyond loopback, probes ask by address.
     let is_checked = settings.health_listen.is_some_and(|address| address.ip().is_loopback());
     let gate = gate_of(&service, settings, metrics, is_checked);
-    behind(gate, health_routes().split_for_parts().0.with_state(App::new(service, prometheus)))
+    let routes = health_routes().merge(problem_routes()).split_for_parts().0;
+    behind(gate, routes.with_state(App::new(service, prometheus)))
 }
 
 fn gate_of(service: &Service, settings: &Settings, metrics: Metrics, is_checked: bool) -> Gate {
@@ -163,6 +165,13 @@ fn health_routes() -> OpenApiRouter<App> {
         .routes(routes!(health::show_health))
         .routes(routes!(health::show_readiness))
         .routes(routes!(health::show_metrics))
+}
+
+/// The pages that the `type` of a problem leads to.
+fn problem_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(problems::list_problems))
+        .routes(routes!(problems::show_problem))
 }
 
 /// The routes with their descriptions.
@@ -193,7 +202,8 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(serials::begin_step).layer(Extension(single)))
         .routes(routes!(serials::succeed_step).layer(Extension(single)))
         .routes(routes!(serials::fail_step).layer(Extension(single)))
-        .routes(routes!(serials::show_chain));
+        .routes(routes!(serials::show_chain))
+        .merge(problem_routes());
     // Where they have a listener of their own, nobody else is shown them.
     if settings.health_listen.is_some() { routes } else { routes.merge(health_routes()) }
 }

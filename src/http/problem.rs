@@ -1,16 +1,17 @@
 //! Problems: the answer to a caller that gets no number (RFC 9457).
 //!
-//! Owns every slug and is the only place that knows status codes. A slug is API: once released it
-//! keeps its meaning. The cause of an internal error is logged, never sent.
+//! Owns every slug (`slug`) and is the only place that knows status codes. The cause of an internal
+//! error is logged, never sent.
 
 mod ledger;
+mod slug;
 mod unavailable;
 
 use std::fmt;
 
 use axum::body::Body;
+use axum::http::HeaderMap;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use numbering::{InputError, RuleError};
 use serde::Serialize;
@@ -20,117 +21,8 @@ use super::language::{Language, user_message};
 use super::serials::SerialStanding;
 use crate::allocator::{AllocError, NumberTaken};
 use crate::ledger::LedgerError;
+pub use slug::Slug;
 use unavailable::unavailable;
-
-/// Declares the slugs: variant, slug, status, title.
-macro_rules! slugs {
-    ($($variant:ident $name:literal $status:ident $title:literal,)*) => {
-        /// The kind of a problem: a stable word that programs may act on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Slug { $(#[doc = $title] $variant,)* }
-
-        impl Slug {
-            /// Every slug.
-            pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
-
-            /// The slug as it is sent.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Slug::$variant => $name,)* }
-            }
-
-            /// What it means, for people.
-            #[must_use]
-            pub const fn title(self) -> &'static str {
-                match self { $(Slug::$variant => $title,)* }
-            }
-
-            /// The HTTP status that goes with it.
-            #[must_use]
-            pub const fn status(self) -> StatusCode {
-                match self { $(Slug::$variant => StatusCode::$status,)* }
-            }
-        }
-    };
-}
-
-slugs! {
-    MalformedJson "malformed-json" BAD_REQUEST "The body is not JSON",
-    InvalidHost "invalid-host" BAD_REQUEST "The request does not name exactly one host",
-    Unauthenticated "unauthenticated" UNAUTHORIZED "A valid bearer token is required",
-    HostNotAllowed "host-not-allowed" FORBIDDEN "The service is not asked under that name",
-    CrossSite "cross-site" FORBIDDEN "A page of another site may change nothing",
-    RouteNotFound "route-not-found" NOT_FOUND "There is no such route",
-    ConfigNotFound "config-not-found" NOT_FOUND "There is no such numbering configuration",
-    NumberNotFound "number-not-found" NOT_FOUND "The journal has no such number",
-    DocumentNotNumbered "document-not-numbered" NOT_FOUND
-        "The journal has no number of the document",
-    StepNotFound "step-not-found" NOT_FOUND "Nobody has begun the step",
-    MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "The route has no such method",
-    BodyTimeout "body-timeout" REQUEST_TIMEOUT "The body did not arrive in time",
-    SequenceExhausted "sequence-exhausted" CONFLICT "The serial has no value left",
-    VersionConflict "version-conflict" CONFLICT "Somebody else changed the same",
-    CodeTaken "code-taken" CONFLICT "Another numbering configuration has the code",
-    SeriesInUse "series-in-use" CONFLICT "The series has issued numbers",
-    DocumentAlreadyNumbered "document-already-numbered" CONFLICT
-        "The document has a number for another payload",
-    RevisionsExhausted "revisions-exhausted" CONFLICT
-        "The number has as many revisions as it may have",
-    InterfaceSerialRepeated "interface-serial-repeated" CONFLICT
-        "The interface serial was seen before",
-    StateUnknown "state-unknown" CONFLICT "The step is in progress, or nobody knows",
-    AlreadyProcessed "already-processed" CONFLICT "The step has succeeded already",
-    AttemptNotCurrent "attempt-not-current" CONFLICT "The attempt is not in progress",
-    BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "The body is too large",
-    UnsupportedMediaType "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
-        "The body must be application/json",
-    PreconditionRequired "precondition-required" PRECONDITION_REQUIRED
-        "The change must name the version that it builds on",
-    InvalidField "invalid-field" UNPROCESSABLE_ENTITY "A field is missing, unknown or wrong",
-    UnknownType "unknown-type" UNPROCESSABLE_ENTITY "Unknown document type",
-    TypeNotConfigured "type-not-configured" UNPROCESSABLE_ENTITY
-        "The document type has no numbering configured",
-    SeriesAmbiguous "series-ambiguous" UNPROCESSABLE_ENTITY
-        "Two series serve the request equally well",
-    TemplateAmbiguous "template-ambiguous" UNPROCESSABLE_ENTITY
-        "Two counters can render the same number",
-    UnknownVariable "unknown-variable" UNPROCESSABLE_ENTITY
-        "The series declares no such variable",
-    MissingVariable "missing-variable" UNPROCESSABLE_ENTITY "The series needs a value",
-    ValueTooLong "value-too-long" UNPROCESSABLE_ENTITY "A value is too long",
-    WrongAlphabet "wrong-alphabet" UNPROCESSABLE_ENTITY
-        "A value holds a character that is not allowed",
-    InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "The date is not one",
-    TimeRequired "time-required" UNPROCESSABLE_ENTITY "The template needs a time of day",
-    PeriodClosed "period-closed" UNPROCESSABLE_ENTITY "The date lies in a closed period",
-    DateBeforeLast "date-before-last" UNPROCESSABLE_ENTITY
-        "The date lies before that of the last number",
-    UnknownReference "unknown-reference" UNPROCESSABLE_ENTITY
-        "The reference data have no such code or id",
-    InactiveReference "inactive-reference" UNPROCESSABLE_ENTITY "A code or id is inactive",
-    NotAMember "not-a-member" UNPROCESSABLE_ENTITY "The originator is no member of the project",
-    ProjectAmbiguous "project-ambiguous" UNPROCESSABLE_ENTITY
-        "The originator is a member of several projects",
-    IdempotencyKeyReused "idempotency-key-reused" UNPROCESSABLE_ENTITY
-        "The idempotency key was used for another payload",
-    Internal "internal" INTERNAL_SERVER_ERROR "The service met a bug",
-    DatabaseConnection "database-connection" INTERNAL_SERVER_ERROR "The ledger does not answer",
-    LockTimeout "lock-timeout" SERVICE_UNAVAILABLE "The request waited too long",
-    CeilingReached "ceiling-reached" SERVICE_UNAVAILABLE
-        "The counter's ceiling is used up and cannot be raised now",
-    OutboxFull "outbox-full" SERVICE_UNAVAILABLE "Too many records wait for the journal",
-    QueueFull "queue-full" SERVICE_UNAVAILABLE "Too many requests wait",
-    ChecksFull "checks-full" SERVICE_UNAVAILABLE "Too much is being checked",
-    RedisUnavailable "redis-unavailable" SERVICE_UNAVAILABLE "Redis does not answer",
-    PartitionHeld "partition-held" SERVICE_UNAVAILABLE "The partition waits for an operator",
-    ClockBehind "clock-behind" SERVICE_UNAVAILABLE "The clock is behind the last id",
-    NumberNotJournaled "number-not-journaled" SERVICE_UNAVAILABLE
-        "The number that was taken is not in the journal",
-    NodeNumbersHeld "node-numbers-held" SERVICE_UNAVAILABLE
-        "Every node number for ids is held",
-    NotReady "not-ready" SERVICE_UNAVAILABLE "No partition can issue numbers",
-    Stopping "stopping" SERVICE_UNAVAILABLE "The process is stopping",
-}
 
 /// How long to wait before a retry where the error itself does not say.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -234,7 +126,8 @@ impl Problem {
     pub(super) fn body(&self, request_id: &str, language: Language) -> ProblemBody {
         let (status, message) = (self.slug.status(), user_message(self.slug, language));
         ProblemBody {
-            kind: self.slug.name(),
+            kind: self.slug.page(),
+            code: self.slug.name(),
             title: self.slug.title(),
             status: status.as_u16(),
             detail: self.said(),
@@ -273,7 +166,7 @@ impl Problem {
     pub(super) fn render(&self, request_id: &str, language: Language) -> Response {
         let body = serde_json::to_vec(&self.body(request_id, language))
             .expect("a struct of texts and numbers is JSON");
-        let mut response = (self.slug.status(), self.headers()).into_response();
+        let mut response = (self.slug.status(), language.headers(), self.headers()).into_response();
         *response.body_mut() = Body::from(body);
         response
     }
@@ -315,9 +208,13 @@ impl IntoResponse for Problem {
 /// A problem as JSON (`application/problem+json`).
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ProblemBody {
-    /// The slug: a stable word, documented in the API reference.
+    /// The page of the problem on this service, `/problems/` and the code: what it means, and what
+    /// to do.
     #[serde(rename = "type")]
+    #[schema(format = "uri-reference")]
     pub kind: &'static str,
+    /// The slug: a stable word that programs may act on.
+    pub code: &'static str,
     /// What the slug means.
     pub title: &'static str,
     /// The HTTP status.
@@ -342,7 +239,7 @@ pub struct ProblemBody {
     /// How the serial stands that was refused (`/api/v1/serials/…`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<SerialStanding>,
-    /// A sentence for the user in the language of `Accept-Language` (th, zh, en; R6.6).
+    /// A sentence for the user in the language of `Accept-Language` (th, zh, zh-Hant, en; R6.6).
     pub user_message: String,
 }
 

@@ -61,14 +61,16 @@ fn every_route_is_described() {
         "/healthz",
         "/readyz",
         "/metrics",
+        "/problems",
+        "/problems/{code}",
     ] {
         assert!(paths.contains_key(path), "{path} is not described");
     }
 }
 
 #[test]
-fn only_health_and_metrics_need_no_token() {
-    let (_, document) = health_routes().split_for_parts();
+fn only_health_metrics_and_what_describes_the_service_need_no_token() {
+    let (_, document) = health_routes().merge(problem_routes()).split_for_parts();
     let mut paths: Vec<&str> = document.paths.paths.keys().map(String::as_str).collect();
     paths.push("/openapi.json");
     paths.sort_unstable();
@@ -88,7 +90,8 @@ fn the_description_knows_every_schema_that_it_names() {
     }
     assert!(schemas["NumberOrder"]["properties"]["type_id"].is_object());
     assert_eq!(schemas["RecipientOrder"]["required"], serde_json::json!(["kind"]));
-    assert!(schemas["ProblemBody"]["properties"]["type"].is_object());
+    let problem = &schemas["ProblemBody"]["properties"];
+    assert!(problem["type"]["format"] == "uri-reference" && problem["code"].is_object());
 }
 
 #[test]

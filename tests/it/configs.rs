@@ -148,7 +148,7 @@ async fn configs_a_change_that_nobody_can_mean_is_refused_and_says_why() {
         let (status, problem) = told(send(Method::POST, &url, None, &body).await).await;
         assert!((400..500).contains(&status), "{problem}");
         assert_eq!(
-            (&problem["type"], &problem["field"]),
+            (&problem["code"], &problem["field"]),
             (&slug.into(), &field.into()),
             "{problem}"
         );
@@ -157,9 +157,9 @@ async fn configs_a_change_that_nobody_can_mean_is_refused_and_says_why() {
     let below = configs(&service, &format!("/{id}"));
     let body = series("REF", "R-{SEQ:4}");
     let (status, problem) = told(send(Method::PUT, &below, None, &body).await).await;
-    assert_eq!((status, &problem["type"]), (428, &"precondition-required".into()), "{problem}");
+    assert_eq!((status, &problem["code"]), (428, &"precondition-required".into()), "{problem}");
     let (status, problem) = change(&service, id, 7, &body).await;
-    assert_eq!((status, &problem["type"]), (409, &"version-conflict".into()), "{problem}");
+    assert_eq!((status, &problem["code"]), (409, &"version-conflict".into()), "{problem}");
     assert_eq!(problem["retryable"], false, "the same again would be refused again: {problem}");
     let (status, _) = change(&service, 999, 1, &body).await;
     assert_eq!(status, 404);
@@ -261,7 +261,7 @@ async fn configs_a_deactivated_series_serves_nobody_and_its_numbers_stay_found()
     assert_eq!((status, &body["active"], &body["reason"]), (200, &json!(false), &json!("x")));
 
     let (status, problem) = take(&service, "OLD", "d1").await;
-    assert_eq!((status, &problem["type"]), (422, &"type-not-configured".into()), "{problem}");
+    assert_eq!((status, &problem["code"]), (422, &"type-not-configured".into()), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("OLD"), "{problem}");
     for number in ["O-001", "O-003"] {
         let url = format!("{}/api/v1/document-numbering/numbers?number={number}", service.url);
@@ -317,7 +317,7 @@ async fn configs_a_used_series_refuses_what_could_issue_a_number_again() {
         (with(plain.clone(), "policy", json!("gapless")), "policy"),
     ] {
         let (status, problem) = change(&service, id, 1, &wrong).await;
-        assert_eq!((status, &problem["type"]), (409, &"series-in-use".into()), "{problem}");
+        assert_eq!((status, &problem["code"]), (409, &"series-in-use".into()), "{problem}");
         assert_eq!(problem["field"], field, "{problem}");
     }
     // Start and step may change: the counter goes on above what it has given.

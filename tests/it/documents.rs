@@ -160,7 +160,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
             (json!({ "series": "RFA" }), "invalid-field", "rev"),
         ] {
             let (status, problem) = post(&client, &revisions, &body).await;
-            assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{body}: {problem}");
+            assert_eq!((status, &problem["code"]), (422, &json!(slug)), "{body}: {problem}");
             assert_eq!(
                 (&problem["field"], &problem["number_taken"]),
                 (&json!(field), &json!("no"))
@@ -173,7 +173,7 @@ async fn a_revision_that_cannot_be_is_refused_with_the_reason() {
         assert_eq!(post(&client, &revisions, &by_series).await.0, 200);
         let nobody = of_document(&service, "nobody", "revisions");
         let (status, problem) = post(&client, &nobody, &json!({ "rev": "B" })).await;
-        assert_eq!((status, &problem["type"]), (404, &json!("document-not-numbered")));
+        assert_eq!((status, &problem["code"]), (404, &json!("document-not-numbered")));
         assert_eq!(problem["retryable"], true);
     }
 }
@@ -193,7 +193,7 @@ async fn a_number_tells_what_it_is_and_whether_it_was_issued() {
         );
         assert_eq!(spo["serials"], json!([{ "name": "SEQ", "value": "1" }]));
         let (status, problem) = get(&look_up("nobody%2Fs")).await;
-        assert_eq!((status, &problem["type"]), (StatusCode::NOT_FOUND, &json!("number-not-found")));
+        assert_eq!((status, &problem["code"]), (StatusCode::NOT_FOUND, &json!("number-not-found")));
 
         post(&client, &of_document(&service, "d1", "generate-number"), &rfa("A")).await;
         let revisions = of_document(&service, "d1", "revisions");
@@ -240,7 +240,7 @@ async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
             post(&client, &of_document(&service, document, "generate-number"), &body).await
         };
         let refused = |(status, problem): (u16, Value), slug: &str, named: &str| {
-            assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{problem}");
+            assert_eq!((status, &problem["code"]), (422, &json!(slug)), "{problem}");
             assert_eq!(
                 (&problem["field"], &problem["number_taken"]),
                 (&json!("date"), &json!("no"))
@@ -254,7 +254,7 @@ async fn chronology_and_closed_periods_refuse_a_date_and_take_nothing() {
             if status == 201 {
                 break body;
             }
-            assert!(body["type"] == "unknown-type" && Instant::now() < deadline, "{body}");
+            assert!(body["code"] == "unknown-type" && Instant::now() < deadline, "{body}");
         };
         assert_eq!(first["document_number"], "C-20240202-0001");
         refused(take("d2", "2024-02-01").await, "date-before-last", "2024-02-02");
@@ -326,7 +326,7 @@ async fn chronology_holds_over_two_nodes_that_take_at_once() {
                 if status == 201 {
                     numbers.push(answer["document_number"].as_str().unwrap().to_owned());
                 } else {
-                    assert_eq!(answer["type"], "date-before-last", "{answer}");
+                    assert_eq!(answer["code"], "date-before-last", "{answer}");
                 }
             }
             numbers

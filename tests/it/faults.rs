@@ -258,7 +258,7 @@ async fn faults_ledger_is_away_issuing_goes_on_to_its_bound_then_refuses_and_not
         }
         assert!(tokio::time::Instant::now() < deadline, "never refused: {status} {body}");
     };
-    let kind = problem["type"].as_str().unwrap();
+    let kind = problem["code"].as_str().unwrap();
     assert!(kind.ends_with("outbox-full") || kind.ends_with("ceiling-reached"), "{problem}");
     assert_eq!(problem["retryable"], true, "{problem}");
     assert!(problem["retry_after_ms"].as_u64().is_some_and(|wait| wait > 0), "{problem}");

@@ -75,7 +75,7 @@ async fn lookups_of_what_no_series_can_read_say_where_the_nearest_one_expects_so
         ("SPO-20230229-001", "series SPO comes nearest: character 5: there is no date 2023 02 29"),
     ] {
         let (status, problem) = look_up(&service.url, number).await;
-        assert_eq!((status, &problem["type"]), (404, &json!("number-not-found")), "{problem}");
+        assert_eq!((status, &problem["code"]), (404, &json!("number-not-found")), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(says), "{says}: {problem}");
     }
 }

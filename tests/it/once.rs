@@ -48,7 +48,7 @@ async fn is_numbered_once(service: &Service, type_code: &str) {
     assert_eq!(body["replayed"], true, "{body}");
     let other = json!({ "date": "2024-01-23" });
     let (status, body) = ask(service, type_code, "d1", other).await;
-    assert_eq!((status, &body["type"]), (409, &"document-already-numbered".into()), "{body}");
+    assert_eq!((status, &body["code"]), (409, &"document-already-numbered".into()), "{body}");
     let told = body["detail"].as_str().unwrap();
     assert!(told.contains(number(1).as_str().unwrap()), "{told}");
     let another = json!({ "date": "2024-01-23", "again": true });

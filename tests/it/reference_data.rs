@@ -231,7 +231,7 @@ async fn what_the_tables_do_not_allow_is_a_problem_that_names_its_field_and_take
     let client = Client::new();
     for (request, slug, field) in cases {
         let (status, problem) = post(&client, &generate(&service, "d1"), &request).await;
-        assert_eq!((status, &problem["type"]), (422, &json!(slug)), "{request}: {problem}");
+        assert_eq!((status, &problem["code"]), (422, &json!(slug)), "{request}: {problem}");
         assert_eq!(problem["field"], field, "{problem}");
         assert_eq!(problem["number_taken"], "no");
     }
@@ -260,7 +260,7 @@ async fn a_running_service_picks_up_a_renaming_and_a_new_type_and_counters_go_on
     let mut report = letter();
     report["type"] = json!("REPORT");
     let (status, problem) = post(&client, &generate(&service, "d3"), &report).await;
-    assert_eq!((status, &problem["type"]), (422, &json!("unknown-type")));
+    assert_eq!((status, &problem["code"]), (422, &json!("unknown-type")));
     assert!(import(&deployment, "types", "id,code\n12,REPORT\n").status.success());
     until_next_is(&service, &report, "คคงใหม่-สคฉ.3-0001-2568").await;
     assert!(service.terminate());

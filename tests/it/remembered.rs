@@ -50,7 +50,7 @@ async fn a_retry_whose_number_the_journal_lost_is_refused_at_once_and_gets_no_ot
     let client = reqwest::Client::new();
     let (status, body) = load::take(&client, &service.url, "d1").await;
     assert_eq!(status, 503, "{body}");
-    assert!(body["type"].as_str().unwrap().ends_with("number-not-journaled"), "{body}");
+    assert!(body["code"] == "number-not-journaled", "{body}");
     assert_eq!((&body["retryable"], &body["number_taken"]), (&true.into(), &"maybe".into()));
     assert!(service.log().contains("is not in the journal"), "{}", service.log());
     // Others are not kept waiting.

@@ -37,7 +37,7 @@ pub(crate) async fn assert_held(service: &Service) {
         attempt += 1;
         let document = format!("while-held-{attempt}");
         let (status, body) = load::take(&client, &service.url, &document).await;
-        let kind = body["type"].as_str().unwrap_or_default();
+        let kind = body["code"].as_str().unwrap_or_default();
         if status != 503 || !kind.ends_with("partition-held") {
             return Err(format!("not held: {status} {body} {}", service.log()));
         }
@@ -189,7 +189,7 @@ async fn a_file_taken_away_beside_a_running_service_gives_no_number_until_it_is_
     load::documents(&service.url, 1, 5).await.assert_contiguous(5);
     std::fs::rename(&file, &away).unwrap();
     let (status, body) = load::take(&client, &service.url, "away").await;
-    let (kind, taken) = (body["type"].as_str(), body["number_taken"].as_str());
+    let (kind, taken) = (body["code"].as_str(), body["number_taken"].as_str());
     assert_eq!((status, kind, taken), (500, Some("database-connection"), Some("no")), "{body}");
     assert!(!file.exists(), "nothing begins anew");
     std::fs::rename(&away, &file).unwrap();

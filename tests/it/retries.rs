@@ -193,7 +193,7 @@ async fn retries_a_lock_that_is_never_granted_is_tried_six_times_and_told_as_503
     let holder = hold_counter(&url).await;
     let answer = take(&service.url, "HELD", "two").await;
     let Answer { status, retry_after, body, took } = answer;
-    assert_eq!((status, &body["type"]), (503, &"lock-timeout".into()), "{body}");
+    assert_eq!((status, &body["code"]), (503, &"lock-timeout".into()), "{body}");
     assert_eq!((&body["retryable"], &body["number_taken"]), (&true.into(), &"no".into()), "{body}");
     assert_eq!(retry_after.as_deref(), Some("1"));
     assert_eq!(body["user_message"], "ระบบกำลังยุ่ง กรุณาลองใหม่ภายหลัง");
@@ -235,7 +235,7 @@ async fn retries_a_conflict_that_does_not_go_away_is_tried_three_times_and_told_
     );
     let answer = take(&service.url, "HELD", "two").await;
     let body = answer.body;
-    assert_eq!((answer.status, &body["type"]), (409, &"version-conflict".into()), "{body}");
+    assert_eq!((answer.status, &body["code"]), (409, &"version-conflict".into()), "{body}");
     assert_eq!((&body["retryable"], &body["number_taken"]), (&true.into(), &"no".into()), "{body}");
     assert_eq!(body["user_message"], "เลขที่เอกสารถูกเปลี่ยน กรุณาลองใหม่");
     assert_eq!(postgres.sql("select last_value from conflict.tries"), "3");
@@ -258,7 +258,7 @@ async fn retries_a_lost_ledger_is_tried_four_times_and_told_as_500() {
     postgres.kill();
     let answer = take(&service.url, "HELD", "two").await;
     let body = answer.body;
-    assert_eq!((answer.status, &body["type"]), (500, &"database-connection".into()), "{body}");
+    assert_eq!((answer.status, &body["code"]), (500, &"database-connection".into()), "{body}");
     assert_eq!(body["retryable"], true, "{body}");
     assert_eq!(body["user_message"], "เกิดข้อผิดพลาดในระบบ กรุณาติดต่อผู้ดูแลระบบ");
     assert_eq!(retries(&service, "connection").await, 3);
@@ -279,7 +279,7 @@ async fn retries_a_locked_sqlite_file_is_tried_six_times_and_told_as_503() {
     let pool = sqlx::SqlitePool::connect(path).await.unwrap();
     let holder = pool.begin_with("begin immediate").await.unwrap();
     let answer = take(&service.url, "HELD", "two").await;
-    assert_eq!((answer.status, &answer.body["type"]), (503, &"lock-timeout".into()));
+    assert_eq!((answer.status, &answer.body["code"]), (503, &"lock-timeout".into()));
     assert_eq!(answer.body["number_taken"], "no");
     assert_eq!(retries(&service, "lock").await, 5);
     drop(holder);

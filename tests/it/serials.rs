@@ -198,7 +198,7 @@ async fn a_call_with_a_key_gets_its_serial_again_and_one_without_a_new_one() {
         let mut other = call.clone();
         other["target"] = json!("D0003");
         let (status, problem) = ask_with_key(service, "interface", "k1", &other).await;
-        assert_eq!((status, &problem["type"]), (422, &json!("idempotency-key-reused")));
+        assert_eq!((status, &problem["code"]), (422, &json!("idempotency-key-reused")));
         for _ in 0..2 {
             let (status, new) = ask(service, "interface", &call).await;
             assert_eq!(status, 201);
@@ -279,7 +279,7 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
     }
     let (status, problem) =
         ask(&stand.service, "system/succeed", &json!({ "serial": STEP, "attempt": 1 })).await;
-    assert_eq!((status, &problem["type"]), (404, &json!("step-not-found")));
+    assert_eq!((status, &problem["code"]), (404, &json!("step-not-found")));
     let (_, report) = stand.deployment.verify();
     assert_eq!(report["totals"]["journal"], 0, "nothing was taken: {report}");
 }
@@ -292,7 +292,7 @@ async fn where_the_series_make_something_else_no_serial_is_taken() {
     deployment.apply(&[file]);
     let service = deployment.serve();
     let (status, problem) = ask(&service, "unified", &source()).await;
-    assert_eq!((status, &problem["type"]), (422, &json!("type-not-configured")), "{problem}");
+    assert_eq!((status, &problem["code"]), (422, &json!("type-not-configured")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("hivenet-serials.toml"), "{problem}");
     assert_eq!(deployment.verify().1["totals"]["journal"], 0);
 }

@@ -86,7 +86,7 @@ fn request(vector: &Value, index: usize) -> (String, Value) {
 fn flaw(vector: &Value, status: u16, body: &Value, path: &str) -> Option<String> {
     let number = body.get("last_number").or_else(|| body.get("document_number"));
     let right = match vector.get("refused") {
-        Some(slug) => body.get("type") == Some(slug) && body.get("field") == vector.get("field"),
+        Some(slug) => body.get("code") == Some(slug) && body.get("field") == vector.get("field"),
         None => {
             let key = body["counter_key"].as_object().into_iter().flatten();
             let shown: Vec<String> =

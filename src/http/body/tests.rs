@@ -58,7 +58,7 @@ impl HttpBody for Frames {
 async fn a_body_in_another_charset_or_coding_is_refused() {
     for kind in ["application/json; charset=latin1", "application/json;v=1; Charset=\"UTF-16\""] {
         let body = refused(request(kind, "{}")).await;
-        assert_eq!((body.kind, body.status), ("unsupported-media-type", 415), "{kind}");
+        assert_eq!((body.code, body.status), ("unsupported-media-type", 415), "{kind}");
         assert!(body.detail.contains("UTF-8"), "{}", body.detail);
     }
     for (coding, is_plain) in
@@ -110,7 +110,7 @@ async fn a_body_over_its_bound_is_refused_announced_or_not() {
         [announced, request("application/json", Body::new(Frames { left: 5, stalls: false }))]
     {
         let problem = refused(request).await;
-        assert_eq!((problem.kind, problem.status), ("body-too-large", 413));
+        assert_eq!((problem.code, problem.status), ("body-too-large", 413));
         assert!(problem.detail.contains("64 bytes"));
     }
 }
@@ -121,14 +121,14 @@ async fn a_body_that_does_not_end_is_given_up() {
     let time_limit = Duration::from_millis(10);
     request.extensions_mut().insert(BodyBounds { time_limit, ..BOUNDS });
     let problem = refused(request).await;
-    assert_eq!((problem.kind, problem.status), ("body-timeout", 408));
+    assert_eq!((problem.code, problem.status), ("body-timeout", 408));
 }
 
 #[tokio::test]
 async fn another_content_type_is_refused() {
     for kind in ["", "text/plain", "application/x-www-form-urlencoded", "json"] {
         let problem = refused(request(kind, "{}")).await;
-        assert_eq!((problem.kind, problem.status), ("unsupported-media-type", 415), "{kind}");
+        assert_eq!((problem.code, problem.status), ("unsupported-media-type", 415), "{kind}");
     }
 }
 
@@ -141,11 +141,11 @@ async fn what_is_not_json_is_told_by_line_and_column() {
         ("{} {}", "line 1 column 4"),
     ] {
         let problem = refused(request("application/json", body)).await;
-        assert_eq!((problem.kind, problem.status), ("malformed-json", 400), "{body}");
+        assert_eq!((problem.code, problem.status), ("malformed-json", 400), "{body}");
         assert!(problem.detail.contains(place), "{}", problem.detail);
     }
     let problem = refused(request("application/json", vec![0xff, 0xfe])).await;
-    assert_eq!(problem.kind, "malformed-json");
+    assert_eq!(problem.code, "malformed-json");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_wrong_value_is_told_by_its_field() {
         (r#"{"type": "A", "context": {"REV": "A", "REV": "B"}}"#, "context.REV", "twice"),
     ] {
         let problem = told(&parse::<NumberOrder>("body", body.as_bytes()).expect_err(body));
-        assert_eq!((problem.kind, problem.status), ("invalid-field", 422), "{body}");
+        assert_eq!((problem.code, problem.status), ("invalid-field", 422), "{body}");
         assert_eq!(problem.field.as_deref(), Some(field), "{body}");
         assert!(problem.detail.contains(says), "{body}: {}", problem.detail);
         assert!(!problem.detail.contains("at line"), "{}", problem.detail);
@@ -176,7 +176,7 @@ fn an_object_is_not_read_from_anything_else() {
     for body in [in_order, r#"["SPO"]"#, "[]", "[{}]", r#""SPO""#, "5", "null", "true"] {
         for place in ["body", "documents[7]"] {
             let problem = told(&parse::<NumberOrder>(place, body.as_bytes()).expect_err(body));
-            assert_eq!((problem.kind, problem.status), ("invalid-field", 422), "{body}");
+            assert_eq!((problem.code, problem.status), ("invalid-field", 422), "{body}");
             assert_eq!(problem.field.as_deref(), Some(place), "{body}");
             assert!(problem.detail.contains("must be a JSON object"), "{}", problem.detail);
         }
@@ -206,7 +206,7 @@ async fn a_wrong_query_is_told_by_its_field() {
         let (mut parts, ()) = request.into_parts();
         let read = QueryOf::<Wanted>::from_request_parts(&mut parts, &()).await;
         let problem = told(&read.expect_err(query));
-        assert_eq!(problem.kind, "invalid-field");
+        assert_eq!(problem.code, "invalid-field");
         assert_eq!(problem.field.as_deref(), Some(field), "{query}: {}", problem.detail);
     }
     let (mut parts, ()) = Request::builder().uri("/?limit=7").body(()).expect("ok").into_parts();

@@ -138,10 +138,10 @@ async fn a_foreign_host_is_refused_before_a_token_is_looked_at_and_on_every_rout
 async fn an_unknown_route_and_a_wrong_method_are_problems() {
     let (response, body) = ask(Vec::new(), get_request("/nowhere")).await;
     assert_eq!(response.status(), 404);
-    assert!(body.contains("\"type\":\"route-not-found\""), "{body}");
+    assert!(body.contains("\"code\":\"route-not-found\""), "{body}");
     let (response, body) = ask(Vec::new(), get_request(CONFIGS).method("DELETE")).await;
     assert_eq!(response.status(), 405);
-    assert!(body.contains("\"type\":\"method-not-allowed\""), "{body}");
+    assert!(body.contains("\"code\":\"method-not-allowed\""), "{body}");
     assert!(response.headers()["allow"].to_str().expect("text").contains("GET"));
 }
 
@@ -151,7 +151,7 @@ async fn a_panic_is_a_problem_that_hides_its_cause() {
     let (response, body) = ask(Vec::new(), request).await;
     assert_eq!(response.status(), 500);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
-    assert!(body.contains("\"type\":\"internal\"") && !body.contains("secret"), "{body}");
+    assert!(body.contains("\"code\":\"internal\"") && !body.contains("secret"), "{body}");
     assert!(body.contains("กรุณาติดต่อผู้ดูแลระบบ"), "{body}");
 }
 

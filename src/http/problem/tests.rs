@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::body::to_bytes;
+use axum::http::header::{CONTENT_LANGUAGE, VARY};
 use serde_json::{Value, json};
 
 use super::*;
@@ -55,6 +56,8 @@ fn each_refusal_has_its_slug_and_status() {
         assert_eq!(told, (slug, status), "{error}");
         let body = problem.body("call-1", Language::English);
         assert_eq!(body.retryable, error.retry_useful(), "{error}");
+        let told = if body.retryable { "yes" } else { "no" };
+        assert!(problem.slug().retryable().contains(told), "{error}: what its page says");
         assert_eq!(body.number_taken, "no", "{error}");
     }
 }
@@ -66,10 +69,13 @@ async fn a_problem_is_rfc_9457_json() {
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
     assert_eq!(response.headers()[RETRY_AFTER], "2");
+    assert_eq!(response.headers()[CONTENT_LANGUAGE], "th");
+    assert_eq!(response.headers()[VARY], "Accept-Language");
     assert_eq!(
         body,
         json!({
-            "type": "queue-full",
+            "type": "/problems/queue-full",
+            "code": "queue-full",
             "title": "Too many requests wait",
             "status": 503,
             "detail": "more requests wait for the partition than allocator.queue_max, or more of \
@@ -128,12 +134,12 @@ async fn the_cause_of_a_bug_is_not_sent() {
 fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     let unreachable = LedgerError::Unreachable { cause: "refused".into(), maybe_written: false };
     let body = Problem::from(unreachable).body("call-1", Language::English);
-    assert_eq!((body.kind, body.retryable), ("database-connection", true));
+    assert_eq!((body.code, body.retryable), ("database-connection", true));
     let body = Problem::from(LedgerError::LockTimeout { cause: "held".into(), counter: None })
         .body("1", Language::English);
-    assert_eq!((body.kind, body.retryable), ("lock-timeout", true));
+    assert_eq!((body.code, body.retryable), ("lock-timeout", true));
     let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Language::English);
-    assert_eq!((body.kind, body.retryable, body.number_taken), ("internal", false, "no"));
+    assert_eq!((body.code, body.retryable, body.number_taken), ("internal", false, "no"));
 }
 
 #[test]
@@ -141,31 +147,41 @@ fn a_write_whose_outcome_is_unknown_says_so() {
     for (maybe_written, told) in [(true, "maybe"), (false, "no")] {
         let error = LedgerError::Unreachable { cause: "gone".into(), maybe_written };
         let body = Problem::of_write(error).body("call-1", Language::English);
-        assert_eq!((body.kind, body.number_taken), ("database-connection", told));
+        assert_eq!((body.code, body.number_taken), ("database-connection", told));
         assert!(body.retryable);
     }
 }
 
-/// Goal: the API reference lists exactly the slugs that exist, with their status. Method: compare
-/// with the rows of its table, which begin with a slug in backticks.
+/// A text of a page without its links.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("](");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let bracket = plain.rfind('[').expect("a link has a text");
+        plain.remove(bracket);
+        plain.push_str(part.split_once(')').expect("a link ends").1);
+    }
+    plain
+}
+
+/// Goal: the API reference lists exactly the problems that exist, as their pages describe them.
+/// Method: compare with the rows of its table, which begin with a code in backticks.
 #[test]
-fn the_api_reference_lists_every_slug_with_its_status() {
+fn the_api_reference_lists_every_problem_as_its_page_describes_it() {
     let page = include_str!("../../../docs/api.md");
     let (_, section) = page.split_once("\n## Problems\n").expect("the section on problems");
     let section = section.split("\n## ").next().unwrap_or_default();
-    let documented: BTreeSet<(String, u16)> = section
-        .lines()
-        .filter_map(|line| {
-            let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
-            let slug = cells.next()?.trim_end_matches('`').to_owned();
-            Some((slug, cells.next()?.parse().ok()?))
-        })
-        .collect();
-    let existing: BTreeSet<(String, u16)> =
-        Slug::ALL.iter().map(|slug| (slug.name().to_owned(), slug.status().as_u16())).collect();
+    let documented: BTreeSet<String> =
+        section.lines().filter(|line| line.starts_with("| `")).map(plain).collect();
+    let row = |slug: &Slug| {
+        let (name, status, meaning) = (slug.name(), slug.status().as_u16(), slug.meaning());
+        let (retryable, taken) = (slug.retryable(), slug.number_taken());
+        format!("| `{name}` | {status} | {retryable} | {taken} | {meaning} |")
+    };
+    let existing: BTreeSet<String> = Slug::ALL.iter().map(row).collect();
     let missing: Vec<_> = existing.difference(&documented).collect();
     let unknown: Vec<_> = documented.difference(&existing).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "missing {missing:?}, unknown {unknown:?}");
+    assert!(missing.is_empty() && unknown.is_empty(), "missing {missing:#?}, unknown {unknown:#?}");
 }
 
 #[test]
@@ -184,5 +200,7 @@ fn a_slug_is_one_word_of_its_own() {
     for slug in Slug::ALL {
         assert!(slug.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'));
         assert!(!slug.status().is_success() && !slug.title().is_empty());
+        assert!(["yes", "no", "yes or no"].contains(&slug.retryable()));
+        assert!(["no", "maybe", "no or maybe"].contains(&slug.number_taken()));
     }
 }

@@ -46,7 +46,7 @@ async fn refused(service: &Service, type_code: &str, turn: u64, since: Instant) 
     for attempt in 0.. {
         let (status, body) = take(service, type_code, &format!("late-{turn}-{attempt}")).await;
         if status == 422 {
-            assert_eq!(body["type"], "type-not-configured", "{body}");
+            assert_eq!(body["code"], "type-not-configured", "{body}");
             break;
         }
         assert!(since.elapsed() < PICKED_UP_LIMIT, "still served: {body}");

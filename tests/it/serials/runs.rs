@@ -34,7 +34,7 @@ async fn of_many_checks_on_two_nodes_one_is_accepted_and_a_flush_forgets_nothing
         assert_eq!(accepted.len(), 1, "{answers:?}");
         assert_eq!(accepted[0].1["outcome"], "accepted");
         for (status, problem) in answers.iter().filter(|(status, _)| *status != 200) {
-            assert_eq!((*status, &problem["type"]), (409, &json!("interface-serial-repeated")));
+            assert_eq!((*status, &problem["code"]), (409, &json!("interface-serial-repeated")));
             assert_eq!(problem["standing"]["since"], accepted[0].1["accepted_at"], "{problem}");
             assert_eq!(problem["standing"]["user_id"], "local");
             assert_eq!(
@@ -66,7 +66,7 @@ async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_ru
         assert_eq!(run.len(), 1, "{answers:?}");
         assert_eq!((&run[0].1["run"], &run[0].1["attempt"]), (&json!(true), &json!(1)));
         let unknown = |status: u16, problem: &Value| {
-            assert_eq!((status, &problem["type"]), (409, &json!("state-unknown")), "{problem}");
+            assert_eq!((status, &problem["code"]), (409, &json!("state-unknown")), "{problem}");
             assert_eq!(problem["standing"]["state"], "in-progress");
             assert_eq!(problem["standing"]["since"], run[0].1["begun_at"]);
         };
@@ -90,7 +90,7 @@ async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_ru
         let (status, answer) = ask(&other, "system/begin", &begin).await;
         assert_eq!((status, &answer["attempt"]), (201, &json!(2)), "{answer}");
         let (status, problem) = ask(&other, "system/succeed", &attempt(1)).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("attempt-not-current")), "{problem}");
+        assert_eq!((status, &problem["code"]), (409, &json!("attempt-not-current")), "{problem}");
         let mut done = attempt(2);
         done["result"] = json!({ "balance": "12.50" });
         for replayed in [false, true] {
@@ -98,14 +98,14 @@ async fn of_many_begins_on_two_nodes_one_runs_and_neither_a_flush_nor_a_crash_ru
             assert_eq!((status, &answer["replayed"]), (200, &json!(replayed)), "{answer}");
         }
         let (status, problem) = ask(&other, "system/begin", &begin).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
+        assert_eq!((status, &problem["code"]), (409, &json!("already-processed")), "{problem}");
         let mut by_result = begin.clone();
         by_result["on_repeat"] = json!("result");
         let (status, answer) = ask(&other, "system/begin", &by_result).await;
         assert_eq!((status, &answer["run"]), (200, &json!(false)), "{answer}");
         assert_eq!(answer["result"], json!({ "balance": "12.50" }));
         let (status, problem) = ask(&other, "system/fail", &gone).await;
-        assert_eq!((status, &problem["type"]), (409, &json!("already-processed")), "{problem}");
+        assert_eq!((status, &problem["code"]), (409, &json!("already-processed")), "{problem}");
     }
 }
 
@@ -143,7 +143,7 @@ async fn a_result_comes_back_byte_for_byte_and_a_keyed_begin_is_told_the_same_ag
     let text = answer.text().await.unwrap();
     assert!(text.contains(result), "{text}");
     let (status, problem) = ask_with_key(&stand.service, "system/begin", "k", &begin).await;
-    assert_eq!((status, &problem["type"]), (409, &json!("already-processed")));
+    assert_eq!((status, &problem["code"]), (409, &json!("already-processed")));
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_ledger_that_went_back_lets_nothing_run_until_an_operator_releases_it(
         let begin = json!({ "serial": format!("C0001A010120150710{step:012}") });
         let (status, problem) = ask(&stand.service, "system/begin", &begin).await;
         if status == 503 {
-            assert_eq!(problem["type"], "partition-held", "{problem}");
+            assert_eq!(problem["code"], "partition-held", "{problem}");
             break;
         }
         assert!(began.elapsed() < LIMIT, "not noticed: {problem}");
@@ -164,5 +164,5 @@ async fn a_ledger_that_went_back_lets_nothing_run_until_an_operator_releases_it(
     }
     let check = json!({ "serial": INTERFACE, "window": "1h" });
     let (status, problem) = ask(&stand.service, "interface/check", &check).await;
-    assert_eq!((status, &problem["type"]), (503, &json!("partition-held")), "{problem}");
+    assert_eq!((status, &problem["code"]), (503, &json!("partition-held")), "{problem}");
 }
