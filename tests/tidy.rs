@@ -4,6 +4,8 @@
 //! to findings, with a small test beside it that proves that it can find something.
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+#[path = "tidy/excerpts.rs"]
+mod excerpts;
 #[path = "tidy/form.rs"]
 mod form;
 #[path = "tidy/guards.rs"]
@@ -110,4 +112,13 @@ fn nothing_is_left_for_later() {
 #[test]
 fn no_file_names_a_place_on_somebodys_machine() {
     check("", tree::machine_paths);
+}
+
+#[test]
+fn every_piece_of_a_client_on_a_page_is_of_a_program_that_runs() {
+    let sources = sources();
+    report(&excerpts::strange_excerpts(&sources));
+    let shown = sources.iter().filter(|source| source.path == "docs/integrate.md");
+    let shown = shown.flat_map(|page| excerpts::excerpts(&page.text)).count();
+    assert!(shown > 10, "docs/integrate.md shows {shown} pieces");
 }
