@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use axum::http::header::HOST;
@@ -27,6 +27,12 @@ const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 /// # Errors
 /// No answer, or one that says that no number can be issued.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
+    let asks_plainly = settings.health_listen.is_some() || settings.http.tls.is_none();
+    ensure!(
+        asks_plainly,
+        "http.listen answers under TLS alone (http.tls_certificate), and this command asks in \
+         plain HTTP; set http.health_listen"
+    );
     let address = reachable(settings.health_listen.unwrap_or(settings.http_listen));
     let asked = timeout(LIMIT, ask(address)).await;
     let (is_ready, text) = asked

@@ -33,6 +33,8 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         Some(address) => Some(listen("http.health_listen", address).await?),
         None => None,
     };
+    let tls = settings.http.tls.as_ref().map(http::Tls::open).transpose()?;
+    let acceptor = tls.as_ref().map(http::Tls::acceptor);
     let address = listener.local_addr().context("the address of the listener")?;
     let service = Service::start(settings, clock(), Mode::Serve).await?;
     let (terminate, interrupt) =
@@ -50,7 +52,8 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
             }
         }
     });
-    tracing::info!(%address, "listening");
+    let _followed = tls.map(http::Tls::follow);
+    tracing::info!(%address, tls = acceptor.is_some(), "listening");
     let (stop, stopping) = watch::channel(false);
     let told = tokio::spawn({
         let service = service.clone();
@@ -67,12 +70,12 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         if let Some(listener) = health_listener {
             let router = http::health_router(service.clone(), settings, metrics(), prometheus);
             let bounds = http::ConnectionBounds::of_health(settings);
-            http::serve(listener, router, bounds, pending()).await;
+            http::serve(listener, None, router, bounds, pending()).await;
         }
         pending::<Infallible>().await
     };
     let main = async {
-        http::serve(listener, router, bounds, until(stopping)).await;
+        http::serve(listener, acceptor, router, bounds, until(stopping)).await;
         told.await.context("waiting for a signal")?;
         service.stop().await
     };

@@ -127,6 +127,12 @@ section! {
         health_listen: Option<SocketAddr> = None,
         /// Names under which the service may be asked, beside those of loopback.
         hosts: Vec<String> = Vec::new(),
+        /// The certificate to show at `listen`; without one, requests come in plain HTTP.
+        tls_certificate: Option<PathBuf> = None,
+        /// Its private key.
+        tls_key: Option<PathBuf> = None,
+        /// How often both files are looked at.
+        tls_reload_period: DurationText = DurationText(Duration::from_secs(60)),
         /// Longest time that a request may take, and its body to arrive.
         time_limit: DurationText = DurationText(issuing().time_limit),
         /// Largest body of a request that is no batch.

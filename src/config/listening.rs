@@ -1,7 +1,7 @@
-//! Bounds of the HTTP server, and the names under which it may be asked.
+//! Bounds of the HTTP server, the names under which it may be asked, and its certificate.
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
-use super::{HttpSettings, layer};
+use super::{HttpSettings, TlsSettings, layer};
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
@@ -15,6 +15,7 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
     let body_max_bytes = within("http.body_max_bytes", http.body_max_bytes, KIB..=64 * MIB)?;
     Ok(HttpSettings {
         hosts: hosts(&http.hosts)?,
+        tls: tls(http)?,
         body_max_bytes,
         batch_body_max_bytes: within(
             "http.batch_body_max_bytes",
@@ -40,6 +41,25 @@ pub(super) fn http(http: &layer::Http) -> Checked<HttpSettings> {
         write_timeout: wait("http.write_timeout", http.write_timeout, millis(100)..=secs(300))?,
         slow_after: wait("http.slow_after", http.slow_after, millis(1)..=secs(3_600))?,
     })
+}
+
+/// The certificate and its key: both, or none.
+fn tls(http: &layer::Http) -> Checked<Option<TlsSettings>> {
+    let period = wait("http.tls_reload_period", http.tls_reload_period, secs(1)..=secs(86_400))?;
+    match (http.tls_certificate.clone(), http.tls_key.clone()) {
+        (Some(certificate), Some(key)) => {
+            Ok(Some(TlsSettings { certificate, key, reload_period: period }))
+        }
+        (None, None) => Ok(None),
+        (Some(_), None) => wrong(
+            "http.tls_key",
+            "is missing, and http.tls_certificate is set; name the file of its private key".into(),
+        ),
+        (None, Some(_)) => wrong(
+            "http.tls_certificate",
+            "is missing, and http.tls_key is set; name the file of the key's certificate".into(),
+        ),
+    }
 }
 
 /// The names under which the service may be asked beside those of loopback.

@@ -92,6 +92,8 @@ impl Settings {
 pub struct HttpSettings {
     /// `http.hosts`: names under which the service may be asked, beside those of loopback.
     pub hosts: Vec<String>,
+    /// `http.tls_*`; absent: requests come in plain HTTP.
+    pub tls: Option<TlsSettings>,
     /// `http.body_max_bytes`: largest request body.
     pub body_max_bytes: usize,
     /// `http.batch_body_max_bytes`: largest request body of a batch.
@@ -108,6 +110,17 @@ pub struct HttpSettings {
     pub write_timeout: Duration,
     /// `http.slow_after`: a request that takes longer gets a warning of its own.
     pub slow_after: Duration,
+}
+
+/// The certificate that `http.listen` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// `http.tls_certificate`: the certificate and those that lead to its authority, in PEM form.
+    pub certificate: PathBuf,
+    /// `http.tls_key`: its private key, in PEM form.
+    pub key: PathBuf,
+    /// `http.tls_reload_period`: how often both files are looked at.
+    pub reload_period: Duration,
 }
 
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.

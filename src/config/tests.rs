@@ -247,3 +247,17 @@ fn a_token_name_stands_once() {
     let refusal = refusal(&[("auth.tokens", &twice)]);
     assert!(refusal.contains("twice"), "{refusal}");
 }
+
+#[test]
+fn a_certificate_needs_its_key_and_a_key_its_certificate() {
+    let (certificate, key) = (("http.tls_certificate", "/c.pem"), ("http.tls_key", "/k.pem"));
+    let refused = refusal(&[certificate]);
+    assert!(refused.contains("http.tls_key") && refused.contains("name the file"), "{refused}");
+    let refused = refusal(&[key]);
+    assert!(refused.contains("http.tls_certificate") && refused.contains("name the"), "{refused}");
+    let settings = Settings::load(&sources(&[certificate, key])).expect("both");
+    let tls = settings.http.tls.expect("TLS");
+    assert_eq!(tls.reload_period, Duration::from_secs(60));
+    assert_eq!((tls.certificate, tls.key), ("/c.pem".into(), "/k.pem".into()));
+    assert!(Settings::load(&sources(&[])).expect("neither").http.tls.is_none());
+}

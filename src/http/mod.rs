@@ -30,6 +30,7 @@ mod revisions;
 mod serials;
 mod server;
 mod texts;
+mod tls;
 #[cfg(feature = "otlp")]
 mod traces;
 
@@ -47,6 +48,7 @@ pub use revisions::RevisionAnswer;
 pub(crate) use revisions::check_revision_texts;
 pub use server::{ConnectionBounds, HEALTH_CONNECTIONS_MAX, serve};
 pub use texts::Texts;
+pub use tls::{Tls, TlsError};
 #[cfg(feature = "otlp")]
 pub(crate) use traces::send_spans;
 

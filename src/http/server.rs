@@ -1,10 +1,11 @@
-//! Accepts connections and serves them: bounded in number, in header size and in time, whether a
-//! client sends too slowly or does not read.
+//! Accepts connections and serves them, under TLS or not: bounded in number, in header size and in
+//! time, whether a client sends too slowly, does not read, or never ends its handshake.
 
 mod peers;
 mod progress;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,11 +18,14 @@ use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
 use super::gate::Peer;
@@ -55,7 +59,7 @@ pub struct ConnectionBounds {
     pub connections_max: usize,
     /// Connections of one address; more are closed at once.
     pub connections_per_peer_max: usize,
-    /// How long a connection may be idle, or take to send a header.
+    /// How long a connection may be idle, or take to send a header, or to end its handshake.
     pub header_read_timeout: Duration,
     /// How long a client may read nothing of its answer.
     pub write_timeout: Duration,
@@ -102,19 +106,21 @@ impl ConnectionBounds {
     }
 }
 
-/// Serves `router` over connections within bounds, until `stop` resolves; then accepts no more,
+/// Serves `router` over connections within bounds, under TLS where there is some to accept them
+/// with, until `stop` resolves; then accepts no more,
 /// lets the requests that are being answered end (at most the grace of the bounds), and returns.
 ///
 /// A connection that cannot be accepted or breaks off is logged and never ends the server.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     router: Router,
     bounds: ConnectionBounds,
     stop: impl Future<Output = ()>,
 ) {
     let slots = Arc::new(Semaphore::new(bounds.connections_max));
     let graceful = GracefulShutdown::new();
-    let server = Server::new(bounds, router);
+    let server = Server::new(bounds, tls, router);
     let mut stop = pin!(stop);
     loop {
         let next = async {
@@ -135,6 +141,8 @@ pub async fn serve(
     }
     // The listener goes first, so that balancers and clients turn to another process at once.
     drop(listener);
+    // Who has no handshake yet has no request.
+    server.stopping.send_replace(true);
     let open = graceful.count();
     tracing::info!(open, "no longer accepting connections");
     if tokio::time::timeout(bounds.grace, graceful.shutdown()).await.is_err() {
@@ -145,6 +153,8 @@ pub async fn serve(
 /// What connections to one listener share.
 struct Server {
     bounds: ConnectionBounds,
+    tls: Option<TlsAcceptor>,
+    stopping: watch::Sender<bool>,
     protocol: http1::Builder,
     router: Router,
     peers: Peers,
@@ -152,7 +162,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(bounds: ConnectionBounds, router: Router) -> Self {
+    fn new(bounds: ConnectionBounds, tls: Option<TlsAcceptor>, router: Router) -> Self {
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
@@ -161,7 +171,8 @@ impl Server {
             .keep_alive(bounds.keep_alive);
         let peers = Peers::new(bounds.connections_per_peer_max);
         let refusals = Refusals::new(bounds.refused_per_second_max);
-        Server { bounds, protocol, router, peers, refusals }
+        let stopping = watch::Sender::new(false);
+        Server { bounds, tls, stopping, protocol, router, peers, refusals }
     }
 
     /// Serves a connection in its own task, unless its address has too many.
@@ -210,21 +221,74 @@ impl Server {
                 Ok::<_, Infallible>(response)
             }
         });
-        let stream = TokioIo::new(Progress::new(stream, write_timeout));
-        let connection = graceful.watch(self.protocol.serve_connection(stream, answer));
+        let stream = Progress::new(stream, write_timeout);
+        let (tls, stopping) = (self.tls.clone(), self.stopping.subscribe());
+        let (protocol, watcher) = (self.protocol.clone(), graceful.watcher());
+        let refusals = self.refusals.clone();
+        let connection = async move {
+            let Some(tls) = tls else {
+                return speak(&protocol, watcher, stream, answer).await.map_err(Broken::Off);
+            };
+            let stream = shake_hands(tls, stream, header_read_timeout, stopping).await?;
+            speak(&protocol, watcher, stream, answer).await.map_err(Broken::Off)
+        };
         // One that is busy when its time comes has its last answer to end, and no more.
         let connection = tokio::time::timeout(age_max + header_read_timeout + grace, connection);
-        let refusals = self.refusals.clone();
         tokio::spawn(async move {
             match connection.await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) if error.is_parse() => log_unreadable(&refusals, &ip, &error),
-                Ok(Err(error)) => tracing::debug!(%ip, %error, "a connection broke off"),
+                Ok(Err(Broken::Off(error))) if error.is_parse() => {
+                    log_unreadable(&refusals, &ip, &error);
+                }
+                Ok(Err(Broken::Off(error))) => {
+                    tracing::debug!(%ip, %error, "a connection broke off")
+                }
+                Ok(Err(Broken::Handshake(error))) if refusals.admit() => {
+                    tracing::info!(%ip, %error, "closed a connection that came to no TLS");
+                }
+                Ok(Err(Broken::Handshake(_))) => {}
                 Err(_) => tracing::debug!(%ip, "a connection was closed, past its age"),
             }
             drop(places);
         });
     }
+}
+
+/// How a connection ends before its client ends it.
+enum Broken {
+    /// No TLS came of it.
+    Handshake(io::Error),
+    /// While requests were exchanged.
+    Off(hyper::Error),
+}
+
+/// The stream under TLS; nothing is sent or read for longer than the limit before there is one.
+async fn shake_hands(
+    tls: TlsAcceptor,
+    stream: Progress,
+    limit: Duration,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<TlsStream<Progress>, Broken> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long");
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(limit, tls.accept(stream)) => shaken,
+        _ = stopping.wait_for(|stopping| *stopping) => Ok(Err(io::ErrorKind::Interrupted.into())),
+    };
+    shaken.unwrap_or_else(|_| Err(late())).map_err(Broken::Handshake)
+}
+
+/// Answers the requests of a connection.
+async fn speak<S, A>(
+    protocol: &http1::Builder,
+    watcher: Watcher,
+    stream: S,
+    answer: A,
+) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    A: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+{
+    watcher.watch(protocol.serve_connection(TokioIo::new(stream), answer)).await
 }
 
 /// Logs what the protocol itself refused: it answers 400, 414 or 431 without a body, and nothing of

@@ -3,6 +3,7 @@
 
 mod api;
 mod backups;
+mod certificates;
 mod commands;
 mod configs;
 mod deploy;
@@ -30,6 +31,7 @@ mod pages;
 mod policies;
 mod previews;
 mod private_files;
+mod problems;
 mod prometheus;
 mod promotions;
 mod redis_client;

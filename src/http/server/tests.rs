@@ -1,4 +1,5 @@
-//! Real connections: bounded in number, closed when idle, drained when the server stops.
+//! Real connections: bounded in number, closed when idle, drained when the server stops; under TLS
+//! likewise.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,11 +7,17 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::routing::get;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
 
 use super::*;
 use crate::config::Sources;
+use crate::http::tls::Tls;
+use crate::http::tls::tests::Pair;
 
 struct Running {
     address: SocketAddr,
@@ -20,6 +27,11 @@ struct Running {
 
 /// Starts a server on a free port.
 async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
+    start_under(None, router, flags).await
+}
+
+/// The same, under TLS where there is some.
+async fn start_under(tls: Option<TlsAcceptor>, router: Router, flags: &[(&str, &str)]) -> Running {
     let flags = flags.iter().chain(&[("data.dir", "/tmp")]);
     let flags = flags.map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let settings = Settings::load(&Sources { flags, ..Sources::default() }).expect("settings");
@@ -28,7 +40,7 @@ async fn start(router: Router, flags: &[(&str, &str)]) -> Running {
     let (stop, stopped) = oneshot::channel::<()>();
     let bounds = ConnectionBounds::of(&settings);
     let served = tokio::spawn(async move {
-        serve(listener, router, bounds, async { drop(stopped.await) }).await;
+        serve(listener, tls, router, bounds, async { drop(stopped.await) }).await;
     });
     Running { address, stop, served }
 }
@@ -47,7 +59,7 @@ async fn converse_raw(stream: &TcpStream, send: &[u8], end: &str) -> String {
         match stream.try_read(&mut buffer) {
             Ok(0) => return text,
             Ok(read) => text.push_str(&String::from_utf8_lossy(&buffer[..read])),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return text,
         }
         if !end.is_empty() && text.ends_with(end) {
@@ -183,4 +195,96 @@ async fn an_address_that_has_its_connections_gets_no_more_until_one_ends() {
             return;
         }
     }
+}
+
+/// A pair of certificate and key, and a server that shows it.
+async fn start_tls(flags: &[(&str, &str)]) -> (Pair, Running) {
+    let pair = Pair::new();
+    let tls = Tls::open(&pair.settings()).expect("a pair");
+    let running = start_under(Some(tls.acceptor()), peer_router(), flags).await;
+    (pair, running)
+}
+
+/// What is answered to a client that trusts this certificate alone.
+async fn ask_tls(address: SocketAddr, trusted: &CertificateDer<'static>) -> io::Result<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let stream = TcpStream::connect(address).await?;
+    let mut stream = TlsConnector::from(Arc::new(client)).connect(name, stream).await?;
+    stream.write_all(b"GET /peer HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    Ok(text)
+}
+
+#[tokio::test]
+async fn under_tls_requests_are_answered_and_a_renewed_certificate_is_shown() {
+    let mut pair = Pair::new();
+    let mut settings = pair.settings();
+    settings.reload_period = Duration::from_millis(20);
+    let tls = Tls::open(&settings).expect("a pair");
+    let running = start_under(Some(tls.acceptor()), peer_router(), &[]).await;
+    let _followed = tls.follow();
+    let text = ask_tls(running.address, &pair.certificate).await.expect("answered");
+    assert!(text.starts_with("HTTP/1.1 200 OK") && text.ends_with("127.0.0.1"), "{text}");
+    let stranger = Pair::new();
+    assert!(ask_tls(running.address, &stranger.certificate).await.is_err(), "it shows its own");
+    pair.renew();
+    // Only a failing test looks for long.
+    let shown = async {
+        while ask_tls(running.address, &pair.certificate).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), shown).await.expect("the new one is shown");
+}
+
+#[tokio::test]
+async fn plain_http_on_a_port_of_tls_is_closed_and_gets_no_answer() {
+    let (pair, running) = start_tls(&[]).await;
+    let mut stream = TcpStream::connect(running.address).await.expect("connected");
+    stream.write_all(ASK).await.expect("sent");
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).await.expect("closed, and not broken off");
+    assert!(!received.starts_with(b"HTTP"), "{received:?}");
+    assert!(ask_tls(running.address, &pair.certificate).await.is_ok(), "others are served");
+}
+
+#[tokio::test]
+async fn a_handshake_that_never_ends_is_given_up_like_a_header() {
+    let flags = [("http.header_read_timeout", "100ms"), ("http.connections_max", "1")];
+    let (pair, running) = start_tls(&flags).await;
+    let silent = TcpStream::connect(running.address).await.expect("connected");
+    // The only place becomes free although nobody speaks.
+    let asked = ask_tls(running.address, &pair.certificate);
+    let text = tokio::time::timeout(Duration::from_secs(20), asked).await.expect("in time");
+    assert!(text.expect("answered").starts_with("HTTP/1.1 200 OK"));
+    assert_eq!(converse_raw(&silent, b"", "").await, "", "closed");
+}
+
+#[tokio::test]
+async fn handshakes_count_among_the_connections_of_their_address() {
+    let (pair, running) = start_tls(&[("http.connections_per_peer_max", "2")]).await;
+    let connect = async || TcpStream::connect(running.address).await.expect("connected");
+    let (_first, _second) = (connect().await, connect().await);
+    assert_eq!(converse_raw(&connect().await, b"", "").await, "", "closed at once");
+    assert!(ask_tls(running.address, &pair.certificate).await.is_err());
+}
+
+#[tokio::test]
+async fn a_stopping_server_waits_for_no_handshake() {
+    let (_pair, running) = start_tls(&[("http.header_read_timeout", "5m")]).await;
+    let mut silent = TcpStream::connect(running.address).await.expect("connected");
+    // The first bytes of a hello that does not go on.
+    silent.write_all(b"\x16\x03\x01").await.expect("sent");
+    running.stop.send(()).expect("the server runs");
+    let ended = tokio::time::timeout(Duration::from_secs(20), running.served).await;
+    ended.expect("it does not wait").expect("served");
 }
