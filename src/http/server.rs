@@ -106,9 +106,9 @@ impl ConnectionBounds {
     }
 }
 
-/// Serves `router` over connections within bounds, under TLS where there is some to accept them
-/// with, until `stop` resolves; then accepts no more,
-/// lets the requests that are being answered end (at most the grace of the bounds), and returns.
+/// Serves `router` over connections within bounds, under TLS where it is given, until `stop`
+/// resolves; then accepts no more, lets the requests that are being answered end (at most the grace
+/// of the bounds), and returns.
 ///
 /// A connection that cannot be accepted or breaks off is logged and never ends the server.
 pub async fn serve(
