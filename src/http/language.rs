@@ -41,15 +41,15 @@ impl Language {
         let mut parts = tag.split('-');
         match parts.next().unwrap_or_default() {
             "th" => Some(Language::Thai),
-            "zh" => Some(Self::of_chinese(parts)),
+            "zh" => Some(Self::of_chinese(&parts.collect::<Vec<_>>())),
             "en" => Some(Language::English),
             _ => None,
         }
     }
 
     /// Which characters: the script says so, or else the region.
-    fn of_chinese<'a>(subtags: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let names = |wanted: &[&str]| subtags.clone().any(|subtag| wanted.contains(&subtag));
+    fn of_chinese(subtags: &[&str]) -> Self {
+        let names = |wanted: &[&str]| subtags.iter().any(|subtag| wanted.contains(subtag));
         if names(&["hant"]) || !names(&["hans"]) && names(&["tw", "hk", "mo"]) {
             Language::TraditionalChinese
         } else {

@@ -241,7 +241,7 @@ impl Server {
                     log_unreadable(&refusals, &ip, &error);
                 }
                 Ok(Err(Broken::Off(error))) => {
-                    tracing::debug!(%ip, %error, "a connection broke off")
+                    tracing::debug!(%ip, %error, "a connection broke off");
                 }
                 Ok(Err(Broken::Handshake(error))) if refusals.admit() => {
                     tracing::info!(%ip, %error, "closed a connection that came to no TLS");
