@@ -280,10 +280,12 @@ async fn handshakes_count_among_the_connections_of_their_address() {
 
 #[tokio::test]
 async fn a_stopping_server_waits_for_no_handshake() {
-    let (_pair, running) = start_tls(&[("http.header_read_timeout", "5m")]).await;
+    let (pair, running) = start_tls(&[("http.header_read_timeout", "5m")]).await;
     let mut silent = TcpStream::connect(running.address).await.expect("connected");
     // The first bytes of a hello that does not go on.
     silent.write_all(b"\x16\x03\x01").await.expect("sent");
+    // Who comes later is accepted later.
+    ask_tls(running.address, &pair.certificate).await.expect("answered");
     running.stop.send(()).expect("the server runs");
     let ended = tokio::time::timeout(Duration::from_secs(20), running.served).await;
     ended.expect("it does not wait").expect("served");
