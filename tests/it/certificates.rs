@@ -1,10 +1,17 @@
 //! The program under TLS: what it refuses at its start, and what answers in plain HTTP beside it.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Output;
+use std::sync::Arc;
 
 use harness::process::free_port;
+use harness::service::Service;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::deployment::Deployment;
 
@@ -21,6 +28,63 @@ fn pair(deployment: &Deployment, name: &str) -> (PathBuf, PathBuf) {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What is answered under TLS to a request for a number, with these header lines.
+fn take(service: &Service, certificate: &str, headers: &str) -> String {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().unwrap();
+    let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+    let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+    let mut stream = rustls::Stream::new(&mut client, &mut stream);
+    let body = "{\"type\":\"SPO\",\"date\":\"2024-01-22\"}";
+    let length = body.len();
+    let request = format!(
+        "POST /api/v1/documents/d1/generate-number HTTP/1.1\r\n{headers}connection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn under_tls_numbers_are_issued_by_the_same_rules_and_plain_http_gets_none() {
+    let mut deployment = Deployment::embedded();
+    let (certificate, key) = pair(&deployment, "one");
+    let [certificate, key] = [certificate, key].map(|path| path.display().to_string());
+    let health = format!("127.0.0.1:{}", free_port());
+    deployment.http = format!(
+        "tls_certificate = \"{certificate}\"\ntls_key = \"{key}\"\n\
+         health_listen = \"{health}\"\n"
+    );
+    let service = deployment.serve();
+    for (headers, slug) in [
+        ("host: evil.example\r\n", "host-not-allowed"),
+        ("host: localhost\r\norigin: https://evil.example\r\n", "cross-site"),
+    ] {
+        let refused = take(&service, &certificate, headers);
+        assert!(refused.starts_with("HTTP/1.1 403") && refused.contains(slug), "{refused}");
+    }
+    let page = "host: localhost\r\norigin: https://localhost:8443\r\n";
+    let issued = take(&service, &certificate, page);
+    assert!(issued.starts_with("HTTP/1.1 201") && issued.contains("SPO-20240122-001"), "{issued}");
+
+    let mut plain = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+    plain
+        .write_all(b"GET /api/v1/document-numbering/configs HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
+    let mut received = Vec::new();
+    plain.read_to_end(&mut received).unwrap();
+    assert!(!received.starts_with(b"HTTP"), "{received:?}");
 }
 
 #[test]
