@@ -12,9 +12,9 @@ pub const COUNT_MAX: u64 = 1_000_000;
 /// Longest document id and idempotency key, in characters (R1.8).
 pub const KEY_CHARS_MAX: usize = 255;
 
-/// Checks a document id or an idempotency key: 1 to `chars_max` characters, all of them printable.
-/// No ledger stores control characters (F13), and what nobody sees makes two of what looks like
-/// one.
+/// Checks a document id or an idempotency key: 1 to `chars_max` characters, all of them printable,
+/// no blank at either end. No ledger stores control characters (F13), and what nobody sees makes
+/// two of what looks like one.
 ///
 /// # Errors
 /// What is wrong, without the name of the field, which each caller has its own name for.
@@ -22,6 +22,9 @@ pub fn check_key(text: &str, chars_max: usize) -> Result<(), String> {
     let chars = text.chars().count();
     if !(1..=chars_max).contains(&chars) {
         return Err(format!("must be 1 to {chars_max} characters long, not {chars}"));
+    }
+    if text.trim() != text {
+        return Err("begins or ends with a blank; send it without".to_owned());
     }
     check_printable(text, Lines::One).map_err(|flaw| flaw.to_string())
 }
@@ -94,6 +97,8 @@ mod tests {
             "a\u{200b}",
             "a\u{202e}b",
             "a\u{e000}",
+            "order-1 ",
+            " order-1",
             &"x".repeat(KEY_CHARS_MAX + 1),
         ] {
             assert!(check_key(wrong, KEY_CHARS_MAX).is_err(), "{wrong:?}");

@@ -8,7 +8,7 @@ use crate::allocator::Catalog;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
-use crate::http::Problem;
+use crate::http::{Problem, Slug};
 use crate::ledger::{Deployment, SharedLedger};
 use crate::node::host;
 use crate::reconciler::Stores;
@@ -90,8 +90,11 @@ pub(super) async fn open_ledger_and_catalog(
 /// A refusal as one line: where, what, and the slug that the HTTP interface gives it.
 pub(super) fn refusal(problem: impl Into<Problem>) -> anyhow::Error {
     let problem = problem.into();
-    // A request calls a variable otherwise than a command line does.
-    match problem.wrong_field().and_then(|field| field.strip_prefix("context.")) {
+    // A request calls a variable otherwise than a command line does. One that is unknown is written
+    // right, and its name is what is wrong.
+    let is_named = problem.slug() != Slug::UnknownVariable;
+    let field = problem.wrong_field().filter(|_| is_named);
+    match field.and_then(|field| field.strip_prefix("context.")) {
         Some(name) => anyhow::anyhow!("{problem}; on the command line it is --set {name}=…"),
         None => anyhow::Error::msg(problem),
     }

@@ -152,7 +152,7 @@ impl Merged {
             return Err(SettingsError::Wrong {
                 setting: culprit(&table).unwrap_or_else(|| "settings".into()),
                 origin: format!("{file}, line {line}, column {column}"),
-                reason: error.message().into(),
+                reason: format!("{}{}", error.message(), remedy(&text, &error)),
             });
         }
         for (setting, value) in leaves(&table) {
@@ -177,6 +177,16 @@ impl Merged {
             }
         }
         Err(SettingsError::Wrong { setting: setting.into(), origin, reason: refusal })
+    }
+}
+
+/// What to write instead of a section that stands once where there may be many; else empty.
+fn remedy(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().and_then(|span| text.get(span.start..)?.lines().next());
+    let name = line.and_then(|line| line.trim_end().strip_prefix('[')?.strip_suffix(']'));
+    match name.filter(|_| error.message().ends_with("expected a sequence")) {
+        Some(name) => format!("; write [[{name}]], in two brackets, once for each"),
+        None => String::new(),
     }
 }
 

@@ -249,6 +249,12 @@ fn a_token_name_stands_once() {
 }
 
 #[test]
+fn a_section_of_which_there_may_be_many_is_told_its_brackets() {
+    let refused = file_refusal("[auth.tokens]\nname = \"a\"\nsha256 = \"00\"\n");
+    assert!(refused.contains("line 1") && refused.contains("write [[auth.tokens]]"), "{refused}");
+}
+
+#[test]
 fn a_certificate_needs_its_key_and_a_key_its_certificate() {
     let (certificate, key) = (("http.tls_certificate", "/c.pem"), ("http.tls_key", "/k.pem"));
     let refused = refusal(&[certificate]);

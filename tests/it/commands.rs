@@ -205,6 +205,10 @@ fn preview_and_parse_take_nothing() {
     let unset = deployment.run(&["preview", "LETTER", "--project", "P", "--set", "RECIPIENT=B"]);
     let hint = "on the command line it is --set ORIGINATOR=…";
     assert!(text(&unset.stderr).contains(hint), "{}", text(&unset.stderr));
+    let other = deployment.run(&["preview", "LETTER", "--project", "P", "--set", "recipient=B"]);
+    let error = text(&other.stderr);
+    assert!(error.contains("takes") && error.contains("RECIPIENT"), "{error}");
+    assert!(!error.contains("--set recipient"), "the mistake is no remedy: {error}");
     let unserved = deployment.run(&["parse", "NONE", "SPO-20240122-015"]);
     assert!(text(&unserved.stderr).contains("unknown-type"), "{}", text(&unserved.stderr));
     let listed = deployment.ok(&["parse", "SPO-20240122-015"]);
