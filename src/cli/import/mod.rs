@@ -22,8 +22,15 @@ use handover::Handover;
 use numbering::SeriesDefinition;
 use progress::Progress;
 
+const EXAMPLES: &str = "Examples:
+  numerator import orders.csv
+  numerator import orders.csv --series SPO --apply
+  numerator import dump.sql --from-table --map codes.csv
+  numerator import old.db --from-ledger --json";
+
 /// What to move in.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
     /// A list of numbers: a CSV file whose first line names a column `number`, or a number a line;
     /// `-` reads it from standard input
