@@ -15,7 +15,7 @@ use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
 use super::documents::{position, position_text};
-use super::lookups::{ReadingAnswer, look_up};
+use super::lookups::{ReadingAnswer, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::RevisionRow;
 use crate::ledger::{IssuePath, JournalFilter, JournalRow, Position, Revision};
@@ -186,15 +186,10 @@ pub(super) async fn list_numbers(
     let filter = query.filter()?;
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
-    let catalog = app.service.allocator.catalog();
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
-            let looking = async move {
-                let rows = look_up(&ledger, &catalog, &number, &filter).await?;
-                let read = ReadingAnswer::all_of(&catalog, &number).await?;
-                Ok::<_, Problem>((rows, Some(read.unwrap_or_default()), None))
-            };
-            app.effort.read(looking).await?
+            let (rows, read) = look_up_and_read(&app, &number, filter).await?;
+            (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
             let page = filter.limit as usize;
