@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::allocator::{Allocator, Catalog, CatalogError, WorkerView};
+use crate::allocator::{Allocator, Catalog, WorkerView};
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -336,11 +336,8 @@ fn watch_series(allocator: Allocator, bounds: &ProcessSettings) -> Task {
     Task::start("series", move |stop| async move {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
-            match allocator.refresh_catalog().await {
-                Ok(()) => {}
-                Err(CatalogError::Ledger(error)) => {
-                    tracing::debug!(%error, "cannot look for changed series or reference data");
-                }
+            if let Err(error) = allocator.refresh_catalog().await {
+                tracing::debug!(%error, "cannot look for changed series or reference data");
             }
         }
     })
