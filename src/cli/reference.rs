@@ -292,8 +292,8 @@ fn read_memberships(text: &str, of: &str) -> anyhow::Result<Vec<MembershipChange
     })
 }
 
-/// Reads separated values whose header names their columns, in any order. `make` gets the value of each
-/// column that the file has, without outer blanks, and the line.
+/// Reads separated values whose header names their columns, in any order. `make` gets the value of
+/// each column that the file has, without outer blanks, and the line.
 fn read_records<T>(
     text: &str,
     needed: &[&str],

@@ -1,5 +1,5 @@
-//! The rows of a list of numbers: separated values with named columns, or one number a line. Says what
-//! stands there; what it means is for `reading`.
+//! The rows of a list of numbers: separated values with named columns, or one number a line. Says
+//! what stands there; what it means is for `reading`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};

@@ -9,6 +9,12 @@ use super::super::words;
 use super::answer::{NodeAnswer, PartitionAnswer, RedisAnswer, StatusAnswer};
 use crate::ledger::Totals;
 
+/// What is said of a ledger on which no process runs.
+const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
+/// The same of one that needs none.
+const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
+                          `numerator serve`";
+
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageLine {
@@ -121,13 +127,7 @@ impl StatusAnswer {
             (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
         };
         // Every command is a process of its own there, and needs no other.
-        let no_process = match self.is_embedded() {
-            true => (
-                Mood::Good,
-                "no process runs, and `numerator next` needs none; over HTTP numbers need `numerator serve`",
-            ),
-            false => (Mood::Bad, "no process runs"),
-        };
+        let no_process = if self.is_embedded() { (Mood::Good, NEEDS_NONE) } else { NO_PROCESS };
         let (bad, unusual) = (rows(Mood::Bad) as u64, rows(Mood::Warning) as u64);
         let found = [
             (Mood::Bad, counted(collisions, "number that came twice", "numbers that came twice")),
