@@ -105,7 +105,7 @@ impl Catalog {
             }
         }
         let why = "series are being changed all the time; try again";
-        Err(LedgerError::Conflict(why.into()).into())
+        Err(LedgerError::Conflict(why.into()))
     }
 
     /// The same series, as they read what was issued at any time: rows of tables that are not

@@ -318,7 +318,7 @@ fn read_records<T>(
         bail!("line 1: column {missing} is missing; the columns are {}", columns());
     }
     let mut made = Vec::new();
-    while let Some(Line { line, fields }) = lines.next()? {
+    while let Some(Line { line, fields }) = lines.next_line()? {
         let fields = fields.map_err(|why| anyhow::anyhow!("line {line}: {why}"))?;
         let field = |name: &str| {
             let place = header.iter().position(|column| column == name);

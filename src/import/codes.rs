@@ -50,7 +50,7 @@ impl Codes {
             return Err(ImportError::form(format!("{name}: line 1"), why));
         };
         let mut codes = Codes::default();
-        while let Some(Line { line, fields }) = lines.next().map_err(refused)? {
+        while let Some(Line { line, fields }) = lines.next_line().map_err(refused)? {
             let wrong = |why| ImportError::form(format!("{name}: line {line}"), why);
             let fields = fields.map_err(wrong)?;
             let [table, id, code] = [table_at, id_at, code_at].map(|at| fields[at].to_owned());

@@ -57,7 +57,7 @@ impl ListFile {
     }
 
     /// The file, to be read from its beginning: nobody else reads it meanwhile.
-    pub(super) fn from_start(&self) -> io::Result<File> {
+    pub(super) fn reopened(&self) -> io::Result<File> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
         Ok(file)

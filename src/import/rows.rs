@@ -108,7 +108,7 @@ impl Rows {
     pub(super) fn open(list: &ListFile, variables: &BTreeSet<String>) -> Result<Self, ImportError> {
         let name = list.name().to_owned();
         let cannot = |cause| ImportError::File { file: name.clone(), cause };
-        let (file, head) = list.from_start().and_then(Metered::of).map_err(cannot)?;
+        let (file, head) = list.reopened().and_then(Metered::of).map_err(cannot)?;
         let refused = |reason| ImportError::form(format!("{name}: line 1"), reason);
         let lines = match separator(&head, |name| name == NUMBER) {
             None if is_called_otherwise(&head) => {
@@ -129,7 +129,7 @@ impl Rows {
         match &mut self.lines {
             Lines::Columns { file, columns } => {
                 file.source().record_read();
-                match file.next() {
+                match file.next_line() {
                     Ok(line) => Ok(line.map(|line| row(columns, line))),
                     Err(error) => Err(ImportError::form(&self.name, error)),
                 }

@@ -52,8 +52,8 @@ impl<R: Read> Separated<R> {
             .flexible(true)
             .from_reader(source.chain(&b"\n"[..]));
         let mut separated = Separated { reader, record: csv::ByteRecord::new(), names: Vec::new() };
-        let names = match separated.next()? {
-            Some(Line { fields, .. }) => fields.map_err(invalid)?,
+        let names = match separated.next_line()? {
+            Some(Line { fields, .. }) => fields.map_err(|reason| invalid(&reason))?,
             None => Vec::new(),
         };
         separated.names = names.into_iter().map(str::to_owned).collect();
@@ -79,7 +79,7 @@ impl<R: Read> Separated<R> {
     ///
     /// # Errors
     /// A source that cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             if !self.reader.read_byte_record(&mut self.record)? {
                 return Ok(None);
@@ -104,7 +104,7 @@ impl<R: Read> Separated<R> {
     }
 }
 
-fn invalid(reason: String) -> io::Error {
+fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("line 1: {reason}"))
 }
 
@@ -134,7 +134,7 @@ mod tests {
             let mut file = Separated::new(text.as_bytes(), ',').expect("columns");
             assert_eq!(file.names(), ["a", "b"]);
             let mut told = Vec::new();
-            while let Some(Line { line, fields }) = file.next().expect("a record") {
+            while let Some(Line { line, fields }) = file.next_line().expect("a record") {
                 told.push((line, fields.map(|fields| fields.join("|")).ok()));
             }
             let row = |line, fields: &str| (line, Some(fields.to_owned()));
