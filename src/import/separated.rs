@@ -7,7 +7,8 @@ use std::io::{self, Chain, Read};
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
 /// The sign that separates the columns, by the first line of a file: the one that gives it a column
-/// that `is_needed`, else the one that it holds most often. None: it has one column of another name.
+/// that `is_needed`, else the one that it holds most often. None: it has one column of another
+/// name.
 #[must_use]
 pub fn separator(head: &str, is_needed: impl Fn(&str) -> bool) -> Option<char> {
     let has_needed = |sign: &char| head.split(*sign).any(|name| is_needed(&column_name(name)));

@@ -131,7 +131,7 @@ async fn rows_that_share_a_time_are_listed_page_by_page_each_once() {
                 format!("{}/api/v1/document-numbering/numbers?user_id=ann&{wrong}", service.url);
             let answer = Client::new().get(url).send().await.unwrap();
             let problem: Value = answer.json().await.unwrap();
-            let told = (&problem["type"], &problem["field"]);
+            let told = (&problem["code"], &problem["field"]);
             assert_eq!(told, (&json!("invalid-field"), &json!("after")), "{wrong}: {problem}");
         }
         assert!(service.terminate());
@@ -164,7 +164,7 @@ async fn a_configuration_is_shown_by_its_code_as_well_as_by_its_id() {
     assert_eq!((status, &version["code"]), (200, &json!("SPO")), "{version}");
     for name in ["NOBODY", "spo", "99999"] {
         let (status, problem) = show(name).await;
-        assert_eq!((status, &problem["type"]), (404, &json!("config-not-found")), "{problem}");
+        assert_eq!((status, &problem["code"]), (404, &json!("config-not-found")), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(name), "{problem}");
     }
     assert!(service.terminate());
