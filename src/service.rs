@@ -1,6 +1,8 @@
 //! Builds the whole from its settings: ledger, Redis, node, journal, partition workers, reconciler;
 //! and takes it down again in the opposite order. Decides nothing about numbers.
 
+mod first_series;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,14 +10,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::allocator::{Allocator, Catalog, CatalogError, WorkerView};
+use crate::allocator::{Allocator, Catalog, WorkerView};
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
-use crate::ledger::{self, Deployment, Entry, Expected, SeriesChange, SharedLedger};
+use crate::ledger::{self, Deployment, Entry, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
@@ -323,31 +325,9 @@ pub async fn open_catalog(
     clock: &SharedClock,
 ) -> anyhow::Result<(SharedLedger, Deployment, Catalog)> {
     let (ledger, deployment) = open_ledger(settings, clock).await?;
-    load_builtin_series(&ledger, clock).await?;
+    first_series::load(&settings.series_load, &ledger, clock).await?;
     let catalog = Catalog::load(&ledger).await.context("loading the series")?;
     Ok((ledger, deployment, catalog))
-}
-
-/// An embedded ledger that has no series gets the built-in ones; others by `series apply`.
-async fn load_builtin_series(ledger: &SharedLedger, clock: &SharedClock) -> anyhow::Result<()> {
-    if ledger.engine() != "sqlite" || ledger.series_stamp().await? != 0 {
-        return Ok(());
-    }
-    let change = |definition| SeriesChange {
-        definition,
-        expected: Expected::Anything,
-        saved_by: "numerator".into(),
-        reason: "built-in series for an empty embedded ledger".into(),
-        saved_at_us: clock.now_us(),
-    };
-    let changes: Vec<SeriesChange> = numbering::builtin_series().into_iter().map(change).collect();
-    let saved = ledger.apply_series(&changes).await.context("loading the built-in series")?;
-    // Of several processes that find the ledger empty, one saves.
-    let loaded = saved.iter().filter(|version| version.is_new).count();
-    if loaded > 0 {
-        tracing::warn!(series = loaded, "empty ledger: loaded the built-in series");
-    }
-    Ok(())
 }
 
 /// Sees changes of series and reference data, within a second.
@@ -356,11 +336,8 @@ fn watch_series(allocator: Allocator, bounds: &ProcessSettings) -> Task {
     Task::start("series", move |stop| async move {
         let mut ticks = Ticks::every(period, stop);
         while ticks.next().await {
-            match allocator.refresh_catalog().await {
-                Ok(()) => {}
-                Err(CatalogError::Ledger(error)) => {
-                    tracing::debug!(%error, "cannot look for changed series or reference data");
-                }
+            if let Err(error) = allocator.refresh_catalog().await {
+                tracing::debug!(%error, "cannot look for changed series or reference data");
             }
         }
     })

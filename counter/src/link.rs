@@ -8,7 +8,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -64,7 +64,8 @@ pub(super) struct Link {
     access: Access,
     address: Address,
     wire: Mutex<Wire>,
-    is_closed: AtomicBool,
+    /// Shared with the runner: a client that is told to go ends by itself.
+    is_closed: Arc<AtomicBool>,
     /// Replies since the start, of any kind.
     replies: AtomicU64,
 }
@@ -83,11 +84,12 @@ impl Link {
     /// # Errors
     /// When the client refuses the settings.
     pub(super) fn start(access: &Access, address: &Address) -> Result<Self, Error> {
+        let is_closed = Arc::new(AtomicBool::new(false));
         Ok(Link {
             access: access.clone(),
             address: address.clone(),
-            wire: Mutex::new(Wire::start(access, address, 0)?),
-            is_closed: AtomicBool::new(false),
+            wire: Mutex::new(Wire::start(access, address, 0, &is_closed)?),
+            is_closed,
             replies: AtomicU64::new(0),
         })
     }
@@ -160,7 +162,7 @@ impl Link {
         if wire.generation != lost.generation || self.is_closed.load(Ordering::SeqCst) {
             return;
         }
-        match Wire::start(&self.access, &self.address, lost.generation + 1) {
+        match Wire::start(&self.access, &self.address, lost.generation + 1, &self.is_closed) {
             Ok(next) => {
                 wire.runner.abort();
                 *wire = next;
@@ -189,10 +191,17 @@ impl Link {
 }
 
 impl Wire {
-    fn start(access: &Access, address: &Address, generation: u64) -> Result<Self, Error> {
+    fn start(
+        access: &Access,
+        address: &Address,
+        generation: u64,
+        is_closed: &Arc<AtomicBool>,
+    ) -> Result<Self, Error> {
         let client = build_client(access, address)?;
         tokio::spawn(log_errors(&client, address.clone()));
-        let runner = tokio::spawn(keep_connected(client.clone(), access.settings.reconnect_max));
+        let runner =
+            keep_connected(client.clone(), access.settings.reconnect_max, Arc::clone(is_closed));
+        let runner = tokio::spawn(runner);
         Ok(Wire { generation, client, runner: runner.abort_handle() })
     }
 }
@@ -200,10 +209,12 @@ impl Wire {
 /// Runs the client until its task is aborted. The client ends by itself when it is asked to quit,
 /// or on what it takes for a mistake in the settings: a server that is being set up causes that
 /// too.
-async fn keep_connected(client: Client, pause: Duration) {
+async fn keep_connected(client: Client, pause: Duration, is_closed: Arc<AtomicBool>) {
     loop {
         let mut connection = Connection(client.connect());
         match (&mut connection.0).await {
+            // What it says of its end is no news where it was ended.
+            _ if is_closed.load(Ordering::SeqCst) => return,
             Ok(Ok(())) => tracing::debug!("redis client ended"),
             Ok(Err(error)) => tracing::warn!(%error, "redis client ended; starting it again"),
             Err(error) => tracing::error!(%error, "redis client died; starting it again"),

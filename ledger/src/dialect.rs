@@ -84,6 +84,10 @@ pub(crate) trait Pool: Send + Sync + 'static {
         ids: &[i64],
     ) -> Result<Vec<i64>, LedgerError>;
 
+    /// Gives back the room that one large transaction took beside the database, as far as nobody
+    /// needs it; what fails does no harm.
+    async fn tidy(&self) {}
+
     /// How the database keeps commits.
     async fn check_up(&self) -> Result<LedgerCheckup, LedgerError>;
 }

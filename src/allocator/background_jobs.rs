@@ -172,16 +172,12 @@ impl BackgroundJobs {
         self.start(async move {
             let specs: Arc<[CounterSpec]> =
                 counters.iter().map(|unseen| unseen.spec.clone()).collect();
-            let mut patience = Patience::new(&context, at, counters.len());
-            let result = loop {
+            let reading = || {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&specs));
-                let place = context.places.question().await;
-                let reading = async move { ledger.counters_named(&asked).await };
-                match attempt(&context, place, reading).await {
-                    Err(error) if patience.another_try(&error).await => {}
-                    result => break result,
-                }
+                async move { ledger.counters_named(&asked).await }
             };
+            let patience = Patience::new(&context, at, counters.len());
+            let result = patience.try_again(Errand::Question, reading).await;
             Done::Compared { at, counters, result }
         });
     }
@@ -191,16 +187,12 @@ impl BackgroundJobs {
         let context = Arc::clone(&self.context);
         self.start(async move {
             let wishes = Arc::new(wishes);
-            let mut patience = Patience::new(&context, at, wishes.len());
-            let result = loop {
+            let raising = || {
                 let (own, wished) = (Arc::clone(&context), Arc::clone(&wishes));
-                let place = context.places.seed().await;
-                let raising = async move { raise(&own, at, &wished).await };
-                match attempt(&context, place, raising).await {
-                    Err(error) if patience.another_try(&error).await => {}
-                    result => break result,
-                }
+                async move { raise(&own, at, &wished).await }
             };
+            let patience = Patience::new(&context, at, wishes.len());
+            let result = patience.try_again(Errand::Seed, raising).await;
             Done::Raised { at, wishes: Arc::unwrap_or_clone(wishes), result }
         });
     }
@@ -244,22 +236,18 @@ impl BackgroundJobs {
             };
             let questions: Arc<[_]> =
                 requests.iter().map(|pending| pending.order.question(since_us(pending))).collect();
-            let mut patience = Patience::new(&context, at, requests.len());
-            let result = loop {
+            let asking = || {
                 let (ledger, asked) = (Arc::clone(&context.ledger), Arc::clone(&questions));
-                let place = context.places.question().await;
-                let asking = async move {
+                async move {
                     match in_doubt {
                         true => ledger.ask(at.partition, &asked).await,
                         // No number is given to a request whose number is known to be there.
                         false => ledger.replays(&asked).await,
                     }
-                };
-                match attempt(&context, place, asking).await {
-                    Err(error) if patience.another_try(&error).await => {}
-                    result => break result,
                 }
             };
+            let patience = Patience::new(&context, at, requests.len());
+            let result = patience.try_again(Errand::Question, asking).await;
             Done::Asked {
                 at,
                 requests,
@@ -337,6 +325,15 @@ async fn raise(
     Ok(wishes.iter().map(|wish| by_name.get(wish.counter.as_str()).copied().flatten()).collect())
 }
 
+/// What a job wants of the ledger, which says whose places it waits for.
+#[derive(Clone, Copy)]
+enum Errand {
+    /// To write counters; it may wait for their locks.
+    Seed,
+    /// To read.
+    Question,
+}
+
 /// How long a job goes on while the ledger fails: `retry.attempts_max` tries. A try ends early at
 /// a lock, so all that fall into one `database.lock_timeout` count as one.
 struct Patience {
@@ -356,6 +353,30 @@ impl Patience {
         let backoff = Backoff::new(settings.retry_delay_min, settings.retry_delay_max);
         let (context, locked_since) = (Arc::clone(context), Instant::now());
         Patience { context, at, waiting, backoff, tries: 0, locked_since }
+    }
+
+    /// Tries a job, each time in a place of its errand, until it is done or there were enough
+    /// tries.
+    async fn try_again<T, W>(
+        mut self,
+        errand: Errand,
+        job: impl Fn() -> W,
+    ) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, LedgerError>> + Send + 'static,
+    {
+        let context = Arc::clone(&self.context);
+        loop {
+            let place = match errand {
+                Errand::Seed => context.places.seed().await,
+                Errand::Question => context.places.question().await,
+            };
+            match attempt(&context, place, job()).await {
+                Err(error) if self.another_try(&error).await => {}
+                result => return result,
+            }
+        }
     }
 
     /// Waits before another try; false when it would be of no use or there were enough.

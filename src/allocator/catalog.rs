@@ -6,7 +6,6 @@ use numbering::{
     Explanation, Inputs, ParsedSerial, PartialNumber, Policy, ReferenceData, RuleError, Series,
     TemplateError, choose, comes_before, explain,
 };
-use thiserror::Error;
 
 use crate::ledger::{Entry, JournalRow, LedgerError, RestingSeries, SeriesVersion, SharedLedger};
 use crate::metrics::{Metrics, SeriesMeter};
@@ -86,20 +85,12 @@ pub struct SetAside {
     pub error: TemplateError,
 }
 
-/// Why the catalog could not be loaded.
-#[derive(Debug, Error)]
-pub enum CatalogError {
-    /// The ledger did not answer.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
 impl Catalog {
     /// Reads and compiles the series.
     ///
     /// # Errors
-    /// See [`CatalogError`].
-    pub async fn load(ledger: &SharedLedger) -> Result<Self, CatalogError> {
+    /// A ledger that does not answer.
+    pub async fn load(ledger: &SharedLedger) -> Result<Self, LedgerError> {
         // What rests and what serves belong together: a series that was in neither of two answers
         // would leave its requests to another one.
         for _ in 0..READS_MAX {
@@ -114,7 +105,7 @@ impl Catalog {
             }
         }
         let why = "series are being changed all the time; try again";
-        Err(LedgerError::Conflict(why.into()).into())
+        Err(LedgerError::Conflict(why.into()))
     }
 
     /// The same series, as they read what was issued at any time: rows of tables that are not

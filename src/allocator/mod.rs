@@ -25,7 +25,7 @@ mod status;
 mod turns;
 mod worker;
 
-pub use catalog::{Catalog, CatalogError, CatalogStamp, ServedSeries};
+pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
 pub use order::{COUNT_MAX, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
@@ -183,8 +183,8 @@ impl Allocator {
     /// that were checked before keep theirs. Must not be cancelled: it asks the ledger.
     ///
     /// # Errors
-    /// See [`CatalogError`]; what was there before stays.
-    pub async fn refresh_catalog(&self) -> Result<(), CatalogError> {
+    /// A ledger that does not answer; what was there before stays.
+    pub async fn refresh_catalog(&self) -> Result<(), LedgerError> {
         // One after the other: what was read earlier never replaces what was read later.
         let _turn = self.shared.refreshing.lock().await;
         let ledger = &self.shared.context.ledger;

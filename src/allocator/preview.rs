@@ -96,7 +96,11 @@ impl Allocator {
         let row = self.shared.context.ledger.counter(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
         let Some(counter) = row else { return Ok(first) };
-        let taken = self.spoken_for(&counter).await?.max(self.taken_in_redis(&counter).await);
+        let news = self.shared.context.membership.news();
+        let home = news.borrow().iter().find(|row| row.partition == counter.partition).cloned();
+        let home = home.as_ref();
+        let spoken_for = self.spoken_for(&counter, home).await?;
+        let taken = spoken_for.max(self.taken_in_redis(&counter, home).await);
         let next = taken + redis_path::signed(serial.step);
         let value = u64::try_from(next).unwrap_or(serial.start);
         Ok(NextValue { value, is_new_counter: false })
@@ -104,20 +108,14 @@ impl Allocator {
 
     /// The highest value that Redis has given of a counter in its present epoch: the journal may be
     /// behind it. Zero where Redis does not own it, or does not answer.
-    async fn taken_in_redis(&self, counter: &Counter) -> i64 {
+    async fn taken_in_redis(&self, counter: &Counter, home: Option<&Partition>) -> i64 {
         let (context, partition) = (&self.shared.context, counter.partition);
         let Some(redis) = context.redis_of(partition).filter(|_| !context.redis_is_gone(partition))
         else {
             return 0;
         };
-        let incarnation = context.membership.news().borrow().iter().find_map(|home| {
-            let is_home = (home.partition, home.epoch) == (partition, counter.epoch);
-            match &home.owner {
-                Owner::Redis { incarnation } if is_home => Some(incarnation.clone()),
-                _ => None,
-            }
-        });
-        let Some(incarnation) = incarnation else { return 0 };
+        let home = home.filter(|home| home.epoch == counter.epoch);
+        let Some(Owner::Redis { incarnation }) = home.map(|home| &home.owner) else { return 0 };
         let at = (partition, counter.epoch, incarnation.as_str());
         match redis.inspect(&context.keys, at, &[counter.name()]).await {
             Ok(Inspection::Counters(states)) => match states[..] {
@@ -130,18 +128,14 @@ impl Allocator {
     }
 
     /// The highest value of a counter that is spoken for, as far as the ledger knows.
-    async fn spoken_for(&self, counter: &Counter) -> Result<i64, AllocError> {
+    async fn spoken_for(
+        &self,
+        counter: &Counter,
+        home: Option<&Partition>,
+    ) -> Result<i64, AllocError> {
         let Counter { partition, epoch, .. } = *counter;
         let context = &self.shared.context;
-        let is_home = |row: &&Partition| row.partition == partition;
-        let known = context
-            .membership
-            .news()
-            .borrow()
-            .iter()
-            .find(is_home)
-            .map_or(Some(false), |home| home.is_above_ceiling(epoch));
-        let is_above = match known {
+        let is_above = match home.map_or(Some(false), |home| home.is_above_ceiling(epoch)) {
             Some(known) => known,
             None => {
                 let at = At { partition, epoch };

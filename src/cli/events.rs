@@ -2,17 +2,38 @@
 //! Reads only.
 
 use clap::Args;
-use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::session::open_ledger;
-use super::words::{moment, table};
+use super::words::table;
 use crate::config::Settings;
-use crate::ledger::Event;
+use crate::http::{EventAnswer, read_time};
+use crate::ledger::{EventFilter, EventPlace};
 
-/// How many to list, and how.
+const EXAMPLES: &str = "Examples:
+  numerator events --limit 5
+  numerator events --series SPO --from 2026-01-01
+  numerator events --kind recovery --json";
+
+/// Which to list, and how.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct EventsArgs {
+    /// Only of this kind, such as `recovery` or `series-changed`
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only those that name this series
+    #[arg(long, value_name = "CODE")]
+    pub series: Option<String>,
+    /// Only from this date (UTC) or date-time with offset on
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| time("from", text))]
+    pub from: Option<i64>,
+    /// Only before this date (UTC) or date-time with offset
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| time("until", text))]
+    pub until: Option<i64>,
+    /// Go on behind the event with this `position` (`--json` shows it)
+    #[arg(long, value_name = "POSITION")]
+    pub after: Option<EventPlace>,
     /// List so many events, the newest first
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub limit: u32,
@@ -21,41 +42,22 @@ pub struct EventsArgs {
     pub json: bool,
 }
 
-/// One event.
-#[derive(Debug, Serialize)]
-struct EventAnswer {
-    at: String,
-    event: String,
-    partition: Option<u32>,
-    epoch: Option<u64>,
-    /// Which node saw it.
-    node_id: Option<String>,
-    /// The rest, by the kind of event.
-    detail: serde_json::Value,
+/// A time in microseconds of UTC.
+fn time(field: &'static str, text: &str) -> Result<i64, String> {
+    read_time(field, text).map_err(|problem| problem.to_string())
 }
 
-impl EventAnswer {
-    fn of(event: Event) -> Self {
-        EventAnswer {
-            at: moment(event.at_us),
-            event: event.kind,
-            partition: event.partition,
-            epoch: event.epoch,
-            node_id: event.node_id.map(|node| node.to_string()),
-            detail: event.detail,
-        }
-    }
-}
-
-/// Prints the newest events.
+/// Prints the newest events that match.
 ///
 /// # Errors
 /// A ledger that cannot be reached, a closed stdout.
-pub async fn run(settings: &Settings, args: &EventsArgs) -> anyhow::Result<()> {
+pub async fn run(settings: &Settings, args: EventsArgs) -> anyhow::Result<()> {
     let ledger = open_ledger(settings).await?;
-    let events = ledger.events(args.limit).await?;
+    let EventsArgs { kind, series, from, until, after, limit, json } = args;
+    let filter = EventFilter { kind, series, from_us: from, until_us: until, after, limit };
+    let events = ledger.find_events(&filter).await?;
     let events: Vec<EventAnswer> = events.into_iter().map(EventAnswer::of).collect();
-    if args.json {
+    if json {
         print_json(&events)?;
     } else if events.is_empty() {
         print(["no events"])?;

@@ -18,8 +18,13 @@ use crate::ledger::{
 };
 use crate::reconciler::{settle_counters, settle_slices};
 
+const EXAMPLES: &str = "Examples:
+  numerator gaps --explain
+  numerator gaps --series SPO --reason before-import --json";
+
 /// Which gaps to list.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct GapsArgs {
     /// Only of this series
     #[arg(long, value_name = "CODE")]

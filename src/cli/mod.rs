@@ -62,10 +62,16 @@ pub struct Cli {
     pub command: Command,
 }
 
+const SERVE_EXAMPLES: &str = "Examples:
+  numerator serve
+  numerator serve --listen 127.0.0.1:9000 --data-dir ./data
+  numerator serve --config numerator.toml";
+
 /// What to do.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Answer requests over HTTP until SIGTERM or SIGINT
+    #[command(after_help = SERVE_EXAMPLES)]
     Serve,
     /// Bring the ledger's schema up to date, beside services that run on it
     Migrate,
@@ -183,7 +189,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
-        Command::Events(args) => events::run(&settings.prepare("warn")?, &args).await,
+        Command::Events(args) => events::run(&settings.prepare("warn")?, args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),
         Command::Completions(args) => manual::completions(&args),

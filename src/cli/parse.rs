@@ -9,9 +9,14 @@ use crate::allocator::{AllocError, ReadingError};
 use crate::config::Settings;
 use crate::http::ReadingAnswer;
 
+const EXAMPLES: &str = "Examples:
+  numerator parse SPO-20240122-001
+  numerator parse SPO SPO-20240122-001 --json";
+
 /// What to parse.
 #[derive(Clone, Debug, Args)]
 #[command(allow_missing_positional = true)]
+#[command(after_help = EXAMPLES)]
 pub struct ParseArgs {
     /// Document type; with one, only the series that serve it are asked
     #[arg(value_name = "TYPE")]

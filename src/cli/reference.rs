@@ -2,7 +2,7 @@
 //! into the ledger (R4.6). Writes only with `--apply`; erases nothing.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -15,6 +15,7 @@ use super::session::{clock, open_ledger, operator, refusal};
 use super::words::table;
 use crate::config::Settings;
 use crate::http::check_reason;
+use crate::import::{Line, STANDARD_INPUT, Separated, column_name, separator};
 use crate::ledger::{
     Effect, MembershipChange, ReferenceChange, ReferencePlan, RowChange, plan_reference,
 };
@@ -252,7 +253,13 @@ async fn list(settings: &Settings, args: &ReferenceListArgs) -> anyhow::Result<(
 fn read_file(file: &Path) -> anyhow::Result<String> {
     let name = file.display();
     let mut text = String::new();
-    File::open(file)
+    let source = || -> io::Result<Box<dyn Read>> {
+        if file == Path::new(STANDARD_INPUT) {
+            return Ok(Box::new(io::stdin()));
+        }
+        Ok(Box::new(File::open(file)?))
+    };
+    source()
         .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         .with_context(|| format!("{name} cannot be read"))?;
     if text.len() as u64 > FILE_BYTES_MAX {
@@ -285,19 +292,21 @@ fn read_memberships(text: &str, of: &str) -> anyhow::Result<Vec<MembershipChange
     })
 }
 
-/// Reads a CSV file whose header names its columns, in any order. `make` gets the value of each
-/// column that the file has, without outer blanks, and the line.
+/// Reads separated values whose header names their columns, in any order. `make` gets the value of
+/// each column that the file has, without outer blanks, and the line.
 fn read_records<T>(
     text: &str,
     needed: &[&str],
     others: &[&str],
     make: impl Fn(&dyn Fn(&str) -> Option<String>, u64) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<T>> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let header = reader.headers()?.clone();
+    let head = text.lines().next().unwrap_or_default();
+    let sign = separator(head, |name| needed.contains(&name)).unwrap_or(',');
+    let mut lines = Separated::new(text.as_bytes(), sign)?;
+    let header: Vec<String> = lines.names().iter().map(|name| column_name(name)).collect();
     let columns = || needed.iter().chain(others).copied().collect::<Vec<_>>().join(", ");
     for (index, column) in header.iter().enumerate() {
-        if !needed.contains(&column) && !others.contains(&column) {
+        if !needed.contains(&&**column) && !others.contains(&&**column) {
             bail!("line 1: unknown column {column:?}; the columns are {}", columns());
         }
         if header.iter().take(index).any(|earlier| earlier == column) {
@@ -309,12 +318,11 @@ fn read_records<T>(
         bail!("line 1: column {missing} is missing; the columns are {}", columns());
     }
     let mut made = Vec::new();
-    for record in reader.records() {
-        let record = record?;
-        let line = record.position().map_or(0, csv::Position::line);
+    while let Some(Line { line, fields }) = lines.next_line()? {
+        let fields = fields.map_err(|why| anyhow::anyhow!("line {line}: {why}"))?;
         let field = |name: &str| {
             let place = header.iter().position(|column| column == name);
-            place.and_then(|place| record.get(place)).map(str::to_owned)
+            place.and_then(|place| fields.get(place)).map(|value| (*value).to_owned())
         };
         made.push(make(&field, line)?);
     }
@@ -368,7 +376,7 @@ mod tests {
             ("id,code,colour\n", "unknown column \"colour\""),
             ("id,id,code\n", "column id appears twice"),
             ("id,code,active\n1,A,perhaps\n", "line 2: active \"perhaps\""),
-            ("id,code\n1,A\n2\n", "line: 3"),
+            ("id,code\r\n1,A\r\n\r\n2\r\n", "line 4"),
         ] {
             let error = format!("{:#}", read_rows(text).expect_err(text));
             assert!(error.contains(says), "{error}");

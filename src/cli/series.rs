@@ -56,8 +56,13 @@ pub enum SeriesCommand {
     ToExpression(ToExpressionArgs),
 }
 
+const EXAMPLES: &str = "Examples:
+  numerator series apply invoices.toml
+  numerator series apply *.toml --only-new --reason 'first series'";
+
 /// What to save.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct ApplyArgs {
     /// Series files (TOML)
     #[arg(required = true, value_name = "FILE")]

@@ -13,8 +13,13 @@ use super::session::{clock, refusal};
 use crate::config::Settings;
 use crate::ledger::{self, LedgerError, SeriesRefusal};
 
+const EXAMPLES: &str = "Examples:
+  numerator series check invoices.toml
+  numerator series check *.toml";
+
 /// What to check.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
     /// Series files (TOML)
     #[arg(required = true, value_name = "FILE")]

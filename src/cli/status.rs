@@ -21,8 +21,14 @@ use answer::{
     StatusAnswer,
 };
 
+const EXAMPLES: &str = "Examples:
+  numerator status
+  numerator status --watch 5s
+  numerator status --json";
+
 /// How long to look, and how to print.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct StatusArgs {
     /// Longest watch for a node's heartbeat before it is called silent; without it `node.ttl`
     #[arg(long, value_name = "DURATION")]

@@ -35,6 +35,33 @@ fn the_readme_lists_every_command() {
     }
 }
 
+/// Goal: what a person tries first works. Method: each example of a help is read like a line that
+/// was typed.
+#[test]
+fn the_examples_of_each_help_are_lines_that_the_command_takes() {
+    let mut all = Cli::command();
+    all.build();
+    let mut seen = Vec::new();
+    let mut waiting: Vec<&clap::Command> = all.get_subcommands().collect();
+    while let Some(command) = waiting.pop() {
+        waiting.extend(command.get_subcommands());
+        let Some(help) = command.get_after_help() else { continue };
+        let help = help.to_string();
+        for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+            let words = shlex::split(line).expect("words");
+            Cli::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let own = command.get_bin_name().expect("built");
+            assert!(line.starts_with(own), "{line} is no example of {own}");
+        }
+        seen.push(command.get_name());
+    }
+    seen.sort_unstable();
+    let first = [
+        "apply", "check", "events", "gaps", "import", "next", "parse", "serve", "status", "verify",
+    ];
+    assert_eq!(seen, first);
+}
+
 #[test]
 fn shells_and_manual_pages_know_every_command() {
     let folder = tempfile::tempdir().expect("a folder");

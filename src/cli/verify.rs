@@ -9,8 +9,13 @@ use super::session::open_stores;
 use crate::config::{DurationText, Settings};
 use crate::reconciler;
 
+const EXAMPLES: &str = "Examples:
+  numerator verify
+  numerator verify --json";
+
 /// How to print.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct VerifyArgs {
     /// Look again for so long at values that a running service has not journaled yet
     #[arg(long, value_name = "DURATION", default_value = "5s")]

@@ -10,7 +10,7 @@ use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::tokens;
-use super::{DurationText, LogSettings, Settings, TraceSettings};
+use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
 use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
@@ -19,6 +19,8 @@ use crate::process::{DatabaseRetries, ProcessSettings, SnowflakeSettings};
 
 /// For windows that are written in days.
 const DAY: Duration = Duration::from_secs(86_400);
+/// Files and folders of the first series.
+const SERIES_SOURCES_MAX: usize = 100;
 /// A prefix stands in every key of Redis, so it is short.
 const PREFIX_CHARS_MAX: usize = 32;
 /// Between the look into the journal for a key and its flight, no record of that time may go (F21).
@@ -50,11 +52,30 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
         redis_prefix: prefix(&layer.redis.prefix)?,
         partitions: within("partitions", layer.partitions, 1..=1_024)?,
         auth_tokens,
+        series_load: series_load(&layer.series.load)?,
         log: log(&layer.log)?,
         trace: trace(&layer.trace)?,
         allocator: issuing(layer)?,
         gauges: gauges(&layer.metrics)?,
     })
+}
+
+/// Where the first series come from.
+fn series_load(entries: &[String]) -> Checked<Vec<SeriesSource>> {
+    if entries.len() > SERIES_SOURCES_MAX {
+        return wrong("series.load", format!("has more than {SERIES_SOURCES_MAX} entries"));
+    }
+    let source = |entry: &String| match &**entry {
+        BUILT_IN => Ok(SeriesSource::BuiltIn),
+        "" => wrong("series.load", "an entry is empty; name a file, or a folder of files".into()),
+        path if path.contains('*') => {
+            let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+            let why = format!("{path}: name the folder, \"{folder}\", for all its *.toml files");
+            wrong("series.load", why)
+        }
+        path => Ok(SeriesSource::Path(path.into())),
+    };
+    entries.iter().map(source).collect()
 }
 
 /// The data folder and the ledger's URL; the folder matters only where the URL is left out.

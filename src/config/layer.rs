@@ -28,6 +28,7 @@ pub(super) struct Layer {
     pub(super) partitions: u32,
     pub(super) auth: Auth,
     pub(super) node: Node,
+    pub(super) series: Series,
     pub(super) idempotency: Idempotency,
     pub(super) allocator: Allocator,
     pub(super) snowflake: Snowflake,
@@ -51,6 +52,7 @@ impl Default for Layer {
             partitions: 8,
             auth: Auth::default(),
             node: Node::default(),
+            series: Series::default(),
             idempotency: Idempotency::default(),
             allocator: Allocator::default(),
             snowflake: Snowflake::default(),
@@ -304,6 +306,14 @@ section! {
         conflict_attempts: u32 = issuing().database_retries.conflict_attempts,
         connection_attempts: u32 = issuing().database_retries.connection_attempts,
         connection_delay: DurationText = DurationText(issuing().database_retries.connection_delay),
+    }
+}
+
+section! {
+    /// `series.*`
+    Series {
+        /// What a ledger without series gets.
+        load: Vec<String> = vec![super::BUILT_IN.into()],
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Settings {
     pub partitions: u32,
     /// `auth.tokens`; empty: whoever reaches the (loopback) address may ask.
     pub auth_tokens: Vec<Token>,
+    /// `series.load`: what a ledger without series gets.
+    pub series_load: Vec<SeriesSource>,
     /// `log.*`.
     pub log: LogSettings,
     /// `trace.*`.
@@ -132,6 +134,27 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// Most numbers that one of its calls may ask for.
     pub count_max: u64,
+}
+
+/// What stands for the series that ship with the program.
+const BUILT_IN: &str = "built-in";
+
+/// Where the first series of a ledger come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeriesSource {
+    /// Those that ship with the program, in an embedded ledger.
+    BuiltIn,
+    /// A series file, or a folder of them.
+    Path(PathBuf),
+}
+
+impl fmt::Display for SeriesSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SeriesSource::BuiltIn => f.write_str("the built-in series"),
+            SeriesSource::Path(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// What is logged, and how. Logs go to stderr.

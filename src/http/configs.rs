@@ -7,6 +7,7 @@ use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use numbering::SeriesDefinition;
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
 use super::App;
@@ -127,7 +128,7 @@ pub(super) async fn list_configs(
     get,
     path = "/api/v1/document-numbering/configs/{configId}",
     tag = "configs",
-    params(("configId" = i64, Path)),
+    params(("configId" = String, Path, description = "Its id, or its code")),
     responses(
         (status = 200, body = ConfigAnswer, headers(("ETag" = String))),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
@@ -135,9 +136,9 @@ pub(super) async fn list_configs(
 )]
 pub(super) async fn show_config(
     State(app): State<App>,
-    config_id: Result<Path<i64>, PathRejection>,
+    name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
-    let config_id = read_id(config_id)?;
+    let config_id = named(&app, name)?;
     let catalog = app.service.allocator.catalog();
     let found = catalog.all().find(|served| served.version.series_id == config_id);
     let version = &found.ok_or_else(|| not_found(config_id))?.version;
@@ -149,7 +150,10 @@ pub(super) async fn show_config(
     get,
     path = "/api/v1/document-numbering/configs/{configId}/versions",
     tag = "configs",
-    params(("configId" = i64, Path), VersionQuery),
+    params(
+        ("configId" = String, Path, description = "Its id, or its code"),
+        VersionQuery,
+    ),
     responses(
         (status = 200, body = VersionList, description = "At most 1,000"),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
@@ -157,10 +161,10 @@ pub(super) async fn show_config(
 )]
 pub(super) async fn list_versions(
     State(app): State<App>,
-    config_id: Result<Path<i64>, PathRejection>,
+    name: Result<Path<String>, PathRejection>,
     QueryOf(query): QueryOf<VersionQuery>,
 ) -> Result<axum::Json<VersionList>, Problem> {
-    let config_id = read_id(config_id)?;
+    let config_id = named(&app, name)?;
     let ledger = app.service.ledger.clone();
     let found =
         super::finish(
@@ -178,7 +182,10 @@ pub(super) async fn list_versions(
     get,
     path = "/api/v1/document-numbering/configs/{configId}/versions/{version}",
     tag = "configs",
-    params(("configId" = i64, Path), ("version" = u32, Path)),
+    params(
+        ("configId" = String, Path, description = "Its id, or its code"),
+        ("version" = u32, Path),
+    ),
     responses(
         (status = 200, body = ConfigAnswer),
         (status = "default", body = ProblemBody, content_type = "application/problem+json"),
@@ -186,16 +193,34 @@ pub(super) async fn list_versions(
 )]
 pub(super) async fn show_version(
     State(app): State<App>,
-    ids: Result<Path<(i64, u32)>, PathRejection>,
+    names: Result<Path<(String, u32)>, PathRejection>,
 ) -> Result<axum::Json<ConfigAnswer>, Problem> {
-    let Path((config_id, wanted)) =
-        ids.map_err(|_| Problem::field("version", "id and version must be whole numbers"))?;
+    let Path((name, wanted)) =
+        names.map_err(|_| Problem::field("version", "must be a whole number"))?;
+    let config_id = named(&app, Ok(Path(name)))?;
     let ledger = app.service.ledger.clone();
     let found = super::finish(async move { ledger.series_version(config_id, wanted).await });
     found.await?.map(|version| axum::Json(ConfigAnswer::of(&version))).ok_or_else(|| {
         let detail = format!("configuration {config_id} has no version {wanted}");
         Problem::new(Slug::ConfigNotFound, detail)
     })
+}
+
+/// The id of the configuration that a path names: digits alone are an id, anything else is a code.
+fn named(app: &App, name: Result<Path<String>, PathRejection>) -> Result<i64, Problem> {
+    let Path(name) = name.map_err(|refusal| Problem::field("configId", refusal.body_text()))?;
+    let unknown = |what| {
+        let detail = format!("no numbering configuration has the {what} {name}");
+        Problem::new(Slug::ConfigNotFound, detail)
+    };
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return name.parse().map_err(|_| unknown("id"));
+    }
+    let code: String = name.nfc().collect();
+    let catalog = app.service.allocator.catalog();
+    let mut all = catalog.all().map(|served| &served.version);
+    let found = all.find(|version| version.definition.code == code);
+    found.map(|version| version.series_id).ok_or_else(|| unknown("code"))
 }
 
 /// The id in a path.

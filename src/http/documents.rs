@@ -42,13 +42,16 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
     limit.map(Some).ok_or_else(|| de::Error::custom(LIMIT_WANTED))
 }
 
-fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Position>, D::Error> {
+/// Reads a position; a refusal says where one comes from.
+pub(super) fn position<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Position>, D::Error> {
     let text = String::deserialize(deserializer)?;
     read_position(&text).map(Some).ok_or_else(|| de::Error::custom("must be a page's `next`"))
 }
 
 /// The text of a position; callers are told to take it as it is.
-fn position_text(position: &Position) -> String {
+pub(super) fn position_text(position: &Position) -> String {
     let Position { issued_at_us, of } = position;
     format!("{issued_at_us}.{}.{}", of.counter_id, of.value)
 }

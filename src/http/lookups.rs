@@ -120,7 +120,7 @@ impl ReadingAnswer {
     ///
     /// # Errors
     /// Where no series can read it; a problem where it could not be tried.
-    pub(super) async fn all_of(
+    async fn all_of(
         catalog: &Arc<Catalog>,
         number: &str,
     ) -> Result<Result<Vec<Self>, Unread>, Problem> {
@@ -130,9 +130,25 @@ impl ReadingAnswer {
     }
 }
 
+/// Everything in the journal that a number may be, and the series that can read it, at one of the
+/// places for that. All other fields of the filter must match too.
+pub(super) async fn look_up_and_read(
+    app: &App,
+    number: &str,
+    filter: JournalFilter,
+) -> Result<(Vec<FoundRow>, Result<Vec<ReadingAnswer>, Unread>), Problem> {
+    let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
+    let number = number.to_owned();
+    let looking = async move {
+        let rows = look_up(&ledger, &catalog, &number, &filter).await?;
+        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &number).await?))
+    };
+    app.effort.read(looking).await
+}
+
 /// Everything in the journal that a number may be, and as what it stands there. All other fields of
 /// the filter must match too.
-pub(super) async fn look_up(
+async fn look_up(
     ledger: &SharedLedger,
     catalog: &Arc<Catalog>,
     number: &str,
@@ -195,13 +211,7 @@ pub(super) async fn look_up_number(
     let number: String = number.nfc().collect();
     let filter =
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
-    let (ledger, catalog) = (app.service.ledger.clone(), app.service.allocator.catalog());
-    let text = number.clone();
-    let looking = async move {
-        let rows = look_up(&ledger, &catalog, &text, &filter).await?;
-        Ok::<_, Problem>((rows, ReadingAnswer::all_of(&catalog, &text).await?))
-    };
-    let (rows, read) = app.effort.read(looking).await?;
+    let (rows, read) = look_up_and_read(&app, &number, filter).await?;
     let candidates = match read {
         Err(unread) if rows.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");

@@ -13,6 +13,7 @@ mod configs;
 mod document;
 mod documents;
 mod effort;
+mod events;
 mod gate;
 mod generate;
 mod health;
@@ -40,8 +41,10 @@ pub use answer::{
 };
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
+pub use events::EventAnswer;
 pub use gate::LOCAL_USER;
 pub use lookups::ReadingAnswer;
+pub(crate) use numbers::read_time;
 pub(crate) use order::check_document_id;
 pub use problem::{Problem, ProblemBody, Slug};
 pub use revisions::RevisionAnswer;
@@ -196,6 +199,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::list_versions))
         .routes(routes!(configs::show_version))
         .routes(routes!(numbers::list_numbers))
+        .routes(routes!(events::list_events))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))
         .routes(routes!(serials::generate_system_serial).layer(Extension(single)))

@@ -14,10 +14,11 @@ use uuid::Uuid;
 use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
-use super::lookups::{ReadingAnswer, look_up};
+use super::documents::{position, position_text};
+use super::lookups::{ReadingAnswer, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, Position, Revision};
 
 /// Rows of an answer where the caller sets no limit.
 pub(super) const ROWS_DEFAULT: u32 = 100;
@@ -25,7 +26,7 @@ pub(super) const ROWS_DEFAULT: u32 = 100;
 pub(super) const ROWS_MAX: u32 = 1_000;
 
 /// What a limit must be.
-const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
+pub(super) const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
 const _: () = assert!(ROWS_MAX == 1_000);
 
 /// Reads the limit; a refusal says what would be one.
@@ -50,6 +51,10 @@ pub(super) struct NumberQuery {
     from: Option<String>,
     /// Issued before: a date (UTC) or a date-time with offset.
     until: Option<String>,
+    /// The `next` of the page before; not with `number`, whose rows are one page.
+    #[serde(default, deserialize_with = "position")]
+    #[param(value_type = Option<String>)]
+    after: Option<Position>,
     /// At most so many rows, 1 to 1,000; 100 without it.
     #[serde(default, deserialize_with = "limit")]
     limit: Option<u32>,
@@ -62,6 +67,9 @@ pub(super) struct NumberList<'a> {
     /// The series that can read the number, where one is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<Vec<ReadingAnswer>>,
+    /// What to send as `after` for the next page, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// As what a number stands in the journal.
@@ -160,7 +168,7 @@ impl<'a> NumberRow<'a> {
     }
 }
 
-/// Looks issued numbers up.
+/// Looks issued numbers up, newest first, page by page.
 #[utoipa::path(
     get,
     path = "/api/v1/document-numbering/numbers",
@@ -178,20 +186,19 @@ pub(super) async fn list_numbers(
     let filter = query.filter()?;
     let wanted = filter.number.clone();
     let ledger = app.service.ledger.clone();
-    let catalog = app.service.allocator.catalog();
-    let (rows, candidates) = match wanted.clone() {
+    let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
-            let looking = async move {
-                let rows = look_up(&ledger, &catalog, &number, &filter).await?;
-                let read = ReadingAnswer::all_of(&catalog, &number).await?;
-                Ok::<_, Problem>((rows, Some(read.unwrap_or_default())))
-            };
-            app.effort.read(looking).await?
+            let (rows, read) = look_up_and_read(&app, &number, filter).await?;
+            (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
+            let page = filter.limit as usize;
             let rows = super::finish(async move { ledger.find(&filter).await }).await?;
+            // The next page may turn out to be empty: one more row might be one too many to find.
+            let last = rows.last().filter(|_| rows.len() == page);
+            let next = last.and_then(Position::of).as_ref().map(position_text);
             let found = |row| FoundRow { row, revisions: None, found_as: None };
-            (rows.into_iter().map(found).collect(), None)
+            (rows.into_iter().map(found).collect(), None, next)
         }
     };
     if let (Some(number), true) = (wanted, rows.is_empty()) {
@@ -203,7 +210,7 @@ pub(super) async fn list_numbers(
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     let numbers = NumberRow::all_of(&rows);
-    Ok(axum::Json(NumberList { numbers, candidates }).into_response())
+    Ok(axum::Json(NumberList { numbers, candidates, next }).into_response())
 }
 
 impl NumberQuery {
@@ -227,10 +234,17 @@ impl NumberQuery {
         if !(1..=ROWS_MAX).contains(&limit) {
             return Err(Problem::field("limit", LIMIT_WANTED));
         }
+        if self.after.is_some() && self.number.is_some() {
+            return Err(Problem::field(
+                "after",
+                "must be left out with number: its rows are one page",
+            ));
+        }
         let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
-        let NumberQuery { number, document_id, user_id, .. } = self;
+        let NumberQuery { number, document_id, user_id, after, .. } = self;
         let (number, document_id) = (normalised(number), normalised(document_id));
-        let filter = JournalFilter { number, document_id, user_id, from_us, until_us, limit };
+        let filter =
+            JournalFilter { number, document_id, user_id, from_us, until_us, after, limit };
         let is_empty = filter.number.is_none()
             && filter.document_id.is_none()
             && filter.user_id.is_none()
@@ -246,7 +260,7 @@ impl NumberQuery {
 }
 
 /// A point in time in microseconds of UTC. A plain date is its first moment.
-fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
+pub(crate) fn read_time(field: &'static str, text: &str) -> Result<i64, Problem> {
     // With an offset that is refused, what is before it is not the day that is meant.
     let day = || text.parse::<Date>().ok().filter(|_| text.parse::<Timestamp>().is_err());
     let begun = |date: Date| TimeZone::UTC.to_timestamp(date.into()).ok();

@@ -1,7 +1,6 @@
 //! Applies a plan of numbers: reads the list again, chunk by chunk, within one transaction of the
 //! ledger. Never imports another file than the one that was planned.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use numbering::{Range, TakenRange};
@@ -11,7 +10,7 @@ use super::numbers::{open, reader};
 use super::reading::{Form, Reader, Reading};
 use super::report::Plan;
 use super::rows::{Row, Rows};
-use super::{Import, ImportError};
+use super::{Import, ImportError, ListFile};
 use crate::ledger::{At, Entry, Imported, IssuePath, Record};
 use crate::node::NodeId;
 
@@ -28,12 +27,12 @@ const IMPORTED: &str = "imported";
 /// [`crate::ledger::Ledger::import`]. Nothing is written then, unless the ledger says otherwise.
 pub async fn apply_numbers(
     import: &Import<'_>,
-    file: &Path,
+    list: &ListFile,
     plan: &Plan,
 ) -> Result<Imported, ImportError> {
     refuse_problems(plan)?;
     let mut chunks = Chunks {
-        rows: Some(open(import, file)?),
+        rows: Some(open(import, list)?),
         reader: reader(import, Form::Number),
         user_id: &import.choice.user_id,
         planned: plan,

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::ImportError;
 use super::metered::Metered;
+use super::separated::{Line, Separated, column_name, separator};
 use super::tables::TableRow;
 
 /// Reference tables, and the column of each that holds the code.
@@ -23,18 +22,14 @@ pub(super) const REFERENCE_TABLES: [(&str, &str); 6] = [
 /// A table of which no source is asked: the types of `com_no_config` may stand in a file.
 pub(super) const TYPES_OF_RULES: &str = "bill_types";
 
+/// The columns of a file of codes.
+const COLUMNS: [&str; 3] = ["table", "id", "code"];
+
 /// Codes by table and id.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
     said: HashMap<(String, String), String>,
     found: HashMap<(&'static str, String), String>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    table: String,
-    id: String,
-    code: String,
 }
 
 impl Codes {
@@ -43,15 +38,22 @@ impl Codes {
     /// # Errors
     /// A file that cannot be read, or another form; the line is named.
     pub fn read(file: &Path) -> Result<Self, ImportError> {
-        let (metered, _) = Metered::open(file)?;
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(metered);
+        let name = file.display();
+        let (metered, head) = Metered::open(file)?;
+        let sign = separator(&head, |name| COLUMNS.contains(&name)).unwrap_or(',');
+        let refused = |cause| ImportError::File { file: name.to_string(), cause };
+        let mut lines = Separated::new(metered, sign).map_err(refused)?;
+        let names: Vec<String> = lines.names().iter().map(|name| column_name(name)).collect();
+        let place = |wanted: &str| names.iter().position(|name| name == wanted);
+        let [Some(table_at), Some(id_at), Some(code_at)] = COLUMNS.map(place) else {
+            let why = format!("the columns are {}, not {}", COLUMNS.join(", "), names.join(", "));
+            return Err(ImportError::form(format!("{name}: line 1"), why));
+        };
         let mut codes = Codes::default();
-        let mut table_row = csv::StringRecord::new();
-        let refused = |error: csv::Error| ImportError::form(file.display(), error);
-        let head = reader.headers().map_err(refused)?.clone();
-        while reader.read_record(&mut table_row).map_err(refused)? {
-            reader.get_mut().record_read();
-            let Line { table, id, code } = table_row.deserialize(Some(&head)).map_err(refused)?;
+        while let Some(Line { line, fields }) = lines.next_line().map_err(refused)? {
+            let wrong = |why| ImportError::form(format!("{name}: line {line}"), why);
+            let fields = fields.map_err(wrong)?;
+            let [table, id, code] = [table_at, id_at, code_at].map(|at| fields[at].to_owned());
             let place = format!("{}: table {table}, id {id}", file.display());
             let known = REFERENCE_TABLES.map(|(name, _)| name);
             if table != TYPES_OF_RULES && !known.contains(&&*table) {
@@ -62,6 +64,7 @@ impl Codes {
             if codes.said.insert((table, id), code).is_some() {
                 return Err(ImportError::form(place, "appears twice"));
             }
+            lines.source().record_read();
         }
         Ok(codes)
     }

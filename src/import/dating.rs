@@ -70,7 +70,7 @@ impl Dated<'_> {
         }
         inputs.date = match (&row.date, &shown) {
             (Some(said), None) => Some(said.clone()),
-            (Some(said), Some(_)) if said.len() > 10 => Some(said.clone()),
+            (Some(said), Some(_)) if said.len() != 10 => Some(said.clone()),
             (_, shown) => shown.clone(),
         };
         if inputs.date.is_some() {

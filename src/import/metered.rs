@@ -25,12 +25,16 @@ pub(super) struct Metered {
 impl Metered {
     /// Opens a file and gives its first line beside it.
     pub(super) fn open(path: &Path) -> Result<(Self, String), ImportError> {
-        let cannot = |cause| ImportError::file(path, cause);
-        let mut file = File::open(path).map_err(cannot)?;
+        let opened = File::open(path).and_then(Self::of);
+        opened.map_err(|cause| ImportError::file(path, cause))
+    }
+
+    /// The same of a file that is open already.
+    pub(super) fn of(mut file: File) -> io::Result<(Self, String)> {
         let mut head = Vec::new();
         let mut start = BufReader::new(&mut file).take(RECORD_BYTES_MAX);
-        start.read_until(b'\n', &mut head).map_err(cannot)?;
-        file.rewind().map_err(cannot)?;
+        start.read_until(b'\n', &mut head)?;
+        file.rewind()?;
         let head = String::from_utf8_lossy(&head);
         let head = head.strip_prefix('\u{feff}').unwrap_or(&head).trim_end().to_owned();
         Ok((Metered { file, digest: Sha256::new(), bytes: 0, since_record: 0 }, head))

@@ -20,12 +20,14 @@ mod dating;
 mod error;
 mod formats;
 mod ledger;
+mod list_file;
 mod metered;
 mod numbers;
 mod reading;
 mod report;
 mod rows;
 mod runs;
+mod separated;
 mod tables;
 mod tally;
 
@@ -35,8 +37,10 @@ pub use counters::plan_counters;
 pub use error::ImportError;
 pub use formats::{Formats, read_formats};
 pub use ledger::{apply_ledger, plan_ledger};
+pub use list_file::{ListFile, STANDARD_INPUT};
 pub use numbers::plan_numbers;
 pub use report::{CounterReport, Plan, Problem, ProblemKind, Report};
+pub use separated::{Line, Separated, column_name, separator};
 
 use crate::allocator::Catalog;
 use crate::ledger::SharedLedger;

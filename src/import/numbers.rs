@@ -1,13 +1,12 @@
 //! Plans the import of a list: every row is read, and nothing is written.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::reading::{Form, Reader, Reading};
 use super::report::{Plan, Problem, ProblemKind, Report};
 use super::rows::Rows;
 use super::tally::Tally;
-use super::{Import, ImportError};
+use super::{Import, ImportError, ListFile};
 
 /// Numbers that the journal is asked for at once.
 const ASKED_AT_ONCE: usize = 1_000;
@@ -16,12 +15,12 @@ const ASKED_AT_ONCE: usize = 1_000;
 ///
 /// # Errors
 /// A file that cannot be read or whose head is not understood; a ledger that does not answer.
-pub async fn plan_numbers(import: &Import<'_>, file: &Path) -> Result<Plan, ImportError> {
-    let mut rows = open(import, file)?;
+pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, ImportError> {
+    let mut rows = open(import, list)?;
     let reader = reader(import, Form::Number);
     let mut planning = Planning { import, report: Report::default(), asked: Vec::new() };
     let mut with_documents = BTreeSet::new();
-    planning.report.source = file.display().to_string();
+    planning.report.source = list.name().to_owned();
     let mut tally = Tally::default();
     while let Some(row) = rows.next()? {
         planning.report.rows += 1;
@@ -64,7 +63,7 @@ pub async fn plan_numbers(import: &Import<'_>, file: &Path) -> Result<Plan, Impo
 }
 
 /// Opens a list for this ledger's series.
-pub(super) fn open(import: &Import<'_>, file: &Path) -> Result<Rows, ImportError> {
+pub(super) fn open(import: &Import<'_>, list: &ListFile) -> Result<Rows, ImportError> {
     if let Some(code) = &import.choice.series
         && import.catalog.all().all(|served| served.version.definition.code != *code)
     {
@@ -76,7 +75,7 @@ pub(super) fn open(import: &Import<'_>, file: &Path) -> Result<Rows, ImportError
         .all()
         .flat_map(|served| served.version.definition.variables.keys().cloned())
         .collect();
-    Rows::open(file, &variables)
+    Rows::open(list, &variables)
 }
 
 /// A reader of texts of a form.

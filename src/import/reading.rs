@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use numbering::{
-    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Series, SeriesDefinition,
+    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Serial, Series,
+    SeriesDefinition,
 };
 use unicode_normalization::UnicodeNormalization;
 
@@ -188,7 +189,11 @@ impl Reader<'_> {
 
     fn fit_untold(&self, served: &Arc<ServedSeries>, row: &Row) -> Result<Reading, Misfit> {
         let series = &served.series;
-        let parsed = self.parse(series, &row.number)?;
+        let parsed = self.parse(series, &row.number).or_else(|misfit| {
+            // No series reads a 0: values begin at 1.
+            let zero = (self.form == Form::Number).then(|| zero(series, &row.number)).flatten();
+            zero.map_or(Err(misfit), |serial| below_start(serial, 0))
+        })?;
         let definition = series.definition();
         if let Some(hidden) = series.serials().get(definition.serials.len()) {
             let detail = format!("its numbers do not show the value of serial {}", hidden.name);
@@ -253,7 +258,7 @@ fn values(series: &Series, parsed: &Parsed) -> Result<Vec<u64>, Misfit> {
     for (serial, read) in series.serials().iter().zip(&parsed.serials) {
         let (name, value, start, step) = (&serial.name, read.value, serial.start, serial.step);
         let why = if value < start {
-            format!("less than its start, {start}")
+            return below_start(serial, value);
         } else if value > serial.max {
             format!("more than its highest, {}", serial.max)
         } else if !(value - start).is_multiple_of(step) {
@@ -265,6 +270,33 @@ fn values(series: &Series, parsed: &Parsed) -> Result<Vec<u64>, Misfit> {
         return misfit(ProblemKind::Value, format!("serial {name} is {value}, {why}"));
     }
     Ok(values)
+}
+
+/// The serial of which a text shows the value 0: with another last digit there it would be a number
+/// of the series, and show the value that the digit is.
+fn zero<'s>(series: &'s Series, text: &str) -> Option<&'s Serial> {
+    let digits = text.bytes().enumerate().filter(|(_, byte)| *byte == b'0');
+    let ends = digits.filter(|(at, _)| !text[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    let with = |at: usize, digit: &str| {
+        let changed = format!("{}{digit}{}", &text[..at], &text[at + 1..]);
+        series.parse(&changed).ok().map(|parsed| parsed.serials)
+    };
+    ends.map(|(at, _)| at).find_map(|at| {
+        let pairs = std::iter::zip(with(at, "1")?, with(at, "2")?);
+        let shown = pairs.zip(series.serials());
+        shown
+            .into_iter()
+            .find_map(|((one, two), serial)| (one.value == 1 && two.value == 2).then_some(serial))
+    })
+}
+
+fn below_start<T>(serial: &Serial, value: u64) -> Result<T, Misfit> {
+    let Serial { name, start, .. } = serial;
+    let detail = format!(
+        "serial {name} is {value}, which lies below its start, {start}: correct the number, or \
+         leave the line out"
+    );
+    misfit(ProblemKind::Value, detail)
 }
 
 /// What was asked for, as far as number, columns and series say; the date is still open.

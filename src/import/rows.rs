@@ -1,16 +1,37 @@
-//! The rows of a list of numbers: a CSV file with named columns, or one number a line. Says what
-//! stands there; what it means is for `reading`.
+//! The rows of a list of numbers: separated values with named columns, or one number a line. Says
+//! what stands there; what it means is for `reading`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 
-use super::ImportError;
 use super::metered::Metered;
 use super::report::{Problem, ProblemKind};
+use super::separated::{Line, Separated, column_name, separator};
+use super::{ImportError, ListFile};
 
-/// Signs that may separate columns.
-const DELIMITERS: [char; 3] = [',', ';', '\t'];
+/// The column that a list cannot be without.
+const NUMBER: &str = "number";
+
+/// What else the column of the numbers is called, in letters and digits alone.
+const NUMBER_BY_OTHER_NAMES: [&str; 17] = [
+    "no",
+    "nr",
+    "num",
+    "numbers",
+    "numero",
+    "docno",
+    "docnumber",
+    "documentno",
+    "documentnumber",
+    "fullnumber",
+    "เลขที่",
+    "เลขที่เอกสาร",
+    "หมายเลข",
+    "编号",
+    "編號",
+    "单号",
+    "單號",
+];
 
 /// A row; what is empty is not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,9 +65,14 @@ enum Column {
 }
 
 impl Column {
+    /// The column of a name: variables by their very name first, then all without regard to case.
     fn of(name: &str, variables: &BTreeSet<String>) -> Option<Self> {
-        Some(match name {
-            "number" => Column::Number,
+        if variables.contains(name) {
+            return Some(Column::Variable(name.to_owned()));
+        }
+        let name = column_name(name);
+        Some(match &*name {
+            NUMBER => Column::Number,
             "document_id" | "document" => Column::Document,
             "date" => Column::Date,
             "user" => Column::User,
@@ -54,8 +80,13 @@ impl Column {
             "type" => Column::Type,
             "project" => Column::Project,
             "phase" => Column::Phase,
-            _ if variables.contains(name) => Column::Variable(name.to_owned()),
-            _ => return None,
+            _ => {
+                let mut alike = variables.iter().filter(|variable| column_name(variable) == name);
+                match (alike.next(), alike.next()) {
+                    (Some(variable), None) => Column::Variable(variable.clone()),
+                    _ => return None,
+                }
+            }
         })
     }
 }
@@ -67,56 +98,40 @@ pub(super) struct Rows {
 }
 
 enum Lines {
-    Csv { reader: Box<csv::Reader<Metered>>, columns: Vec<Column>, record: csv::ByteRecord },
+    Columns { file: Box<Separated<Metered>>, columns: Vec<Column> },
     List { reader: BufReader<Metered>, line: u64, text: Vec<u8> },
 }
 
 impl Rows {
-    /// Opens a file. Its first line says what it is: one that names a column `number` is the head
-    /// of a CSV file.
-    pub(super) fn open(path: &Path, variables: &BTreeSet<String>) -> Result<Self, ImportError> {
-        let (file, head) = Metered::open(path)?;
-        let is_head = |delimiter: &char| {
-            head.split(*delimiter).any(|name| name.trim().trim_matches('"') == "number")
-        };
-        let lines = match DELIMITERS.into_iter().find(is_head) {
+    /// Opens a list. Its first line says what it is: one with a separator, or with the name
+    /// `number`, names columns.
+    pub(super) fn open(list: &ListFile, variables: &BTreeSet<String>) -> Result<Self, ImportError> {
+        let name = list.name().to_owned();
+        let cannot = |cause| ImportError::File { file: name.clone(), cause };
+        let (file, head) = list.reopened().and_then(Metered::of).map_err(cannot)?;
+        let refused = |reason| ImportError::form(format!("{name}: line 1"), reason);
+        let lines = match separator(&head, |name| name == NUMBER) {
+            None if is_called_otherwise(&head) => {
+                return Err(refused(no_numbers(&[head.trim().to_owned()])));
+            }
             None => Lines::List { reader: BufReader::new(file), line: 0, text: Vec::new() },
-            Some(delimiter) => {
-                let delimiter = u8::try_from(delimiter).unwrap_or(b',');
-                let mut reader = csv::ReaderBuilder::new()
-                    .delimiter(delimiter)
-                    .trim(csv::Trim::All)
-                    .from_reader(file);
-                let head =
-                    reader.headers().map_err(|error| ImportError::form(path.display(), error))?;
-                let columns = columns(head, variables).map_err(|reason| {
-                    ImportError::form(format!("{}: line 1", path.display()), reason)
-                })?;
-                Lines::Csv { reader: Box::new(reader), columns, record: csv::ByteRecord::new() }
+            Some(sign) => {
+                let file = Separated::new(file, sign).map_err(cannot)?;
+                let columns = columns(file.names(), variables).map_err(refused)?;
+                Lines::Columns { file: Box::new(file), columns }
             }
         };
-        Ok(Rows { name: path.display().to_string(), lines })
+        Ok(Rows { name, lines })
     }
 
     /// The next row, or what is wrong with it; `None` at the end. Empty lines are passed over.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row, Problem>>, ImportError> {
         match &mut self.lines {
-            Lines::Csv { reader, columns, record } => {
-                let read = reader.read_byte_record(record);
-                reader.get_mut().record_read();
-                let line = record.position().map_or(0, csv::Position::line);
-                match read {
-                    Ok(false) => Ok(None),
-                    Ok(true) => Ok(Some(row(columns, record, line))),
-                    Err(error) => match error.kind() {
-                        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                            let line = pos.as_ref().map_or(line, csv::Position::line);
-                            let why =
-                                format!("{len} columns, where the first line has {expected_len}");
-                            Ok(Some(Err(unreadable(line, why))))
-                        }
-                        _ => Err(ImportError::form(&self.name, error)),
-                    },
+            Lines::Columns { file, columns } => {
+                file.source().record_read();
+                match file.next_line() {
+                    Ok(line) => Ok(line.map(|line| row(columns, line))),
+                    Err(error) => Err(ImportError::form(&self.name, error)),
                 }
             }
             Lines::List { reader, line, text } => loop {
@@ -143,36 +158,58 @@ impl Rows {
     /// How far the file is read, and what of.
     pub(super) fn metered(&self) -> &Metered {
         match &self.lines {
-            Lines::Csv { reader, .. } => reader.get_ref(),
+            Lines::Columns { file, .. } => file.source_read(),
             Lines::List { reader, .. } => reader.get_ref(),
         }
     }
 }
 
+/// Whether a name is another one for the column of the numbers.
+fn is_called_otherwise(name: &str) -> bool {
+    let mut name = column_name(name);
+    name.retain(|c| !c.is_whitespace() && !c.is_ascii_punctuation());
+    NUMBER_BY_OTHER_NAMES.contains(&&*name)
+}
+
+/// Why columns are refused of which none holds numbers.
+fn no_numbers(names: &[String]) -> String {
+    let found = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let remedy = match names.iter().find(|name| is_called_otherwise(name)) {
+        Some(near) => format!("rename \"{near}\" to `{NUMBER}`"),
+        None => format!("name the column of the numbers `{NUMBER}`"),
+    };
+    format!(
+        "of its columns {found} none is called `{NUMBER}`; {remedy}. A list of numbers alone has \
+         one a line, and no `,`, `;` or tab in its first line"
+    )
+}
+
 /// What the columns hold.
-fn columns(head: &csv::StringRecord, variables: &BTreeSet<String>) -> Result<Vec<Column>, String> {
-    let mut columns = Vec::with_capacity(head.len());
-    for name in head {
+fn columns(names: &[String], variables: &BTreeSet<String>) -> Result<Vec<Column>, String> {
+    if !names.iter().any(|name| column_name(name) == NUMBER) {
+        return Err(no_numbers(names));
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
         let Some(column) = Column::of(name, variables) else {
             return Err(format!(
-                "column {name:?} is not known; it may be number, document_id, date, user, \
+                "column \"{name}\" is not known; it may be number, document_id, date, user, \
                  issued_at, type, project, phase or a variable of a series, such as ORIGINATOR"
             ));
         };
         if columns.contains(&column) {
-            return Err(format!("column {name:?} appears twice"));
+            return Err(format!("column \"{name}\" appears twice"));
         }
         columns.push(column);
     }
     Ok(columns)
 }
 
-fn row(columns: &[Column], record: &csv::ByteRecord, line: u64) -> Result<Row, Problem> {
+fn row(columns: &[Column], line: Line<'_>) -> Result<Row, Problem> {
+    let Line { line, fields } = line;
+    let fields = fields.map_err(|why| unreadable(line, why))?;
     let mut row = Row { line, ..Row::default() };
-    for (column, value) in columns.iter().zip(record) {
-        let Ok(value) = std::str::from_utf8(value) else {
-            return Err(unreadable(line, "not in UTF-8"));
-        };
+    for (column, value) in columns.iter().zip(fields) {
         if value.is_empty() {
             continue;
         }
@@ -209,7 +246,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("file");
         std::fs::write(file.path(), text).expect("written");
         let variables = BTreeSet::from(["單位".to_owned(), "REV".to_owned()]);
-        let mut rows = Rows::open(file.path(), &variables)?;
+        let mut rows = Rows::open(&ListFile::open(file.path())?, &variables)?;
         let mut read = Vec::new();
         while let Some(row) = rows.next()? {
             read.push(row);

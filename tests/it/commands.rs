@@ -353,3 +353,34 @@ fn a_rule_expression_becomes_a_series_that_can_be_said_as_one_again() {
     let refused = deployment.run(&["series", "from-expression", "/dev/null", "--code", "X"]);
     assert_eq!(refused.status.code(), Some(2), "a type is needed");
 }
+
+/// Goal: a command that succeeded does not end in a warning. Method: Redis is away, which is said
+/// once; what its client says of its own end is no news.
+#[test]
+fn short_commands_do_not_warn_of_the_end_of_their_own_redis_client() {
+    let nobody = harness::process::free_port();
+    let deployment = Deployment::sqlite(Some(&format!("redis://127.0.0.1:{nobody}")));
+    for command in [&["next", "SPO"][..], &["status", "--patience", "1ms"], &["preview", "SPO"]] {
+        let output = deployment.run(command);
+        let told = text(&output.stderr);
+        assert!(output.status.success() && told.contains("redis connection"), "{told}");
+        assert!(!told.contains("redis client ended"), "{command:?}: {told}");
+    }
+}
+
+/// Goal: an import leaves no large file beside the ledger. Method: somebody else has it open.
+#[tokio::test]
+async fn an_import_gives_back_the_room_of_the_write_ahead_log() {
+    let deployment = Deployment::embedded();
+    let service = deployment.serve();
+    let lines: Vec<String> = (1..=900).map(|value| format!("SPO-20240122-{value:03}")).collect();
+    let list = deployment.path("list.txt");
+    std::fs::write(&list, lines.join("\n")).unwrap();
+    deployment.ok(&["import", &list.display().to_string(), "--apply"]);
+    let log = deployment.path(&format!("{}-wal", harness::service::SQLITE_FILE));
+    let bytes = std::fs::metadata(&log).unwrap().len();
+    // The event of the import, and the heartbeats of the service since.
+    assert!(bytes < 200_000, "{bytes}");
+    assert!(service.terminate());
+    deployment.assert_clean();
+}

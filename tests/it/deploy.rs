@@ -83,7 +83,7 @@ fn the_settings_of_the_composition_are_accepted_and_all_example_series_are_saved
             example.clone_into(value);
         }
     }
-    assert_eq!(environment.len(), 6, "{environment:?}");
+    assert_eq!(environment.len(), 7, "{environment:?}");
     let settings = Settings::load(&Sources { environment, ..Sources::default() })
         .expect("settings of compose");
     let (_, service) = compose.split_once("  numerator:\n").unwrap();

@@ -1,7 +1,9 @@
 //! `import`: the report, all or nothing, beside running services, and what comes after.
 
+mod cells;
 mod dates;
 mod documents;
+mod files;
 mod ledger;
 mod moved;
 mod numbers;

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use harness::postgres::Postgres;
+
 use crate::deployment::Deployment;
 
 fn example(name: &str) -> String {
@@ -51,4 +53,61 @@ fn a_check_looks_into_the_tables_of_a_ledger_that_is_there_and_says_where_none_i
     let output = deployment.run(&check);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !error.contains("no tables"), "{error}");
+}
+
+const OWN: &str = "
+[[series]]
+code = 'INV'
+name = 'Invoice'
+template = 'INV-{SEQ:5}'
+serves = { types = ['INV'] }
+serials = [{ reset = 'none' }]
+";
+
+/// Names of the series that are there.
+fn codes(deployment: &Deployment) -> Vec<String> {
+    let listed: serde_json::Value =
+        serde_json::from_str(&deployment.ok(&["series", "list", "--json"])).unwrap();
+    let codes = listed.as_array().unwrap().iter();
+    codes.map(|series| series["code"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_ledger_without_series_gets_those_of_the_setting_and_no_others() {
+    let postgres = Postgres::start();
+    for mut deployment in
+        [Deployment::embedded(), Deployment::new(&postgres.url("own_series"), None)]
+    {
+        let folder = deployment.path("own");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("b.toml"), OWN).unwrap();
+        std::fs::write(folder.join("notes.txt"), "no series").unwrap();
+        let setting = |entries: &[&str]| format!("[series]\nload = {entries:?}\n");
+        for (name, text, says) in [
+            ("nothing.toml", None, "cannot be read"),
+            ("broken.toml", Some("[[series]]\ncode = 1\n"), "cannot be used"),
+        ] {
+            let file = deployment.path(name);
+            text.iter().for_each(|text| std::fs::write(&file, text).unwrap());
+            deployment.extra = setting(&[file.to_str().unwrap()]);
+            let refused = deployment.run(&["series", "list"]);
+            let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert_eq!(refused.status.code(), Some(1), "{error}");
+            let told = [name, says, "series.load names it"];
+            assert!(told.iter().all(|told| error.contains(told)), "{error}");
+        }
+        deployment.extra = setting(&[folder.to_str().unwrap()]);
+        assert_eq!(codes(&deployment), ["INV"]);
+        assert_eq!(deployment.ok(&["next", "INV"]), "INV-00001\n");
+        // One that has series keeps them whatever the setting says.
+        std::fs::write(folder.join("b.toml"), "broken").unwrap();
+        assert_eq!(codes(&deployment), ["INV"]);
+    }
+    let mut none = Deployment::embedded();
+    none.extra = "[series]\nload = []\n".into();
+    assert!(codes(&none).is_empty());
+    none.extra = "[series]\nload = ['own/*.toml']\n".into();
+    let refused = none.run(&["series", "list"]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(error.contains("series.load") && error.contains("\"own\""), "{error}");
 }

@@ -9,7 +9,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
-use super::{At, CounterSpec, Span};
+use super::{At, CounterSpec, Position, Span};
 use crate::columns::Word as _;
 
 /// Room for an ordinary record on its way through Redis.
@@ -267,6 +267,9 @@ pub struct JournalFilter {
     pub from_us: Option<i64>,
     /// Issued before.
     pub until_us: Option<i64>,
+    /// Behind this one in the list, that is before it: rows of one time are in the order of their
+    /// counters and values.
+    pub after: Option<Position>,
     /// At most so many rows (default 100, at most 1,000).
     pub limit: u32,
 }

@@ -4,6 +4,7 @@
 mod audit;
 mod counter;
 mod document;
+mod event;
 mod exchange_serials;
 mod import;
 mod journal;
@@ -14,6 +15,7 @@ mod series;
 pub use audit::*;
 pub use counter::*;
 pub use document::*;
+pub use event::*;
 pub use exchange_serials::*;
 pub use import::*;
 pub use journal::*;

@@ -1,4 +1,4 @@
-//! Partitions, the nodes that use them, and events.
+//! Partitions, and the nodes that use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,21 +208,4 @@ impl ClosedEpoch {
     pub fn closes_exact(&self, at: At) -> bool {
         self.at == at && self.closing == Closing::Exact
     }
-}
-
-/// Something an operator or auditor should know of (R5.2).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    /// When.
-    pub at_us: i64,
-    /// What: `recovery`, `adoption`, `collision`, …
-    pub kind: String,
-    /// Where.
-    pub partition: Option<u32>,
-    /// In which epoch.
-    pub epoch: Option<u64>,
-    /// Seen by whom.
-    pub node_id: Option<NodeId>,
-    /// The rest, a JSON object.
-    pub detail: serde_json::Value,
 }

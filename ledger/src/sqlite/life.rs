@@ -113,6 +113,15 @@ impl Pool for SqlitePools {
         false
     }
 
+    /// The write-ahead log keeps its largest size else as long as anybody has the ledger open.
+    async fn tidy(&self) {
+        // Waits for who reads or writes no longer than a statement would.
+        let checkpoint = sqlx::query("pragma wal_checkpoint(truncate)").execute(&self.writer).await;
+        if let Err(error) = checkpoint {
+            tracing::debug!(%error, "the write-ahead log keeps its size");
+        }
+    }
+
     async fn acquire(&self) -> Result<Acquired, Error> {
         Ok(Acquired(Box::new(Driver(self.reader.acquire().await?))))
     }

@@ -139,6 +139,7 @@ async fn import(
     plan.documents.must_be_new(&mut *tx, node, counter_ids).await?;
     chronology::catch_up(&mut *tx, counters).await?;
     commit_alone(store, tx).await?;
+    store.pool().tidy().await;
     Ok(Imported { counters: made.len() as u64, lifted, numbers })
 }
 

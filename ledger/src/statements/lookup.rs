@@ -15,7 +15,7 @@ use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
 use crate::{
-    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Question, Record,
+    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Position, Question, Record,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
@@ -72,8 +72,11 @@ impl Ledger {
                 filter.number.is_none() && filter.document_id.is_none() && filter.user_id.is_none();
             let mut rows = Vec::new();
             let mut window = filter.clone();
+            // A place ends what is looked through, like a time.
+            let after_us = filter.after.map(|after| after.issued_at_us.saturating_add(1));
+            window.until_us = filter.until_us.into_iter().chain(after_us).min();
             if by_time_alone {
-                let newest_us = filter.until_us.unwrap_or_else(|| store.clock.now_us());
+                let newest_us = window.until_us.unwrap_or_else(|| store.clock.now_us());
                 for reach_us in LOOK_BACK_US {
                     let from_us = newest_us.saturating_sub(reach_us);
                     if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
@@ -232,6 +235,11 @@ async fn select(
     }
     if let Some(until_us) = filter.until_us {
         query.push(" and j.issued_at_us < ").push_bind(until_us);
+    }
+    if let Some(Position { issued_at_us, of }) = filter.after {
+        query.push(" and (j.issued_at_us, j.counter_id, j.first_value) < (");
+        query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
+        query.push_bind(of.value).push(")");
     }
     query.push(" order by j.issued_at_us desc, j.counter_id desc, j.first_value desc limit ");
     query.push_bind(i64::try_from(limit).unwrap_or(i64::MAX));

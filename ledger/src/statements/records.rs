@@ -10,7 +10,7 @@ use super::partitions::columns;
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, bytes, commit, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small};
-use crate::{At, Collision, Event, LedgerError, Totals};
+use crate::{At, Collision, Event, EventFilter, EventPlace, LedgerError, Totals};
 
 /// Allocations looked for in one statement.
 const ALLOCATIONS_PER_SEARCH: usize = 500;
@@ -101,15 +101,51 @@ impl Ledger {
 
     /// Events, newest first.
     pub async fn events(&self, limit: u32) -> Result<Vec<Event>, LedgerError> {
+        let filter = EventFilter { limit, ..EventFilter::default() };
+        let found = self.find_events(&filter).await?;
+        Ok(found.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// Events that match, each with its place, newest first: those of one time by their rows.
+    pub async fn find_events(
+        &self,
+        filter: &EventFilter,
+    ) -> Result<Vec<(EventPlace, Event)>, LedgerError> {
         self.call(CALL, async |store| {
-            let rows = query(
-                "select at_us, kind, partition_id, epoch, node_id, detail from event \
-                 order by event_id desc limit $1",
-            )
-            .bind(bounded(limit))
-            .fetch_all(&store.reader)
-            .await?;
-            rows.iter().map(event_of).collect()
+            let mut query = QueryBuilder::new(
+                "select event_id, at_us, kind, partition_id, epoch, node_id, detail from event \
+                 where at_us >= ",
+            );
+            query.push_bind(filter.from_us.unwrap_or(i64::MIN));
+            // A place ends what the index has to walk through, like a time.
+            let after_us = filter.after.map(|place| place.at_us.saturating_add(1));
+            let until_us = filter.until_us.into_iter().chain(after_us).min();
+            query.push(" and at_us < ").push_bind(until_us.unwrap_or(i64::MAX));
+            if let Some(EventPlace { at_us, event_id }) = filter.after {
+                query.push(" and (at_us, event_id) < (").push_bind(at_us).push(", ");
+                query.push_bind(event_id).push(")");
+            }
+            if let Some(kind) = &filter.kind {
+                query.push(" and kind = ").push_bind(kind.clone());
+            }
+            if let Some(series) = &filter.series {
+                // In a text of JSON a quotation mark has a backslash: nothing else reads like this.
+                let code = serde_json::Value::from(series.as_str());
+                for (word, field) in [(" and (", "code"), (" or ", "series")] {
+                    query.push(word).push("replace(detail, ");
+                    query.push_bind(format!("\"{field}\":{code}")).push(", '') <> detail");
+                }
+                query.push(")");
+            }
+            query.push(" order by at_us desc, event_id desc limit ");
+            query.push_bind(bounded(filter.limit));
+            let rows = query.build().fetch_all(&store.reader).await?;
+            let place = |row: &Row| {
+                let place =
+                    EventPlace { at_us: row.try_get("at_us")?, event_id: row.try_get("event_id")? };
+                Ok((place, event_of(row)?))
+            };
+            rows.iter().map(place).collect()
         })
         .await
     }

@@ -44,11 +44,12 @@ pub(super) fn report(report: &Report) -> Vec<String> {
     lines
 }
 
-/// One problem.
+/// One problem, on one line: what a file holds begins no line of a report.
 pub(super) fn problem(problem: &Problem) -> String {
     let Problem { place, number, kind, detail } = problem;
     let number = number.as_ref().map_or(String::new(), |number| format!(" {number}:"));
-    format!("{place}:{number} {}: {detail}", kind.word())
+    let line = format!("{place}:{number} {}: {detail}", kind.word());
+    line.replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// What is not listed.

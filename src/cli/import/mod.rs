@@ -5,7 +5,7 @@ mod handover;
 mod lines;
 mod progress;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -16,16 +16,24 @@ use super::series::write_series;
 use super::session::{clock, open_ledger, open_ledger_and_catalog};
 use crate::config::Settings;
 use crate::http::LOCAL_USER;
-use crate::import::{self, Choice, Codes, Formats, Import, Problem, Report};
+use crate::import::{self, Choice, Codes, Formats, Import, ListFile, Problem, Report};
 use crate::ledger::{Event, Expected, SeriesChange, SharedLedger};
 use handover::Handover;
 use numbering::SeriesDefinition;
 use progress::Progress;
 
+const EXAMPLES: &str = "Examples:
+  numerator import orders.csv
+  numerator import orders.csv --series SPO --apply
+  numerator import dump.sql --from-table --map codes.csv
+  numerator import old.db --from-ledger --json";
+
 /// What to move in.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
-    /// A list of numbers: a CSV file whose first line names a column `number`, or a number a line
+    /// A list of numbers: a CSV file whose first line names a column `number`, or a number a line;
+    /// `-` reads it from standard input
     pub source: String,
     /// SOURCE holds the tables of another system instead: a postgres:// URL, a SQLite file, or a
     /// dump of MySQL or MariaDB
@@ -79,6 +87,9 @@ const COMMIT_UNKNOWN: &str = "it is not known whether this was imported: all of 
 /// # Errors
 /// A source that cannot be read, a report with problems, a ledger that refuses.
 pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
+    if args.is_of_counters() && args.source == import::STANDARD_INPUT {
+        bail!("only a list is read from standard input; name a file of tables, or a ledger");
+    }
     let codes = args.map.as_deref().map(Codes::read).transpose()?.unwrap_or_default();
     if args.configs {
         return configs(settings, &args, codes).await;
@@ -88,7 +99,9 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     let catalog = catalog.of_any_time();
     let ImportArgs { series, type_code, project, .. } = args.clone();
     let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into() };
-    let progress = Progress::start(&args);
+    let list = (!args.is_of_counters()).then(|| ListFile::open(args.source.as_ref()));
+    let list = list.transpose()?;
+    let progress = Progress::start(list.as_ref());
     let told = |done| progress.tell(done);
     let import = Import {
         ledger: &ledger,
@@ -97,23 +110,20 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
         now: clock().now(),
         progress: &told,
     };
-    let mut plan = if args.from_table {
-        import::plan_counters(&import, &args.source, codes).await?
-    } else if args.from_ledger {
-        import::plan_ledger(&import, &args.source).await?
-    } else {
-        import::plan_numbers(&import, Path::new(&args.source)).await?
+    let mut plan = match &list {
+        Some(list) => import::plan_numbers(&import, list).await?,
+        None if args.from_table => import::plan_counters(&import, &args.source, codes).await?,
+        None => import::plan_ledger(&import, &args.source).await?,
     };
     let may_write = args.apply && plan.report.problems_total == 0;
     if may_write {
         let handover = Handover::take(settings, &ledger, &plan.handed_over).await;
         let handover = handover.context("nothing is imported")?;
-        let applied = if args.from_table {
-            import::apply_counters(&import, &plan).await
-        } else if args.from_ledger {
-            import::apply_ledger(&import, &args.source, &plan).await
-        } else {
-            import::apply_numbers(&import, Path::new(&args.source), &plan).await
+        progress.go_on_to_import();
+        let applied = match &list {
+            Some(list) => import::apply_numbers(&import, list, &plan).await,
+            None if args.from_table => import::apply_counters(&import, &plan).await,
+            None => import::apply_ledger(&import, &args.source, &plan).await,
         };
         handover.give_back(&ledger).await;
         applied.map_err(|error| {

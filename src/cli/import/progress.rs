@@ -1,38 +1,49 @@
 //! How far a long import is, for a person at a terminal; nothing is drawn anywhere else.
 
-use std::path::Path;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numbering::escaped;
 
-use super::ImportArgs;
+use crate::import::ListFile;
 
-/// A bar on stderr.
-pub(super) struct Progress(ProgressBar);
+/// A bar on stderr. It goes away with its value: report or error follow.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// What is read, as it may be shown.
+    name: String,
+}
 
 impl Progress {
     /// A bar over the bytes of a list, or a count of the rows of tables.
-    pub(super) fn start(args: &ImportArgs) -> Self {
-        let bytes = Path::new(&args.source).metadata().map_or(0, |file| file.len());
-        let (length, template) = if args.is_of_counters() {
-            (None, "{spinner} {human_pos} rows, {elapsed}")
-        } else {
-            (Some(bytes), "{wide_bar} {bytes} of {total_bytes}, {eta} left")
+    pub(super) fn start(list: Option<&ListFile>) -> Self {
+        let (length, template) = match list {
+            None => (None, "{spinner} {msg}: {human_pos} rows, {elapsed}"),
+            Some(list) => {
+                (Some(list.bytes()), "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left")
+            }
         };
         // Hidden by itself where stderr is no terminal.
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Progress(bar)
+        let name = list.map_or_else(|| "tables".to_owned(), |list| escaped(list.name()).into());
+        bar.set_message(format!("checking {name}"));
+        Progress { bar, name }
     }
 
     /// So much is done.
     pub(super) fn tell(&self, done: u64) {
-        self.0.set_position(done);
+        self.bar.set_position(done);
+    }
+
+    /// What was checked is imported now.
+    pub(super) fn go_on_to_import(&self) {
+        self.bar.reset();
+        self.bar.set_message(format!("importing {}", self.name));
     }
 
     /// Takes the bar away: the report follows.
     pub(super) fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

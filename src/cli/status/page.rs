@@ -9,6 +9,12 @@ use super::super::words;
 use super::answer::{NodeAnswer, PartitionAnswer, RedisAnswer, StatusAnswer};
 use crate::ledger::Totals;
 
+/// What is said of a ledger on which no process runs.
+const NO_PROCESS: (Mood, &str) = (Mood::Bad, "no process runs");
+/// The same of one that needs none.
+const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over HTTP numbers need \
+                          `numerator serve`";
+
 /// One line of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageLine {
@@ -120,10 +126,12 @@ impl StatusAnswer {
         let counted = |count: u64, one, many| {
             (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
         };
+        // Every command is a process of its own there, and needs no other.
+        let no_process = if self.is_embedded() { (Mood::Good, NEEDS_NONE) } else { NO_PROCESS };
         let (bad, unusual) = (rows(Mood::Bad) as u64, rows(Mood::Warning) as u64);
         let found = [
             (Mood::Bad, counted(collisions, "number that came twice", "numbers that came twice")),
-            (Mood::Bad, (silent == self.nodes.len()).then(|| "no process runs".to_owned())),
+            (no_process.0, (silent == self.nodes.len()).then(|| no_process.1.to_owned())),
             (
                 Mood::Bad,
                 counted(bad, "partition that issues nothing", "partitions that issue nothing"),
@@ -142,6 +150,11 @@ impl StatusAnswer {
         let mood = moods.into_iter().max().unwrap_or(Mood::Good);
         let text = if parts.is_empty() { "all is well".into() } else { parts.join(", ") };
         PageLine { text, mood }
+    }
+
+    /// Whether the ledger is a file, and there is no Redis.
+    fn is_embedded(&self) -> bool {
+        self.engine == "sqlite" && self.partitions.iter().all(|row| row.redis.is_none())
     }
 
     fn mood(&self, row: &PartitionAnswer) -> Mood {
@@ -421,9 +434,27 @@ mod tests {
 
     #[test]
     fn nothing_is_well_where_no_process_runs() {
-        let found = verdict(|status| status.nodes.clear());
-        assert_eq!(found, ("no process runs".into(), Mood::Bad));
-        let found = verdict(|status| status.nodes = vec![node(false)]);
+        let on_postgres = |nodes: Vec<NodeAnswer>| {
+            verdict(|status| {
+                status.engine = "postgres";
+                status.nodes = nodes;
+            })
+        };
+        assert_eq!(on_postgres(Vec::new()), ("no process runs".into(), Mood::Bad));
+        let found = on_postgres(vec![node(false)]);
         assert_eq!(found, ("no process runs, 1 silent node".into(), Mood::Bad));
+    }
+
+    #[test]
+    fn an_embedded_ledger_is_well_without_a_process_and_says_what_http_needs() {
+        let (text, mood) = verdict(|status| {
+            status.partitions = vec![partition(0, "open", "database")];
+            status.partitions[0].redis = None;
+            status.nodes.clear();
+        });
+        assert_eq!(mood, Mood::Good);
+        assert!(text.contains("needs none") && text.contains("`numerator serve`"), "{text}");
+        let (_, mood) = verdict(|status| status.nodes = vec![node(false)]);
+        assert!(mood > Mood::Good, "one that fell silent is no good news");
     }
 }

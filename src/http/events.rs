@@ -1,0 +1,120 @@
+//! `GET /api/v1/document-numbering/events`: what the ledger noted beside the numbers (R5.2).
+
+use axum::extract::State;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+
+use super::App;
+use super::answer::instant;
+use super::body::QueryOf;
+use super::numbers::{ROWS_DEFAULT, ROWS_MAX, limit, read_time};
+use super::problem::{Problem, ProblemBody};
+use crate::ledger::{Event, EventFilter, EventPlace};
+
+/// Which events to list; all that is given must match.
+#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventQuery {
+    /// What: `recovery`, `series-changed`, `import`, …
+    kind: Option<String>,
+    /// Code of the series that it names.
+    series: Option<String>,
+    /// Noted at or after: a date (UTC) or a date-time with offset.
+    from: Option<String>,
+    /// Noted before: a date (UTC) or a date-time with offset.
+    until: Option<String>,
+    /// The `next` of the page before.
+    #[serde(default, deserialize_with = "place")]
+    #[param(value_type = Option<String>)]
+    after: Option<EventPlace>,
+    /// At most so many events, 1 to 1,000; 100 without it.
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u32>,
+}
+
+fn place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EventPlace>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// Events, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EventList {
+    events: Vec<EventAnswer>,
+    /// What to send as `after` for the next page, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Something that the ledger noted.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct EventAnswer {
+    /// When.
+    #[schema(format = DateTime)]
+    pub at: String,
+    /// What.
+    pub event: String,
+    /// Of which partition.
+    pub partition: Option<u32>,
+    /// In which epoch of it.
+    pub epoch: Option<u64>,
+    /// Which node saw it.
+    pub node_id: Option<String>,
+    /// The rest, by the kind of event.
+    #[schema(value_type = Object)]
+    pub detail: serde_json::Value,
+    /// Its place in the list, to go on behind it.
+    pub position: String,
+}
+
+impl EventAnswer {
+    /// The answer for an event and its place.
+    #[must_use]
+    pub fn of((place, event): (EventPlace, Event)) -> Self {
+        EventAnswer {
+            at: instant(event.at_us),
+            event: event.kind,
+            partition: event.partition,
+            epoch: event.epoch,
+            node_id: event.node_id.map(|node| node.to_string()),
+            detail: event.detail,
+            position: place.to_string(),
+        }
+    }
+}
+
+/// Lists what the ledger noted beside the numbers, newest first, page by page.
+#[utoipa::path(
+    get,
+    path = "/api/v1/document-numbering/events",
+    tag = "numbers",
+    params(EventQuery),
+    responses(
+        (status = 200, body = EventList),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list_events(
+    State(app): State<App>,
+    QueryOf(query): QueryOf<EventQuery>,
+) -> Result<axum::Json<EventList>, Problem> {
+    let EventQuery { kind, series, from, until, after, limit } = query;
+    for (field, text) in [("kind", &kind), ("series", &series)] {
+        if text.as_ref().is_some_and(|text| text.chars().any(char::is_control)) {
+            return Err(Problem::field(field, "must not hold control characters"));
+        }
+    }
+    let limit = limit.unwrap_or(ROWS_DEFAULT);
+    if !(1..=ROWS_MAX).contains(&limit) {
+        return Err(Problem::field("limit", super::numbers::LIMIT_WANTED));
+    }
+    let from_us = from.map(|text| read_time("from", &text)).transpose()?;
+    let until_us = until.map(|text| read_time("until", &text)).transpose()?;
+    let filter = EventFilter { kind, series, from_us, until_us, after, limit };
+    let ledger = app.service.ledger.clone();
+    let found = super::finish(async move { ledger.find_events(&filter).await }).await?;
+    let last = found.last().filter(|_| found.len() == limit as usize);
+    let next = last.map(|(place, _)| place.to_string());
+    let events = found.into_iter().map(EventAnswer::of).collect();
+    Ok(axum::Json(EventList { events, next }))
+}

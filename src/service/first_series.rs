@@ -1,0 +1,97 @@
+//! The series that a ledger without any gets at the first start: those of `series.load`. Changes no
+//! ledger that has series.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use numbering::{SeriesDefinition, read_series};
+
+use crate::clock::SharedClock;
+use crate::config::SeriesSource;
+use crate::ledger::{Expected, SeriesChange, SharedLedger};
+
+/// Most bytes read of a file; one that is larger is refused by the reader.
+const FILE_BYTES_MAX: u64 = 1_048_576;
+
+/// Most files of one folder.
+const FILES_MAX: usize = 1_000;
+
+/// What helps where a file cannot be loaded.
+const REMEDY: &str = "series.load names it: correct it, or take it out of the setting";
+
+/// Saves the series of the settings in a ledger that has none, all or none.
+///
+/// # Errors
+/// A file that cannot be read or used, with its name; series that cannot stand beside each other.
+pub(super) async fn load(
+    sources: &[SeriesSource],
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+) -> anyhow::Result<()> {
+    if ledger.series_stamp().await? != 0 {
+        return Ok(());
+    }
+    let mut definitions = Vec::new();
+    for source in sources {
+        match source {
+            // On a server, others may be setting the ledger up.
+            SeriesSource::BuiltIn if ledger.engine() == "sqlite" => {
+                definitions.extend(numbering::builtin_series());
+            }
+            SeriesSource::BuiltIn => {}
+            SeriesSource::Path(path) => {
+                for file in files(path)? {
+                    definitions.extend(read(&file)?);
+                }
+            }
+        }
+    }
+    if definitions.is_empty() {
+        return Ok(());
+    }
+    let change = |definition| SeriesChange {
+        definition,
+        expected: Expected::Anything,
+        saved_by: "numerator".into(),
+        reason: "series.load, for a ledger without series".into(),
+        saved_at_us: clock.now_us(),
+    };
+    let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
+    let saved = ledger.apply_series(&changes).await;
+    let saved = saved.context("the series of series.load cannot be saved")?;
+    // Of several processes that find the ledger empty, one saves.
+    let loaded = saved.iter().filter(|version| version.is_new).count();
+    if loaded > 0 {
+        let named: Vec<String> = sources.iter().map(ToString::to_string).collect();
+        let named = named.join(", ");
+        tracing::warn!(series = loaded, "the ledger has no series: loaded {named}");
+    }
+    Ok(())
+}
+
+/// The file itself, or those of a folder whose names end in `.toml`, in the order of their names.
+fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let told = || format!("{} cannot be read; {REMEDY}", path.display());
+    if !path.metadata().with_context(told)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in path.read_dir().with_context(told)?.take(FILES_MAX) {
+        let file = entry.with_context(told)?.path();
+        if file.extension().is_some_and(|ending| ending == "toml") {
+            files.push(file);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .with_context(|| format!("{} cannot be read; {REMEDY}", file.display()))?;
+    read_series(&text).with_context(|| format!("{} cannot be used; {REMEDY}", file.display()))
+}
