@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
-use numbering::{InputError, RuleError};
+use numbering::{ExchangeError, InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -91,6 +91,16 @@ impl Problem {
     pub(super) fn of_input(input: &InputError) -> Self {
         let problem = Problem::new(Slug::of_input(input), input.to_string());
         Problem { field: Some(input.field()), ..problem }
+    }
+
+    /// A refusal of an exchange serial or of a part of one: by the same slugs as other values.
+    pub(super) fn of_exchange(field: &str, wrong: &ExchangeError) -> Self {
+        let slug = match wrong {
+            ExchangeError::Length { .. } | ExchangeError::Width { .. } => Slug::ValueTooLong,
+            ExchangeError::Character { .. } => Slug::WrongAlphabet,
+            ExchangeError::Date { .. } | ExchangeError::Zero { .. } => Slug::InvalidField,
+        };
+        Problem { field: Some(field.to_owned()), ..Problem::new(slug, wrong.to_string()) }
     }
 
     /// The same problem, worth a retry after a moment.
