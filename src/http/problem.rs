@@ -261,7 +261,9 @@ impl From<&AllocError> for Problem {
                 let slug = match rule {
                     RuleError::UnknownType { .. } => Slug::UnknownType,
                     RuleError::TypeNotConfigured { .. } => Slug::TypeNotConfigured,
-                    RuleError::Ambiguous { .. } => Slug::SeriesAmbiguous,
+                    RuleError::Ambiguous { .. } | RuleError::Unsettled { .. } => {
+                        Slug::SeriesAmbiguous
+                    }
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }
