@@ -1,4 +1,5 @@
-//! `numerator series versions | activate | deactivate | remove`: what a series was, and whether it serves.
+//! `numerator series versions | activate | deactivate | remove`: what a series was, and whether it
+//! serves.
 
 use anyhow::bail;
 use clap::Args;

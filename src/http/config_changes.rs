@@ -1,4 +1,5 @@
-//! `POST`, `PUT` and `DELETE` below `/api/v1/document-numbering/configs`: changes of series at run time (R4).
+//! `POST`, `PUT` and `DELETE` below `/api/v1/document-numbering/configs`: changes of series at run
+//! time (R4).
 //!
 //! A definition is compiled and previewed here, and saved by the ledger alone, which checks it
 //! against all others under its lock.

@@ -3,6 +3,7 @@
 //! Owns every slug (`slug`) and is the only place that knows status codes. The cause of an internal
 //! error is logged, never sent.
 
+mod exchange;
 mod ledger;
 mod slug;
 mod unavailable;
@@ -13,7 +14,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
-use numbering::{ExchangeError, InputError, RuleError};
+use numbering::{InputError, RuleError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -91,16 +92,6 @@ impl Problem {
     pub(super) fn of_input(input: &InputError) -> Self {
         let problem = Problem::new(Slug::of_input(input), input.to_string());
         Problem { field: Some(input.field()), ..problem }
-    }
-
-    /// A refusal of an exchange serial or of a part of one: by the same slugs as other values.
-    pub(super) fn of_exchange(field: &str, wrong: &ExchangeError) -> Self {
-        let slug = match wrong {
-            ExchangeError::Length { .. } | ExchangeError::Width { .. } => Slug::ValueTooLong,
-            ExchangeError::Character { .. } => Slug::WrongAlphabet,
-            ExchangeError::Date { .. } | ExchangeError::Zero { .. } => Slug::InvalidField,
-        };
-        Problem { field: Some(field.to_owned()), ..Problem::new(slug, wrong.to_string()) }
     }
 
     /// The same problem, worth a retry after a moment.
@@ -258,12 +249,11 @@ impl From<&AllocError> for Problem {
         let told = |slug| Problem::new(slug, error.to_string());
         match error {
             AllocError::Rule(rule) => {
+                use RuleError::{Ambiguous, TypeNotConfigured, UnknownType, Unsettled};
                 let slug = match rule {
-                    RuleError::UnknownType { .. } => Slug::UnknownType,
-                    RuleError::TypeNotConfigured { .. } => Slug::TypeNotConfigured,
-                    RuleError::Ambiguous { .. } | RuleError::Unsettled { .. } => {
-                        Slug::SeriesAmbiguous
-                    }
+                    UnknownType { .. } => Slug::UnknownType,
+                    TypeNotConfigured { .. } => Slug::TypeNotConfigured,
+                    Ambiguous { .. } | Unsettled { .. } => Slug::SeriesAmbiguous,
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }

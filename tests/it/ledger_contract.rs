@@ -20,6 +20,7 @@ mod partitions;
 mod proofs;
 mod races;
 mod references;
+mod removals;
 mod restored;
 mod seeds;
 mod serials;

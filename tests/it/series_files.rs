@@ -74,7 +74,7 @@ fn a_dry_run_of_apply_tells_what_apply_would_do_and_writes_nothing() {
         "{error}"
     );
     assert!(deployment.run(&["series", "show", "RUN"]).status.code() == Some(1), "not saved");
-    deployment.apply(&[first.clone()]);
+    deployment.apply(std::slice::from_ref(&first));
     let unused = deployment.series_file("RUN", "RUN-{SEQ:5}", "");
     let told = dry_run(&unused).1;
     assert_eq!(told, "RUN version 2 would be saved: it has no counters yet\n");

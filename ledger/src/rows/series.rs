@@ -168,8 +168,8 @@ pub enum SeriesRefusal {
     },
     /// The series has counters, so it is not removed (R4.3).
     #[error(
-        "series {code} has counters: numbers of it may be out, so it is never removed; keep it from \
-         serving requests instead, by `series deactivate {code}` or `POST …/deactivate`"
+        "series {code} has counters: numbers of it may be out, so it is never removed; keep it \
+         from serving requests instead, by `series deactivate {code}` or `POST …/deactivate`"
     )]
     Used {
         /// The code.
@@ -223,8 +223,8 @@ pub struct SeriesVersion {
     pub stamp: i64,
 }
 
-/// A series that is deactivated or removed. What it took while it was active comes to no other series that
-/// was saved before it rested, until that one is proved for it: saved or activated again.
+/// A series that is deactivated or removed. What it took while it was active comes to no other
+/// series that was saved before it rested, until that one is proved for it: saved or activated again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestingSeries {
     /// The version by which it served requests last.

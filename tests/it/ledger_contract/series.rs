@@ -296,10 +296,11 @@ pub(super) async fn of_a_removal_and_a_first_counter_at_once_one_succeeds(world:
     let mut removed = 0;
     for turn in 0..24 {
         let series = save(ledger, change(&format!("S{turn}"), &format!("S{turn}-{{SEQ:3}}"))).await;
-        if !epochs.contains_key(&series.partition) {
-            epochs.insert(series.partition, epoch_of(&world, &series).await);
-        }
-        let at = epochs[&series.partition];
+        let at = match epochs.get(&series.partition) {
+            Some(at) => *at,
+            None => epoch_of(&world, &series).await,
+        };
+        epochs.insert(series.partition, at);
         let (removal, spec) = (removal(series.series_id), [first_counter(&series)]);
         let seeds = async {
             // Either may come first.
