@@ -20,7 +20,6 @@ mod partitions;
 mod proofs;
 mod races;
 mod references;
-mod removals;
 mod restored;
 mod seeds;
 mod serials;

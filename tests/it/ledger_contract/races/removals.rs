@@ -2,8 +2,8 @@
 
 use numerator::ledger::{At, Closing, CounterSpec, Owner, PartitionState, SeriesRemoval};
 
-use super::races::{Scene, let_go};
-use super::world::spec;
+use super::super::world::spec;
+use super::{Scene, let_go};
 
 /// A removal and a first counter that wait for the row of one series together: whichever gets it,
 /// no series that is removed has a counter.
@@ -12,7 +12,7 @@ async fn a_removal_and_a_first_counter_that_wait_for_one_series_never_both_succe
     for removal_first in [true, false] {
         let mut scene = Scene::set().await;
         let world = &scene.world;
-        let change = super::setup::change("S", "{SEQ:3}");
+        let change = super::super::setup::change("S", "{SEQ:3}");
         let series = world.ledger.apply_series(&[change]).await.unwrap().remove(0);
         let old = At { partition: series.partition, epoch: 0 };
         let next = world.ledger.bump(old, PartitionState::Open, world.node, "t").await.unwrap();
