@@ -284,7 +284,7 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
             "time of day" => "time-required",
             _ => "invalid-field",
         };
-        assert_eq!(problem["type"], slug, "{route} {order}: {problem}");
+        assert_eq!(problem["code"], slug, "{route} {order}: {problem}");
     }
     let (status, problem) =
         ask(&stand.service, "system/succeed", &json!({ "serial": STEP, "attempt": 1 })).await;

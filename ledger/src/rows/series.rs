@@ -224,7 +224,8 @@ pub struct SeriesVersion {
 }
 
 /// A series that is deactivated or removed. What it took while it was active comes to no other
-/// series that was saved before it rested, until that one is proved for it: saved or activated again.
+/// series that was saved before it rested, until that one is proved for it: saved or activated
+/// again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestingSeries {
     /// The version by which it served requests last.

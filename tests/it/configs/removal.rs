@@ -33,7 +33,7 @@ async fn configs_a_series_that_has_issued_nothing_is_removed_and_its_code_is_fre
         (Some(1), "", 422, "invalid-field"),
     ] {
         let (found, problem) = remove(version, query).await;
-        assert_eq!((found, &problem["type"]), (status, &json!(slug)), "{problem}");
+        assert_eq!((found, &problem["code"]), (status, &json!(slug)), "{problem}");
     }
     assert_eq!(remove(Some(1), why).await, (204, Value::Null));
     assert_eq!(remove(Some(1), why).await.0, 404, "there is no such series any more");
@@ -53,7 +53,7 @@ async fn configs_a_series_that_has_issued_nothing_is_removed_and_its_code_is_fre
     assert_eq!(take(&service, "TYPO", "d1").await.1["document_number"], "T-001");
     let url = configs(&service, &format!("/{again}{why}"));
     let (status, problem) = told(send(Method::DELETE, &url, Some(1), &json!({})).await).await;
-    assert_eq!((status, &problem["type"]), (409, &json!("series-in-use")), "{problem}");
+    assert_eq!((status, &problem["code"]), (409, &json!("series-in-use")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("series deactivate TYPO"), "{problem}");
 
     // By hand, beside the running service, which sees it within a second.
