@@ -22,6 +22,7 @@ use super::template::{Part, TEMPLATE_CHARS_MAX, compile_template, is_reserved, r
 use super::template_error::{FieldFlaw, TemplateError};
 use super::text::{Lines, check_printable, normalise};
 use super::value::{VALUE_CHARS_MAX, ValueRule};
+use super::values::{self, DeclaredValues};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
 
@@ -61,6 +62,7 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     check_serial_names(&definition)?;
     check_chars("template", &definition.template, TEMPLATE_CHARS_MAX)?;
     let parts = compile_template(&definition, &mut variables)?;
+    values::compile(&definition, &mut variables)?;
     check_defaults(&mut variables)?;
     check_least_length(&parts, &variables)?;
     if definition.serials.is_empty() && !parts.contains(&Part::Snowflake) {
@@ -235,7 +237,8 @@ fn variables(definition: &SeriesDefinition) -> Result<Vec<Variable>, TemplateErr
             return at(&format!("{path}.required"), flaw);
         }
         let VariableDefinition { required, default, reference, .. } = declared.clone();
-        Ok(Variable { name: name.clone(), rule, required, default, reference, shown: false })
+        let (name, values) = (name.clone(), None);
+        Ok(Variable { name, rule, values, required, default, reference, shown: false })
     };
     definition.variables.iter().map(compile).collect()
 }
@@ -288,10 +291,14 @@ fn check_defaults(variables: &mut [Variable]) -> Result<(), TemplateError> {
         if default.is_empty() {
             return at(&field, FieldFlaw::Empty { what: "character" });
         }
-        match variable.rule.check("default", default) {
+        let declared = |normal: String| {
+            let check = |values: &DeclaredValues| values.check("default", &normal);
+            variable.values.as_ref().map_or(Ok(()), check).map(|()| normal)
+        };
+        match variable.rule.check("default", default).and_then(declared) {
             Ok(normal) => *default = normal,
             Err(reason) => {
-                return at(&field, FieldFlaw::Default { reason: Box::new(reason) });
+                return at(&field, FieldFlaw::Refused { reason: Box::new(reason) });
             }
         }
     }

@@ -213,6 +213,9 @@ pub struct VariableDefinition {
     /// they leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded: Option<String>,
+    /// The only values that new requests may bring; without it, all that alphabet and width take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
     /// Exact width in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,

@@ -177,14 +177,20 @@ impl<'s> Values<'s> {
                 Err(InputError::LookAlike { field, position, character, why })
             })
         };
+        for (variable, value) in series.variables.iter().zip(variables) {
+            let given = value.as_deref().filter(|_| inputs.context.contains_key(&variable.name));
+            if let (Some(values), Some(value)) = (&variable.values, given) {
+                values.check(&format!("context.{}", variable.name), value)?;
+            }
+        }
         if look_alikes.are_refused() {
             must_look_like_nothing("", "phase", phase.as_deref().unwrap_or_default(), false)?;
             let free = project.as_deref().filter(|_| !is_listed).unwrap_or_default();
             must_look_like_nothing("", "project", free, false)?;
             for (variable, value) in series.variables.iter().zip(variables) {
-                let Some(value) = value.as_deref().filter(|_| variable.reference.is_none()) else {
-                    continue;
-                };
+                // An administrator wrote them.
+                let is_listed = variable.reference.is_some() || variable.values.is_some();
+                let Some(value) = value.as_deref().filter(|_| !is_listed) else { continue };
                 // A default is what an administrator wrote.
                 if !value.is_ascii() && inputs.context.contains_key(&variable.name) {
                     let is_declared = variable.rule.is_declared();

@@ -107,6 +107,18 @@ pub enum InputError {
         /// What it looks like, and the remedy.
         why: String,
     },
+    /// A value that is none of those that its variable declares (slug `unknown-value`).
+    #[error(
+        "{field}: {value:?} is none of the values that the series takes; the nearest is {nearest:?}"
+    )]
+    UnknownValue {
+        /// The field.
+        field: String,
+        /// The value, shortened.
+        value: String,
+        /// The declared value that is most like it.
+        nearest: String,
+    },
     /// A plain date where the number shows a time of day, or its counter begins anew within a day
     /// (slug `time-required`, R1.6).
     #[error("date {given:?} needs a time of day: {remedy}")]
@@ -225,6 +237,7 @@ impl InputError {
             | InputError::ValueTooShort { .. }
             | InputError::TextTooLong { .. } => "value-too-long",
             InputError::WrongAlphabet { .. } | InputError::LookAlike { .. } => "wrong-alphabet",
+            InputError::UnknownValue { .. } => "unknown-value",
             InputError::InvalidDate { .. } | InputError::ImplausibleDate { .. } => "invalid-date",
             InputError::TimeRequired { .. } => "time-required",
             InputError::PeriodClosed { .. } => "period-closed",
@@ -250,6 +263,7 @@ impl InputError {
             | InputError::ValueTooShort { field, .. }
             | InputError::WrongAlphabet { field, .. }
             | InputError::LookAlike { field, .. }
+            | InputError::UnknownValue { field, .. }
             | InputError::UnknownReference { field, .. }
             | InputError::InactiveReference { field, .. }
             | InputError::NotAMember { field, .. }

@@ -47,6 +47,7 @@ mod tests;
 mod text;
 mod ties;
 mod value;
+mod values;
 
 pub use change::{ChangeError, check_change};
 pub use compare::{

@@ -70,6 +70,12 @@ pub(super) fn revise(
         return Err(InputError::MissingVariable { field: "rev".into(), series: code() }.into());
     }
     let rev = variable.rule.check("rev", rev)?;
+    // The label that it has already may be one of earlier values.
+    if original.inputs.context.get(REVISION) != Some(&rev)
+        && let Some(values) = &variable.values
+    {
+        values.check("rev", &rev)?;
+    }
     let shown = series.parse(original.number).unwrap_or_default();
     let mut inputs = Inputs {
         date: date(series, original, shown.time),

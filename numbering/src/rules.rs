@@ -35,6 +35,20 @@ pub enum RuleError {
         /// For which projects it is numbered, or which types are.
         hint: String,
     },
+    /// It takes too long to find out whether two series are always told apart by better rules.
+    #[error(
+        "whether a more specific series takes all that {first} and {second} serve equally well is \
+         not found out in {steps_max} steps; list fewer projects, originators, types and sub types \
+         in `serves` of one, and apply it"
+    )]
+    Unsettled {
+        /// Code of one.
+        first: String,
+        /// Code of the other.
+        second: String,
+        /// The bound.
+        steps_max: u64,
+    },
     /// Two series serve the request equally well.
     #[error(
         "series {first} and {second} serve document type {type_code:?} equally well; \

@@ -36,7 +36,9 @@ impl Series {
             let digits = '0'..='9';
             let first = CHARACTERS.chain(digits).find(fits).unwrap_or('A');
             let made_up = || first.to_string().repeat(variable.rule.widths().0);
-            let value = listed(variable.reference.as_ref()).unwrap_or_else(made_up);
+            let declared = variable.values.as_ref().map(|values| values.first().to_owned());
+            let value = declared.or_else(|| listed(variable.reference.as_ref()));
+            let value = value.unwrap_or_else(made_up);
             (variable.name.clone(), value)
         };
         Inputs {

@@ -14,6 +14,7 @@ use super::period::FiscalYear;
 use super::served::Served;
 use super::template::Part;
 use super::value::ValueRule;
+use super::values::DeclaredValues;
 use super::{
     CounterKey, Draft, InputError, Inputs, Original, ParseError, ReferenceData, Reset,
     RevisedNumber, RevisionError, SeriesDefinition, Snowflake, TemplateError,
@@ -51,6 +52,8 @@ pub struct Series {
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) rule: ValueRule,
+    /// The only values that new requests may bring, where they are declared.
+    pub(super) values: Option<DeclaredValues>,
     pub(super) required: bool,
     pub(super) default: Option<String>,
     /// Table of the reference data that its values are codes of.

@@ -266,9 +266,9 @@ pub enum FieldFlaw {
         /// The other field.
         other: &'static str,
     },
-    /// A default that its own variable refuses.
+    /// A default or a declared value that its own variable refuses.
     #[error("the variable refuses it: {reason}")]
-    Default {
+    Refused {
         /// Why.
         reason: Box<InputError>,
     },

@@ -14,4 +14,5 @@ mod reference_numbers;
 mod references;
 mod refusals;
 mod snowflakes;
+mod values;
 mod vectors;

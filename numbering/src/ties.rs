@@ -18,6 +18,9 @@ pub(super) type Names<T> = Option<BTreeSet<T>>;
 /// that nobody names: fewer rules take it than any other, so a tie is found there first.
 pub(super) type Region<T> = [Names<T>; 4];
 
+/// Most steps of a check of rules: about a second.
+const RULE_STEPS_MAX: u64 = 10_000_000;
+
 /// Place of the project in a region.
 pub(super) const PROJECT: usize = 0;
 
@@ -46,7 +49,7 @@ pub fn check_rules<'a>(
     definitions: impl IntoIterator<Item = &'a SeriesDefinition>,
 ) -> Result<(), RuleError> {
     let rules: Vec<Rule<'_>> = definitions.into_iter().flat_map(rules_of).collect();
-    let mut before = Index::default();
+    let (mut before, mut steps) = (Index::default(), RULE_STEPS_MAX);
     for (place, rule) in rules.iter().enumerate() {
         let earlier = before.beside(rule).into_iter().map(|place| &rules[place]);
         before.add(place, rule);
@@ -54,7 +57,11 @@ pub fn check_rules<'a>(
             let Some(shared) = shared(&earlier.names, &rule.names) else { continue };
             let better: Vec<&Rule<'_>> =
                 rules.iter().filter(|other| other.rank > rule.rank).collect();
-            if let Some(region) = left_over(shared, &better) {
+            let left = left_over(shared, &better, &mut steps).map_err(|Spent| {
+                let (first, second) = (earlier.code.into(), rule.code.into());
+                RuleError::Unsettled { first, second, steps_max: RULE_STEPS_MAX }
+            })?;
+            if let Some(region) = left {
                 let type_code = region[TYPE].as_ref().and_then(|types| types.first());
                 return Err(RuleError::Ambiguous {
                     type_code: excerpt(type_code.unwrap_or(&"any other")),
@@ -162,31 +169,42 @@ fn shared<'a>(a: &Region<&'a str>, b: &Region<&'a str>) -> Option<Region<&'a str
     Some(region)
 }
 
-/// Some of the region's requests that none of the rules takes.
+/// No steps are left.
+#[derive(Debug)]
+pub(super) struct Spent;
+
+/// Some of the region's requests that none of the rules takes. What rules leave falls into ever
+/// more pieces: `steps` are what may still be spent, one for each value looked at.
+///
+/// # Errors
+/// Where they do not suffice.
 pub(super) fn left_over<T: Copy + Ord>(
     region: Region<T>,
     rules: &[&Rule<'_, T>],
-) -> Option<Region<T>> {
-    let Some((rule, rest)) = rules.split_first() else { return Some(region) };
+    steps: &mut u64,
+) -> Result<Option<Region<T>>, Spent> {
+    let Some((rule, rest)) = rules.split_first() else { return Ok(Some(region)) };
     let mut inside = region;
     for place in 0..inside.len() {
         let Some(named) = &rule.names[place] else { continue };
-        let Some(values) = inside[place].take() else { return left_over(inside, rest) };
+        let Some(values) = inside[place].take() else { return left_over(inside, rest, steps) };
+        let looked_at = 1 + values.len() + named.len();
+        *steps = steps.checked_sub(looked_at as u64).ok_or(Spent)?;
         let outside: BTreeSet<T> = &values - named;
         if !outside.is_empty() {
             let mut beside = inside.clone();
             beside[place] = Some(outside);
-            if let Some(found) = left_over(beside, rest) {
-                return Some(found);
+            if let Some(found) = left_over(beside, rest, steps)? {
+                return Ok(Some(found));
             }
         }
         let both: BTreeSet<T> = &values & named;
         if both.is_empty() {
-            return None;
+            return Ok(None);
         }
         inside[place] = Some(both);
     }
-    None
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -58,5 +58,5 @@ pub(super) async fn close(settings: &Settings, args: ClosePeriodArgs) -> anyhow:
         saved_at_us: clock().now_us(),
     };
     let saved = ledger.apply_series(&[change]).await?;
-    print_saved(&ledger, saved, args.json).await
+    print_saved(&ledger, saved, false, args.json).await
 }

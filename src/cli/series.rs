@@ -15,7 +15,7 @@ use super::explain::ExplainArgs;
 use super::expression::{self, FromExpressionArgs, ToExpressionArgs};
 use super::output::{print, print_json};
 use super::periods::{self, ClosePeriodArgs};
-use super::series_check::{self, CheckArgs};
+use super::series_check::{self, CheckArgs, has_no_ledger};
 use super::series_history::{self, ActivityArgs, VersionsArgs};
 use super::session::{clock, open_catalog, open_ledger, refusal};
 use super::words::table;
@@ -32,7 +32,7 @@ const FILE_BYTES_MAX: u64 = 1_048_576;
 #[derive(Clone, Debug, Subcommand)]
 pub enum SeriesCommand {
     /// Check series files alone and beside each other, with the tables of the ledger where there is
-    /// one; saves nothing
+    /// one; saves nothing. What the ledger's series say to them is told by `apply --dry-run`
     Check(CheckArgs),
     /// Save the series of files, all or none; one that did not change keeps its version
     Apply(ApplyArgs),
@@ -50,6 +50,8 @@ pub enum SeriesCommand {
     Activate(ActivityArgs),
     /// Keep a series from serving requests; its numbers stay
     Deactivate(ActivityArgs),
+    /// Remove a series that has issued nothing; one that has is deactivated instead
+    Remove(ActivityArgs),
     /// Print a rule expression (a JSON array of elements) as a series file; saves nothing
     FromExpression(FromExpressionArgs),
     /// Print a series as a rule expression
@@ -73,6 +75,9 @@ pub struct ApplyArgs {
     /// Save only series that the ledger does not have; leave the others as they are
     #[arg(long)]
     pub only_new: bool,
+    /// Do all that a save does but save: prints what would change, or refuses as the save would
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -119,6 +124,7 @@ pub async fn run(settings: &Settings, command: SeriesCommand) -> anyhow::Result<
         SeriesCommand::Deactivate(args) => {
             series_history::set_activity(settings, args, false).await
         }
+        SeriesCommand::Remove(args) => series_history::remove(settings, args).await,
         SeriesCommand::FromExpression(args) => expression::from_expression(args),
         SeriesCommand::ToExpression(args) => expression::to_expression(settings, &args).await,
     }
@@ -132,6 +138,10 @@ pub(super) struct SavedSeries {
     version: u32,
     active: bool,
     is_new: bool,
+    saved: bool,
+    /// How many counters go on by it, as far as a dry run has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<u64>,
     warnings: Vec<String>,
 }
 
@@ -139,6 +149,13 @@ pub(super) struct SavedSeries {
 async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
     let mut definitions = read_files(&args.files)?;
     let reason = check_reason(&args.reason).map_err(refusal)?;
+    if args.dry_run && has_no_ledger(settings) {
+        bail!(
+            "there is no ledger at {} for a dry run; `series check` proves files by themselves, \
+             `series apply` makes the ledger",
+            settings.database_url
+        );
+    }
     let ledger = open_ledger(settings).await?;
     let expected = if args.only_new { Expected::Nothing } else { Expected::Anything };
     let kept = if args.only_new { keep_known(&ledger, &mut definitions).await? } else { vec![] };
@@ -151,12 +168,17 @@ async fn apply(settings: &Settings, args: ApplyArgs) -> anyhow::Result<()> {
         saved_at_us,
     };
     let changes: Vec<SeriesChange> = definitions.into_iter().map(change).collect();
-    let mut saved = ledger.apply_series(&changes).await.map_err(|error| match error {
+    let saved = if args.dry_run {
+        ledger.try_series(&changes).await
+    } else {
+        ledger.apply_series(&changes).await
+    };
+    let mut saved = saved.map_err(|error| match error {
         LedgerError::Series(ambiguous @ SeriesRefusal::Ambiguous(_)) => refusal(&ambiguous),
         other => other.into(),
     })?;
     saved.extend(kept);
-    print_saved(&ledger, saved, args.json).await
+    print_saved(&ledger, saved, args.dry_run, args.json).await
 }
 
 /// Takes out those that the ledger has, active or not, and gives them as they are there.
@@ -174,15 +196,22 @@ async fn keep_known(
 pub(super) async fn print_saved(
     ledger: &SharedLedger,
     saved: Vec<SeriesVersion>,
+    dry_run: bool,
     json: bool,
 ) -> anyhow::Result<()> {
     let new: Vec<&SeriesVersion> = saved.iter().filter(|version| version.is_new).collect();
     let mut warned = warnings_of(ledger, &new).await?.into_iter();
-    let line = |version: SeriesVersion| {
+    let mut lines = Vec::with_capacity(saved.len());
+    for version in saved {
         let warnings = version.is_new.then(|| warned.next()).flatten().unwrap_or_default();
-        SavedSeries { warnings, ..SavedSeries::of(version) }
-    };
-    let lines: Vec<SavedSeries> = saved.into_iter().map(line).collect();
+        // The id of a series that a dry run would create is nobody's.
+        let counters = match (dry_run, version.version) {
+            (true, 1) if version.is_new => Some(0),
+            (true, _) => Some(ledger.counters_of(version.series_id).await?),
+            (false, _) => None,
+        };
+        lines.push(SavedSeries { warnings, counters, ..SavedSeries::of(version, dry_run) });
+    }
     if json {
         print_json(&lines)?;
         return Ok(());
@@ -218,8 +247,11 @@ async fn warnings_of(
 }
 
 impl SavedSeries {
-    pub(super) fn of(saved: SeriesVersion) -> Self {
+    /// A version that was saved, or that a dry run would save.
+    pub(super) fn of(saved: SeriesVersion, dry_run: bool) -> Self {
         SavedSeries {
+            saved: saved.is_new && !dry_run,
+            counters: None,
             code: saved.definition.code,
             config_id: saved.series_id,
             version: saved.version,
@@ -230,7 +262,14 @@ impl SavedSeries {
     }
 
     pub(super) fn line(&self) -> String {
-        let what = if self.is_new { "saved" } else { "unchanged" };
+        let what = match (self.is_new, self.counters) {
+            (false, _) => "unchanged".to_owned(),
+            (true, None) => "saved".to_owned(),
+            (true, Some(_)) if self.version == 1 => "would be saved: a new series".to_owned(),
+            (true, Some(0)) => "would be saved: it has no counters yet".to_owned(),
+            (true, Some(1)) => "would be saved: its 1 counter goes on".to_owned(),
+            (true, Some(many)) => format!("would be saved: its {many} counters go on"),
+        };
         let idle = if self.active { "" } else { "; not active, see `series activate`" };
         format!("{} version {} {what}{idle}", self.code, self.version)
     }

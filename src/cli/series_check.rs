@@ -48,6 +48,10 @@ pub(super) async fn run(settings: &Settings, args: &CheckArgs) -> anyhow::Result
             None => format!("{code} proved"),
         }
     }))?;
+    say(format_args!(
+        "numerator: the series of a ledger and the numbers that are out were not looked at; \
+         `series apply --dry-run` proves the files beside them, and saves nothing"
+    ));
     Ok(())
 }
 
@@ -69,14 +73,17 @@ async fn tables_for(settings: &Settings, definitions: &[SeriesDefinition]) -> Ar
     Arc::default()
 }
 
+/// Whether the ledger is a file that does not exist: opening it would make it.
+pub(super) fn has_no_ledger(settings: &Settings) -> bool {
+    let path = settings.database_url.strip_prefix("sqlite:");
+    path.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists())
+}
+
 /// The tables of the ledger; `None` where it is a file that does not exist.
 async fn read_tables(settings: &Settings) -> Result<Option<ReferenceData>, LedgerError> {
-    let url = &settings.database_url;
-    if let Some(path) = url.strip_prefix("sqlite:")
-        && !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()
-    {
+    if has_no_ledger(settings) {
         return Ok(None);
     }
-    let ledger = ledger::open(url, settings.database, clock()).await?;
+    let ledger = ledger::open(&settings.database_url, settings.database, clock()).await?;
     ledger.reference_data().await.map(Some)
 }

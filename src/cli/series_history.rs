@@ -1,4 +1,5 @@
-//! `numerator series versions | activate | deactivate`: what a series was, and whether it serves.
+//! `numerator series versions | activate | deactivate | remove`: what a series was, and whether it
+//! serves.
 
 use anyhow::bail;
 use clap::Args;
@@ -8,7 +9,7 @@ use super::session::{clock, refusal};
 use super::words::{moment, table};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
-use crate::ledger::{ActivityChange, SeriesVersion, SharedLedger};
+use crate::ledger::{ActivityChange, SeriesRemoval, SeriesVersion, SharedLedger};
 use crate::service;
 
 /// Most versions that are listed.
@@ -84,6 +85,24 @@ pub async fn set_activity(
     let since = if version.is_new { "from now on" } else { "already" };
     print([format!("{} version {} is {what} {since}", args.code, version.version)])?;
     Ok(())
+}
+
+/// Removes a series that has issued nothing.
+///
+/// # Errors
+/// An unknown code, a series that has counters, a ledger that cannot be reached.
+pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<()> {
+    let reason = check_reason(&args.reason).map_err(refusal)?;
+    let (ledger, newest) = open(settings, &args.code).await?;
+    let removal = SeriesRemoval {
+        series_id: newest.series_id,
+        expected: None,
+        removed_by: LOCAL_USER.into(),
+        reason,
+        removed_at_us: clock().now_us(),
+    };
+    ledger.remove_series(&removal).await?;
+    Ok(print([format!("{} removed", args.code)])?)
 }
 
 /// A version of a series; the one in force where none is named.

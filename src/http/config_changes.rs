@@ -1,4 +1,5 @@
-//! `POST` and `PUT` below `/api/v1/document-numbering/configs`: changes of series at run time (R4).
+//! `POST`, `PUT` and `DELETE` below `/api/v1/document-numbering/configs`: changes of series at run
+//! time (R4).
 //!
 //! A definition is compiled and previewed here, and saved by the ledger alone, which checks it
 //! against all others under its lock.
@@ -24,7 +25,9 @@ use super::effort::compute;
 use super::gate::Caller;
 use super::problem::{Problem, ProblemBody};
 use crate::allocator::AllocError;
-use crate::ledger::{ActivityChange, Expected, LedgerError, SeriesChange, SeriesVersion, warnings};
+use crate::ledger::{
+    ActivityChange, Expected, LedgerError, SeriesChange, SeriesRemoval, SeriesVersion, warnings,
+};
 
 /// Numbers in a preview.
 const PREVIEWED: u64 = 3;
@@ -193,6 +196,54 @@ pub(super) async fn deactivate_config(
     Json(order): Json<ReasonOrder>,
 ) -> Result<Response, Problem> {
     set_activity(&app, &caller, (read_id(config_id)?, false), &headers, order).await
+}
+
+/// Why a configuration is removed: a `DELETE` has no body.
+#[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RemovalQuery {
+    /// Why.
+    #[serde(default)]
+    reason: String,
+}
+
+/// Removes a numbering configuration that never numbered anything.
+#[utoipa::path(
+    delete,
+    path = "/api/v1/document-numbering/configs/{configId}",
+    tag = "configs",
+    params(
+        ("configId" = i64, Path),
+        ("If-Match" = String, Header, description = "The ETag of the version that was read"),
+        RemovalQuery,
+    ),
+    responses(
+        (status = 204, description = "It is removed"),
+        (status = "default", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn remove_config(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    config_id: Result<Path<i64>, PathRejection>,
+    QueryOf(query): QueryOf<RemovalQuery>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let removal = SeriesRemoval {
+        series_id: read_id(config_id)?,
+        expected: Some(needed_if_match(&headers)?),
+        removed_by: caller.user_id.to_string(),
+        reason: check_reason(&query.reason)?,
+        removed_at_us: app.service.clock.now_us(),
+    };
+    let own = app.clone();
+    let removing = async move {
+        let ledger = &own.service.ledger;
+        write(&own, async { ledger.remove_series(&removal).await }).await
+    };
+    app.effort.check(removing).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn set_activity(

@@ -174,6 +174,7 @@ fn sentence(slug: Slug) -> Sentence {
         | Slug::MissingVariable
         | Slug::ValueTooLong
         | Slug::WrongAlphabet
+        | Slug::UnknownValue
         | Slug::InvalidDate
         | Slug::PeriodClosed
         | Slug::DateBeforeLast

@@ -194,6 +194,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(config_changes::create_config).layer(Extension(single)))
         .routes(routes!(configs::show_config))
         .routes(routes!(config_changes::update_config).layer(Extension(single)))
+        .routes(routes!(config_changes::remove_config))
         .routes(routes!(config_changes::activate_config).layer(Extension(single)))
         .routes(routes!(config_changes::deactivate_config).layer(Extension(single)))
         .routes(routes!(configs::list_versions))

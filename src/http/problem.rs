@@ -3,6 +3,7 @@
 //! Owns every slug (`slug`) and is the only place that knows status codes. The cause of an internal
 //! error is logged, never sent.
 
+mod exchange;
 mod ledger;
 mod slug;
 mod unavailable;
@@ -248,10 +249,11 @@ impl From<&AllocError> for Problem {
         let told = |slug| Problem::new(slug, error.to_string());
         match error {
             AllocError::Rule(rule) => {
+                use RuleError::{Ambiguous, TypeNotConfigured, UnknownType, Unsettled};
                 let slug = match rule {
-                    RuleError::UnknownType { .. } => Slug::UnknownType,
-                    RuleError::TypeNotConfigured { .. } => Slug::TypeNotConfigured,
-                    RuleError::Ambiguous { .. } => Slug::SeriesAmbiguous,
+                    UnknownType { .. } => Slug::UnknownType,
+                    TypeNotConfigured { .. } => Slug::TypeNotConfigured,
+                    Ambiguous { .. } | Unsettled { .. } => Slug::SeriesAmbiguous,
                 };
                 Problem { field: Some("type".into()), ..told(slug) }
             }

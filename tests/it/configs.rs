@@ -1,6 +1,7 @@
 //! Series changed at run time, as administrators and callers see it.
 
 mod expressions;
+mod removal;
 mod running;
 
 use std::time::{Duration, Instant};

@@ -276,6 +276,15 @@ async fn a_bad_serial_request_names_its_field_and_takes_nothing() {
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{route} {order}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains(told), "{route}: {problem}");
         assert_eq!(problem["number_taken"], "no");
+        // As every other route calls them.
+        let slug = match told {
+            _ if told.contains("exactly") || told == "4 characters" => "value-too-long",
+            _ if told.starts_with("character ") || told == "write a digit" => "wrong-alphabet",
+            "2015-02-30" => "invalid-date",
+            "time of day" => "time-required",
+            _ => "invalid-field",
+        };
+        assert_eq!(problem["code"], slug, "{route} {order}: {problem}");
     }
     let (status, problem) =
         ask(&stand.service, "system/succeed", &json!({ "serial": STEP, "attempt": 1 })).await;

@@ -110,4 +110,60 @@ fn a_ledger_without_series_gets_those_of_the_setting_and_no_others() {
     let refused = none.run(&["series", "list"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(error.contains("series.load") && error.contains("\"own\""), "{error}");
+
+#[test]
+fn a_dry_run_of_apply_tells_what_apply_would_do_and_writes_nothing() {
+    let deployment = Deployment::embedded();
+    let dry_run = |file: &Path| {
+        let output = deployment.run(&["series", "apply", "--dry-run", file.to_str().unwrap()]);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let first = deployment.series_file("RUN", "RUN-{SEQ:4}", "");
+    let (code, _, error) = dry_run(&first);
+    assert!(code == Some(1) && error.contains("there is no ledger"), "{error}");
+    assert!(!deployment.path("numerator.db").exists(), "a dry run makes no ledger");
+
+    deployment.ok(&["series", "list"]);
+    let (code, told, error) = dry_run(&first);
+    assert_eq!(
+        (code, &*told),
+        (Some(0), "RUN version 1 would be saved: a new series\n"),
+        "{error}"
+    );
+    assert!(deployment.run(&["series", "show", "RUN"]).status.code() == Some(1), "not saved");
+    deployment.apply(std::slice::from_ref(&first));
+    let unused = deployment.series_file("RUN", "RUN-{SEQ:5}", "");
+    let told = dry_run(&unused).1;
+    assert_eq!(told, "RUN version 2 would be saved: it has no counters yet\n");
+
+    for document in ["a", "b"] {
+        deployment.ok(&["next", "RUN", "--document", document]);
+    }
+    let told = dry_run(&unused).1;
+    assert_eq!(told, "RUN version 2 would be saved: its 1 counter goes on\n");
+    assert_eq!(
+        dry_run(&deployment.series_file("RUN", "RUN-{SEQ:4}", "")).1,
+        "RUN version 1 unchanged\n"
+    );
+    // What a check of the file alone cannot know: the series of another code has issued the text.
+    let twin = deployment.series_file("TWIN", "RUN-{SEQ:4}", "");
+    let file = twin.to_str().unwrap();
+    let checked = deployment.run(&["series", "check", file]);
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(checked.status.success() && said.contains("series apply --dry-run"), "{said}");
+    let (code, told, error) = dry_run(&twin);
+    let applied = deployment.run(&["series", "apply", file]);
+    assert_eq!((code, &*told, applied.status.code()), (Some(1), "", Some(1)), "{error}");
+    assert_eq!(error, String::from_utf8_lossy(&applied.stderr), "the same refusal");
+    let versions = deployment.ok(&["series", "versions", "RUN", "--json"]);
+    assert_eq!(versions.matches("\"version\": 1").count(), 1, "{versions}");
+    assert!(!versions.contains("\"version\": 2"), "nothing was saved: {versions}");
+    let json = deployment.ok(&["series", "apply", "--dry-run", "--json", unused.to_str().unwrap()]);
+    let told: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&told[0]["is_new"], &told[0]["saved"], &told[0]["counters"]),
+        (&false.into(), &false.into(), &1.into()),
+        "{json}"
+    );
 }

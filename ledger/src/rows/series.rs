@@ -75,6 +75,21 @@ pub struct ActivityChange {
     pub saved_at_us: i64,
 }
 
+/// A series to remove.
+#[derive(Clone, Debug)]
+pub struct SeriesRemoval {
+    /// The series.
+    pub series_id: i64,
+    /// The version that it must stand at; `None`: whichever.
+    pub expected: Option<u32>,
+    /// Who removes it.
+    pub removed_by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub removed_at_us: i64,
+}
+
 /// What a change builds on (R4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
@@ -151,6 +166,25 @@ pub enum SeriesRefusal {
         /// The code.
         code: String,
     },
+    /// The series has counters, so it is not removed (R4.3).
+    #[error(
+        "series {code} has counters: numbers of it may be out, so it is never removed; keep it \
+         from serving requests instead, by `series deactivate {code}` or `POST …/deactivate`"
+    )]
+    Used {
+        /// The code.
+        code: String,
+    },
+    /// Its partition is held, and nobody knows whether the series has counters (F9).
+    #[error(
+        "series {code} is not removed while its partition is held: the ledger went back, and may \
+         have forgotten counters; release it first (`reconcile --ledger-restored`), or deactivate \
+         the series"
+    )]
+    Held {
+        /// The code.
+        code: String,
+    },
     /// The series has counters, and the change could render a number of theirs again.
     #[error("series {code} has issued numbers as of version {version}: {why}")]
     Repeats {
@@ -189,8 +223,9 @@ pub struct SeriesVersion {
     pub stamp: i64,
 }
 
-/// A series that is deactivated. What it took while it was active comes to no other series that
-/// was saved before it rested, until that one is proved for it: saved or activated again.
+/// A series that is deactivated or removed. What it took while it was active comes to no other
+/// series that was saved before it rested, until that one is proved for it: saved or activated
+/// again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestingSeries {
     /// The version by which it served requests last.

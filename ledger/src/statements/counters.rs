@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, Conn, QueryBuilder, Row, Store, bytes, commit, partitions, query, query_scalar};
+use super::{
+    CALL, Conn, QueryBuilder, Row, SEARCH, Store, bytes, commit, partitions, query, query_scalar,
+};
 use crate::Ledger;
 use crate::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::{At, Counter, CounterSpec, LedgerError, Raise};
@@ -104,6 +106,21 @@ impl Ledger {
             query.push_bind(i64::from(limit.min(PAGE_MAX)));
             let rows = query.build().fetch_all(&store.reader).await?;
             rows.iter().map(|row| Ok(resolved_of(row)?.counter)).collect()
+        })
+        .await
+    }
+
+    /// How many counters a series has. For a person who waits for it: all of them are looked at.
+    pub async fn counters_of(&self, series_id: i64) -> Result<u64, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let count: i64 = query_scalar("select count(*) from counter where series_id = $1")
+                .bind(series_id)
+                .fetch_one(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            unsigned(count, "counters")
         })
         .await
     }

@@ -25,6 +25,7 @@ mod proving;
 mod records;
 mod recovery;
 mod reference;
+mod removal;
 mod restored;
 mod safety;
 mod seed;

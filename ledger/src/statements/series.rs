@@ -134,7 +134,7 @@ pub(super) async fn finish_save(
     let written = || saved.iter().filter(|saved| saved.version.is_new);
     let first = written().map(|saved| saved.version.stamp).min().unwrap_or_default();
     for Saved { version, .. } in written() {
-        note(&mut *tx, version, first).await?;
+        note(&mut *tx, version, first, "series-changed").await?;
     }
     let question = ProofQuestion::of(&mut *tx, &all, &saved).await?;
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
@@ -154,11 +154,12 @@ pub(super) async fn finish_save(
 }
 
 /// Writes the event of a change (R5.2), which stands if and only if the change does, and which
-/// change was the `first` of the call.
+/// change was the `first` of the call. `kind`: the event's.
 pub(super) async fn note(
     conn: &mut Conn,
     changed: &SeriesVersion,
     first: i64,
+    kind: &str,
 ) -> Result<(), LedgerError> {
     query("update series_version set saved_with = $2 where series_version_id = $1")
         .bind(changed.stamp)
@@ -173,8 +174,9 @@ pub(super) async fn note(
         "user": changed.saved_by,
         "reason": changed.reason,
     });
-    query("insert into event (at_us, kind, detail) values ($1, 'series-changed', $2)")
+    query("insert into event (at_us, kind, detail) values ($1, $2, $3)")
         .bind(changed.saved_at_us)
+        .bind(kind)
         .bind(detail.to_string())
         .execute(conn)
         .await?;

@@ -45,8 +45,8 @@ impl Stretch {
     }
 }
 
-/// The rest of the query for those in force.
-const IN_FORCE: &str = "and v.version = s.active_version ";
+/// The rest of the query for those in force. Of a series that was removed none is.
+const IN_FORCE: &str = "and v.version = s.active_version and s.removed_at_us is null ";
 
 impl Ledger {
     /// The versions in force of all series, active or not, by code.
@@ -84,7 +84,7 @@ impl Ledger {
         self.call(CALL, async |store| stamp(store).await).await
     }
 
-    /// The series that are deactivated and served requests before, by code.
+    /// The series that are deactivated or removed and served requests before, by code.
     pub async fn resting_series(&self) -> Result<Vec<RestingSeries>, LedgerError> {
         self.call(CALL, async |store| {
             let mut conn = store.reader.acquire().await?;
@@ -156,7 +156,8 @@ pub(super) async fn by_code(
     Ok(fetch(conn, query).await?.pop())
 }
 
-/// Refuses one series more than a ledger has.
+/// Refuses one series more than a ledger has, those that were removed among them: what these took
+/// from others is known of for ever.
 pub(super) async fn must_have_room(conn: &mut Conn) -> Result<(), LedgerError> {
     let series: i64 = query_scalar("select count(*) from series").fetch_one(conn).await?;
     if series >= i64::from(SERIES_MAX) {

@@ -96,7 +96,7 @@ fn search(
     if effort.is_spent() {
         return Err(refusal::unproven(parties));
     }
-    let pairing = Pairing::of(parties.map(|party| party.series), scope);
+    let pairing = Pairing::of(parties.map(|party| party.series), scope, effort);
     let Some(pairing) = pairing.and_then(|pairing| pairing.within(requests)) else {
         return Err(refusal::unproven(parties));
     };

@@ -12,6 +12,7 @@ use super::super::series::Dimension;
 use super::super::template::Part;
 use super::super::{Reset, Series, Style};
 use super::automaton::characters;
+use super::effort::Effort;
 use super::language::{Shows, name_of, rule_of, shows};
 use super::periods;
 use super::requests::{Requests, axis_of, listed};
@@ -79,8 +80,12 @@ pub(super) struct Pairing<'s> {
 
 impl<'s> Pairing<'s> {
     /// Two versions, with the dimensions that are equal in a scope of both. None where there are
-    /// more marks than are kept.
-    pub(super) fn of(series: [&'s Series; 2], scope: &[[Dimension; 2]]) -> Option<Self> {
+    /// more marks than are kept, or the effort is spent.
+    pub(super) fn of(
+        series: [&'s Series; 2],
+        scope: &[[Dimension; 2]],
+        effort: &Effort<'_>,
+    ) -> Option<Self> {
         let parts = series.map(|series| series.parts.len());
         let mut pairing = Pairing {
             series,
@@ -93,9 +98,9 @@ impl<'s> Pairing<'s> {
             lengths: Vec::new(),
         };
         pairing.pair(scope);
-        pairing.identify(scope);
+        pairing.identify(scope, effort);
         pairing.measure();
-        (pairing.marks_used <= MARKS_MAX).then_some(pairing)
+        (pairing.marks_used <= MARKS_MAX && !effort.is_spent()).then_some(pairing)
     }
 
     /// The same for these requests: a place whose values are never for both is read apart.
@@ -168,7 +173,7 @@ impl<'s> Pairing<'s> {
     }
 
     /// The identities that both have: the id, and serials of the same counters.
-    fn identify(&mut self, scope: &[[Dimension; 2]]) {
+    fn identify(&mut self, scope: &[[Dimension; 2]], effort: &Effort<'_>) {
         let ids = self.showing(Shows::Id);
         if !ids.is_empty() {
             self.identify_by(None, Reset::None, vec![(ids, Hidden::Value)], Vec::new());
@@ -176,7 +181,7 @@ impl<'s> Pairing<'s> {
         let serials = self.series.map(|series| series.serials.len());
         for at in (0..serials[0]).flat_map(|one| (0..serials[1]).map(move |other| [one, other])) {
             if self.is_one_series && self.counts_alike(at) {
-                self.identify_serial(at, scope);
+                self.identify_serial(at, scope, effort);
             }
         }
     }
@@ -192,7 +197,7 @@ impl<'s> Pairing<'s> {
     }
 
     /// A serial that both count alike: its value, and all that its counter counts by.
-    fn identify_serial(&mut self, at: Place, scope: &[[Dimension; 2]]) {
+    fn identify_serial(&mut self, at: Place, scope: &[[Dimension; 2]], effort: &Effort<'_>) {
         let [one, other] = self.series;
         let (rule, its) = (&one.counters[at[0]], &other.counters[at[1]]);
         let mut components = vec![(self.showing(Shows::Serial(at[0])), Hidden::Value)];
@@ -216,7 +221,7 @@ impl<'s> Pairing<'s> {
             }
         }
         let mut hidden = Vec::new();
-        match periods::determining(rule.reset, [one.fiscal, other.fiscal], &dates) {
+        match periods::determining(rule.reset, [one.fiscal, other.fiscal], &dates, effort) {
             Ok(fields) => components.extend(
                 fields.into_iter().map(|field| (self.showing(Shows::Date(field)), Hidden::Value)),
             ),

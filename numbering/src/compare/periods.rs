@@ -15,6 +15,7 @@ use jiff::{SignedDuration, ToSpan};
 use super::super::Reset;
 use super::super::pattern::{DateField, Era};
 use super::super::period::FiscalYear;
+use super::effort::Effort;
 
 /// The first day looked at: a year near the present, so that examples look familiar.
 pub(super) const FIRST_DAY: Date = date(2025, 1, 1);
@@ -38,18 +39,21 @@ pub(super) fn first() -> DateTime {
 /// Fields among those shown that determine the period of a counter, as few as are easily found.
 /// Each version of a series reads a fiscal year as it defines it.
 ///
+/// Spends effort for each day that it looks at; a caller must not go by it where that is spent.
+///
 /// # Errors
 /// Two moments that show the same and lie in different periods.
 pub(super) fn determining(
     reset: Reset,
     fiscal: [FiscalYear; 2],
     shown: &[DateField],
+    effort: &Effort<'_>,
 ) -> Result<Vec<DateField>, [DateTime; 2]> {
     let of_day = fiscal.map(|fiscal| fields_of_day(reset, fiscal));
     if of_day[0].is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(days) = apart(&of_day, shown) {
+    if let Some(days) = apart(&of_day, shown, effort) {
         return Err(days);
     }
     let mut keys = shown.to_vec();
@@ -57,7 +61,7 @@ pub(super) fn determining(
     for index in (0..keys.len()).rev() {
         let mut fewer = keys.clone();
         fewer.remove(index);
-        if apart(&of_day, &fewer).is_none() {
+        if apart(&of_day, &fewer, effort).is_none() {
             keys = fewer;
         }
     }
@@ -105,8 +109,13 @@ fn fields_of_day(reset: Reset, fiscal: FiscalYear) -> Vec<DateField> {
 /// What a day shows in some fields.
 type Shown = Vec<Option<i64>>;
 
-/// Two days that show the same and lie in different periods.
-fn apart(of_day: &[Vec<DateField>; 2], shown: &[DateField]) -> Option<[DateTime; 2]> {
+/// Two days that show the same and lie in different periods. What it says where the effort does not
+/// suffice is of no use.
+fn apart(
+    of_day: &[Vec<DateField>; 2],
+    shown: &[DateField],
+    effort: &Effort<'_>,
+) -> Option<[DateTime; 2]> {
     let fiscal = if of_day[0] == of_day[1] { &of_day[..1] } else { &of_day[..] };
     if let [fields] = fiscal
         && fields.iter().all(|field| shown.contains(field))
@@ -116,6 +125,10 @@ fn apart(of_day: &[Vec<DateField>; 2], shown: &[DateField]) -> Option<[DateTime;
     let mut known: HashMap<Shown, (DateTime, Shown)> = HashMap::default();
     let mut shows = Vec::new();
     for (at, fields) in DAYS.iter().flat_map(|at| fiscal.iter().map(move |fields| (*at, fields))) {
+        // Half a step for each field of a day, and as much for the day.
+        if !effort.spend(1 + shown.len() / 2) {
+            return None;
+        }
         shows.clear();
         shows.extend(shown.iter().map(|field| field.value(at)));
         let period = || fields.iter().map(|field| field.value(at));

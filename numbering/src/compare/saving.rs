@@ -258,8 +258,8 @@ fn same_turn(one: Option<&SeriesDefinition>, other: Option<&SeriesDefinition>) -
 /// other series there are.
 #[must_use]
 pub fn same_rules(one: &SeriesDefinition, other: &SeriesDefinition) -> bool {
-    (&one.serves, &one.references, unlabelled(one))
-        == (&other.serves, &other.references, unlabelled(other))
+    (&one.serves, &one.references, by_characters(one))
+        == (&other.serves, &other.references, by_characters(other))
 }
 
 /// Whether two versions of a series can give the same numbers to the same requests, by what their
@@ -312,14 +312,17 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         dates: None,
         look_alikes: LookAlikes::default(),
         ambiguity_accepted: None,
-        variables: unlabelled(definition),
+        variables: by_characters(definition),
         ..definition.clone()
     }
 }
 
-fn unlabelled(definition: &SeriesDefinition) -> BTreeMap<String, VariableDefinition> {
+/// Variables as the proof takes them: values are no part of it.
+fn by_characters(definition: &SeriesDefinition) -> BTreeMap<String, VariableDefinition> {
     let mut variables = definition.variables.clone();
-    variables.values_mut().for_each(|variable| variable.label = None);
+    for variable in variables.values_mut() {
+        (variable.label, variable.values) = (None, None);
+    }
     variables
 }
 

@@ -93,7 +93,7 @@ fn compare_variables(series: &Series, again: &Series) -> Result<(), Inexpressibl
         let same = again.variables.iter().find(|other| other.name == *name);
         let widths = same.map(|other| other.rule.widths());
         if unlabelled != plain || widths != Some(variable.rule.widths()) {
-            return Err(cannot(&field, "a variable's default, alphabet or width"));
+            return Err(cannot(&field, "a variable's default, values, alphabet or width"));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::characters::{self, ANY};
-use super::super::testing::{compile, definition};
+use super::super::testing::{compile, definition, serial};
 use super::super::*;
 
 /// Far below what these took before there was a bound, far above what they take.
@@ -133,4 +133,67 @@ fn a_proof_that_is_given_up_says_nothing() {
     assert_eq!(prove(), Ok(Vec::new()));
     give_up.clone().give_up();
     assert_eq!(prove(), Err(ProofError::GivenUp));
+}
+
+/// Goal: what tells the periods of counters costs steps, too. Method: eight serials by the week, of
+/// which the number shows days in every notation but that, beside many earlier versions.
+#[test]
+fn periods_of_many_versions_are_refused_in_bounded_time() {
+    let of = |index: u32| {
+        let mut one = definition();
+        let eras = "{YEAR}{YEAR:B.E.}{YEAR:ROC}{DATE:MM}{DATE:dd}{DATE:DDD}{DATE:Q}";
+        let serials = (0..8).map(|at| format!("{{SEQ:3:S{at}}}")).collect::<String>();
+        one.template = format!("{eras}-{index:03}-{serials}");
+        one.serials = (0..8).map(|at| serial(&format!("S{at}"))).collect();
+        one.serials.iter_mut().for_each(|serial| serial.reset = Reset::Week);
+        one
+    };
+    let all = [of(0)];
+    let prove = |versions: u32| {
+        let earlier = |version| EarlierVersion { version, definition: of(version) };
+        let earlier: Vec<EarlierVersion> = (1..=versions).map(earlier).collect();
+        prove_saved(&all, &Arc::default(), |_| true, &earlier, &[], &GiveUp::default())
+    };
+    assert_eq!(prove(2), Ok(Vec::new()));
+    let began = Instant::now();
+    let refused = prove(1_500).expect_err("too large").to_string();
+    let took = began.elapsed();
+    assert!(took < 10 * LONG, "{took:?}");
+    assert!(refused.contains("cannot be proved"), "{refused}");
+}
+
+/// Goal: rules that cut each other into ever more pieces end, too. Method: two that are equal,
+/// below many that each take half of what they list of each kind, and one that takes it all.
+#[test]
+fn rules_that_cut_each_other_are_refused_in_bounded_time() {
+    let series = |code: String, takes: &dyn Fn(usize, usize) -> bool| {
+        let mut one = definition();
+        one.code = code;
+        let names = |axis: usize| -> Vec<String> {
+            (0..200).filter(|at| takes(axis, *at)).map(|at| format!("{axis}-{at}")).collect()
+        };
+        let serves = &mut one.serves;
+        (serves.projects, serves.originators) = (names(0), names(1));
+        (serves.types, serves.sub_types) = (names(2), names(3));
+        one
+    };
+    let mut all = vec![series("A".into(), &|_, _| true), series("B".into(), &|_, _| true)];
+    all.iter_mut().for_each(|one| one.serves.default = true);
+    // Halves that are mixed anew each time.
+    let is_in = |index: usize, axis: usize, at: usize| {
+        let mut mixed =
+            ((index * 1_000 + axis * 250 + at) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)) >> 20).is_multiple_of(2)
+    };
+    all.extend(
+        (0..100).map(|index| series(format!("M{index:02}"), &|axis, at| is_in(index, axis, at))),
+    );
+    all.push(series("Z".into(), &|_, _| true));
+    let began = Instant::now();
+    let outcome = check_rules(&all);
+    let took = began.elapsed();
+    assert!(took < LONG, "{took:?}");
+    let refused = outcome.expect_err("nobody knows").to_string();
+    assert!(refused.contains("A and B") && refused.contains("list fewer"), "{refused}");
 }

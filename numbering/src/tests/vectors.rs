@@ -159,7 +159,9 @@ impl Counters {
             RuleError::TypeNotConfigured { .. } => {
                 ("type-not-configured".into(), Some("type".into()))
             }
-            RuleError::Ambiguous { .. } => ("series-ambiguous".into(), Some("type".into())),
+            RuleError::Ambiguous { .. } | RuleError::Unsettled { .. } => {
+                ("series-ambiguous".into(), Some("type".into()))
+            }
         })?;
         let series = &self.series[chosen];
         let drafted = series.draft(&inputs, crate::testing::NOW);

@@ -43,6 +43,8 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
+            SeriesRefusal::Used { .. } => (Slug::SeriesInUse, None),
+            SeriesRefusal::Held { .. } => (Slug::PartitionHeld, None),
             SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),
         };
         Problem { field: field.map(Into::into), ..Problem::new(slug, refusal.to_string()) }

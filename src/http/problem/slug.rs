@@ -175,6 +175,9 @@ slugs! {
     ValueTooLong "value-too-long" UNPROCESSABLE_ENTITY "no" "no"
         "A value is too long"
         "a value is longer than its variable allows, or the number than 128 characters",
+    UnknownValue "unknown-value" UNPROCESSABLE_ENTITY "no" "no"
+        "The series takes no such value"
+        "the variable declares its `values`, and this is none of them; `detail` names the nearest",
     WrongAlphabet "wrong-alphabet" UNPROCESSABLE_ENTITY "no" "no"
         "A value holds a character that is not allowed"
         "a value holds a character that is not allowed, or looks like another value; `detail` \

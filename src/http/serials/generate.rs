@@ -225,7 +225,7 @@ impl Exchange {
     /// Takes a part over, once it is known to be right.
     fn name(&mut self, part: ExchangePart, text: String) -> Result<(), Problem> {
         let field = part.name();
-        part.check(&text).map_err(|error| Problem::field(field, error.to_string()))?;
+        part.check(&text).map_err(|error| Problem::of_exchange(field, &error))?;
         self.context.insert(field.to_ascii_uppercase(), text);
         Ok(())
     }

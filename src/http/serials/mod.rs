@@ -31,7 +31,7 @@ use crate::ledger::{Asker, PartitionState};
 
 /// Reads a serial of a body or path.
 fn read(field: &str, kind: ExchangeKind, text: &str) -> Result<ExchangeSerial, Problem> {
-    ExchangeSerial::parse(kind, text).map_err(|error| Problem::field(field, error.to_string()))
+    ExchangeSerial::parse(kind, text).map_err(|error| Problem::of_exchange(field, &error))
 }
 
 /// Checks the unified serial that a call carries, where it carries one.

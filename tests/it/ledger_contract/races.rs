@@ -3,6 +3,8 @@
 //!
 //! A third session holds the row and lets go once the server itself says who waits.
 
+mod removals;
+
 use std::time::{Duration, Instant};
 
 use harness::postgres::Postgres;

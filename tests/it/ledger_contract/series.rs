@@ -3,7 +3,7 @@
 use numbering::Reset;
 use numerator::ledger::{
     ActivityChange, At, Closing, CounterSpec, Expected, LedgerError, Owner, PartitionState,
-    SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger,
+    SeriesChange, SeriesRefusal, SeriesRemoval, SeriesVersion, SharedLedger,
 };
 
 use super::setup::change;
@@ -12,6 +12,11 @@ use super::world::{NOW_US, World, spec};
 fn activity(series_id: i64, active: bool) -> ActivityChange {
     let (saved_by, reason) = ("boss".to_owned(), "moved".to_owned());
     ActivityChange { series_id, active, expected: None, saved_by, reason, saved_at_us: NOW_US + 1 }
+}
+
+fn removal(series_id: i64) -> SeriesRemoval {
+    let (removed_by, reason) = ("boss".to_owned(), "a mistake".to_owned());
+    SeriesRemoval { series_id, expected: None, removed_by, reason, removed_at_us: NOW_US + 1 }
 }
 
 fn building_on(version: &SeriesVersion, template: &str) -> SeriesChange {
@@ -210,4 +215,106 @@ pub(super) async fn an_heir_does_not_begin_with_numbers_that_are_out(world: Worl
     ledger.set_activity(&activity(old.series_id, true)).await.unwrap();
     assert_eq!(save(ledger, change("OLD", "O-{SEQ:3}")).await.version, 4);
     says(refusal(ledger, building_on(&heir, "N-{SEQ:3}")).await, 3);
+}
+
+pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its_code(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let saved = save(ledger, change("S", "{SEQ:3}")).await;
+    let stale = SeriesRemoval { expected: Some(2), ..removal(saved.series_id) };
+    let error = ledger.remove_series(&stale).await.expect_err("stale");
+    assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
+    let stamp = ledger.series_stamp().await.unwrap();
+    let removed = ledger.remove_series(&removal(saved.series_id)).await.unwrap();
+    assert_eq!((removed.version, removed.active), (2, false));
+    assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");
+    assert_eq!(ledger.series().await.unwrap(), []);
+    let unknown = |error| matches!(error, LedgerError::Series(SeriesRefusal::Unknown { .. }));
+    assert!(unknown(ledger.remove_series(&removal(saved.series_id)).await.expect_err("gone")));
+    let on = activity(saved.series_id, true);
+    assert!(unknown(ledger.set_activity(&on).await.expect_err("it never comes back")));
+    let gone =
+        SeriesChange { expected: building_on(&removed, "").expected, ..change("S", "{SEQ}") };
+    assert!(matches!(refusal(ledger, gone).await, SeriesRefusal::Unknown { .. }));
+
+    // What it was stays on record, and so does who removed it.
+    let versions = ledger.series_versions(saved.series_id, u32::MAX, 9).await.unwrap();
+    let told: Vec<_> = versions.iter().map(|v| (v.version, v.active, &*v.saved_by)).collect();
+    assert_eq!(told, [(2, false, "boss"), (1, true, "me")]);
+    let event = &ledger.events(1).await.unwrap()[0];
+    assert_eq!((&*event.kind, event.at_us), ("series-removed", NOW_US + 1));
+    let detail = &event.detail;
+    assert_eq!((&detail["code"], &detail["user"]), (&"S".into(), &"boss".into()));
+    assert_eq!(
+        (&detail["config_id"], &detail["reason"]),
+        (&saved.series_id.into(), &"a mistake".into())
+    );
+
+    let again = SeriesChange { expected: Expected::Nothing, ..change("S", "{SEQ:3}") };
+    let again = save(ledger, again).await;
+    assert_ne!(again.series_id, saved.series_id, "an id names one series for ever");
+    assert_eq!((again.version, ledger.series().await.unwrap().len()), (1, 1));
+    // A request that was checked before the removal begins no counter, nor one made up for later.
+    let at = epoch_of(&world, &saved).await;
+    let error = ledger.seed(at, world.node, &[first_counter(&saved)]).await.expect_err("too late");
+    assert!(error.to_string().contains("send the request again"), "{error}");
+    ledger.seed(at, world.node, &[first_counter(&again)]).await.unwrap();
+}
+
+pub(super) async fn a_series_is_not_removed_that_has_a_counter_or_may_have_forgotten_one(
+    world: World,
+) {
+    let ledger = &world.ledger;
+    let used = save(ledger, change("S", "{SEQ:3}")).await;
+    let at = epoch_of(&world, &used).await;
+    ledger.seed(at, world.node, &[first_counter(&used)]).await.unwrap();
+    // Nothing was taken yet; whoever seeded it may take at any moment.
+    let refused = |error: LedgerError, held: bool| match error {
+        LedgerError::Series(SeriesRefusal::Used { .. }) => !held,
+        LedgerError::Series(SeriesRefusal::Held { .. }) => held,
+        other => panic!("{other}"),
+    };
+    let error = ledger.remove_series(&removal(used.series_id)).await.expect_err("used");
+    assert!(error.to_string().contains("series deactivate S"), "{error}");
+    assert!(refused(error, false));
+    ledger.set_activity(&activity(used.series_id, false)).await.unwrap();
+    let error = ledger.remove_series(&removal(used.series_id)).await.expect_err("used");
+    assert!(refused(error, false), "deactivated or not");
+
+    let unused = save(ledger, change("T", "T{SEQ:3}")).await;
+    let ahead = At { epoch: at.epoch + 1, ..at };
+    ledger.hold_all(&[ahead], "went back").await.unwrap();
+    let error = ledger.remove_series(&removal(unused.series_id)).await.expect_err("held");
+    assert!(refused(error, true));
+}
+
+/// Two processes, and no sleeps: whichever gets the row of the series first.
+pub(super) async fn of_a_removal_and_a_first_counter_at_once_one_succeeds(world: World) {
+    let (ledger, other) = (&world.ledger, world.another().await);
+    let mut epochs = std::collections::HashMap::new();
+    let mut removed = 0;
+    for turn in 0..24 {
+        let series = save(ledger, change(&format!("S{turn}"), &format!("S{turn}-{{SEQ:3}}"))).await;
+        let at = match epochs.get(&series.partition) {
+            Some(at) => *at,
+            None => epoch_of(&world, &series).await,
+        };
+        epochs.insert(series.partition, at);
+        let (removal, spec) = (removal(series.series_id), [first_counter(&series)]);
+        let seeds = async {
+            // Either may come first.
+            for _ in 0..turn % 4 {
+                tokio::task::yield_now().await;
+            }
+            other.seed(at, world.node, &spec).await
+        };
+        let (gone, seeded) = tokio::join!(ledger.remove_series(&removal), seeds);
+        assert!(gone.is_ok() != seeded.is_ok(), "turn {turn}: {gone:?} {seeded:?}");
+        let counter =
+            ledger.counter(series.series_id, &spec[0].serial, &spec[0].key).await.unwrap();
+        assert_eq!(counter.is_some(), seeded.is_ok(), "turn {turn}");
+        removed += usize::from(gone.is_ok());
+    }
+    assert_eq!(ledger.series().await.unwrap().len(), 24 - removed);
 }

@@ -99,7 +99,7 @@ pub(super) async fn bring_versions(
             };
             series::put_in_force(conn, &mut next).await?;
             let first = *first.get_or_insert(next.stamp);
-            series::note(conn, &next, first).await?;
+            series::note(conn, &next, first, "series-changed").await?;
         }
     }
     Ok(())

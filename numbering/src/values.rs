@@ -1,0 +1,72 @@
+//! Values that a variable declares: a value that is none of them is a typing error, and would open
+//! a counter of its own. Asked of new requests only: what is out is read and rendered as before,
+//! and the proof takes a variable by its characters and widths, whatever its values are.
+
+use std::collections::BTreeSet;
+
+use super::error::{InputError, excerpt};
+use super::field::{at, check_count};
+use super::series::Variable;
+use super::template_error::FieldFlaw;
+use super::{SeriesDefinition, TemplateError};
+
+/// Most values of one variable.
+const VALUES_MAX: usize = 1_000;
+
+/// The values, in normal form and in the order in which they were written; at least one.
+#[derive(Clone, Debug)]
+pub(super) struct DeclaredValues(Vec<String>);
+
+impl DeclaredValues {
+    /// The first one.
+    pub(super) fn first(&self) -> &str {
+        &self.0[0]
+    }
+
+    /// Refuses a checked value that is none of these.
+    pub(super) fn check(&self, field: &str, value: &str) -> Result<(), InputError> {
+        if self.0.iter().any(|known| known == value) {
+            return Ok(());
+        }
+        let folded = value.to_lowercase();
+        let distance = |known: &&String| strsim::osa_distance(&known.to_lowercase(), &folded);
+        let nearest = self.0.iter().min_by_key(distance).cloned().unwrap_or_default();
+        Err(InputError::UnknownValue { field: field.into(), value: excerpt(value), nearest })
+    }
+}
+
+/// Reads the values of all variables, once the template has said how wide they are.
+pub(super) fn compile(
+    definition: &SeriesDefinition,
+    variables: &mut [Variable],
+) -> Result<(), TemplateError> {
+    for variable in variables {
+        let declared = definition.variables.get(&variable.name);
+        let Some(values) = declared.and_then(|declared| declared.values.as_ref()) else { continue };
+        let field = format!("variables.{}.values", variable.name);
+        if variable.reference.is_some() {
+            return at(&field, FieldFlaw::Contradiction { other: "reference" });
+        }
+        if values.is_empty() {
+            return at(&field, FieldFlaw::Empty { what: "value" });
+        }
+        check_count(&field, values.len(), VALUES_MAX, "values")?;
+        let (mut seen, mut normal) = (BTreeSet::new(), Vec::with_capacity(values.len()));
+        for (index, value) in values.iter().enumerate() {
+            let field = format!("{field}[{index}]");
+            if value.is_empty() {
+                return at(&field, FieldFlaw::Empty { what: "character" });
+            }
+            let value = match variable.rule.check("value", value) {
+                Ok(value) => value,
+                Err(reason) => return at(&field, FieldFlaw::Refused { reason: Box::new(reason) }),
+            };
+            if !seen.insert(value.clone()) {
+                return at(&field, FieldFlaw::Repeated { value });
+            }
+            normal.push(value);
+        }
+        variable.values = Some(DeclaredValues(normal));
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Problems of exchange serials.
+
+use numbering::ExchangeError;
+
+use super::{Problem, Slug};
+
+impl Problem {
+    /// A refusal of an exchange serial or of a part of one: by the same slugs as other values.
+    pub(in crate::http) fn of_exchange(field: &str, wrong: &ExchangeError) -> Self {
+        let slug = match wrong {
+            ExchangeError::Length { .. } | ExchangeError::Width { .. } => Slug::ValueTooLong,
+            ExchangeError::Character { .. } => Slug::WrongAlphabet,
+            ExchangeError::Date { .. } | ExchangeError::Zero { .. } => Slug::InvalidField,
+        };
+        Problem { field: Some(field.to_owned()), ..Problem::new(slug, wrong.to_string()) }
+    }
+}
