@@ -110,6 +110,7 @@ fn a_ledger_without_series_gets_those_of_the_setting_and_no_others() {
     let refused = none.run(&["series", "list"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(error.contains("series.load") && error.contains("\"own\""), "{error}");
+}
 
 #[test]
 fn a_dry_run_of_apply_tells_what_apply_would_do_and_writes_nothing() {
