@@ -96,14 +96,27 @@ impl Allocator {
         let row = self.shared.context.ledger.counter(series_id, &serial.name, key).await;
         let row = row.map_err(|error| unread(&error))?;
         let Some(counter) = row else { return Ok(first) };
-        let news = self.shared.context.membership.news();
-        let home = news.borrow().iter().find(|row| row.partition == counter.partition).cloned();
+        let home = self.home_of(&counter).await?;
         let home = home.as_ref();
         let spoken_for = self.spoken_for(&counter, home).await?;
         let taken = spoken_for.max(self.taken_in_redis(&counter, home).await);
         let next = taken + redis_path::signed(serial.step);
         let value = u64::try_from(next).unwrap_or(serial.start);
         Ok(NextValue { value, is_new_counter: false })
+    }
+
+    /// Where a counter lives, by the news of this process, or by the ledger where the counter is in
+    /// an epoch that has not come to these yet.
+    async fn home_of(&self, counter: &Counter) -> Result<Option<Partition>, AllocError> {
+        let of = |rows: &[Partition]| {
+            rows.iter().find(|row| row.partition == counter.partition).cloned()
+        };
+        let told = of(&self.shared.context.membership.news().borrow());
+        if told.as_ref().is_some_and(|home| home.epoch >= counter.epoch) {
+            return Ok(told);
+        }
+        let rows = self.shared.context.ledger.partitions().await;
+        Ok(of(&rows.map_err(|error| unread(&error))?))
     }
 
     /// The highest value that Redis has given of a counter in its present epoch: the journal may be

@@ -244,7 +244,7 @@ impl Server {
                     tracing::debug!(%ip, %error, "a connection broke off");
                 }
                 Ok(Err(Broken::Handshake(error))) if refusals.admit() => {
-                    tracing::info!(%ip, %error, "closed a connection that came to no TLS");
+                    tracing::info!(%ip, %error, "no TLS came of a connection; plain HTTP?");
                 }
                 Ok(Err(Broken::Handshake(_))) => {}
                 Err(_) => tracing::debug!(%ip, "a connection was closed, past its age"),

@@ -34,6 +34,8 @@ import java.util.stream.Collectors;
 public final class Orders {
     static final String URL = env("NUMERATOR_URL", "http://127.0.0.1:8080");
     static final String TOKEN = env("NUMERATOR_TOKEN", "");
+    /** Begins each document id: the ids of all callers of a ledger are of one list. */
+    static final String SYSTEM = "shop";
     /** Longer than the service takes at most (its http.time_limit, 40 s). */
     static final Duration ANSWER_TIME_LIMIT = Duration.ofSeconds(45);
     /** How long a request is repeated; afterwards {@code finish} goes on. */
@@ -180,7 +182,7 @@ public final class Orders {
 
     /** The same for every try: made of the order's own key, never drawn anew. */
     static String documentId(String key) {
-        return "order-" + key;
+        return SYSTEM + "/order-" + key;
     }
 
     static void numberOne(Store orders, String key, String request) throws Exception {
@@ -232,6 +234,9 @@ public final class Orders {
     }
 
     public static void main(String[] arguments) throws Exception {
+        if (arguments.length < 2 || !List.of("add", "add-all", "finish", "labels").contains(arguments[1])) {
+            throw new IllegalArgumentException("a file, then add, add-all, finish or labels");
+        }
         var what = arguments[1];
         var keys = List.of(arguments).subList(2, arguments.length);
         if (what.equals("labels")) {

@@ -23,6 +23,8 @@ from http.client import HTTPException
 
 URL = os.environ.get("NUMERATOR_URL", "http://127.0.0.1:8080")
 TOKEN = os.environ.get("NUMERATOR_TOKEN")
+# Begins each document id: the ids of all callers of a ledger are of one list.
+SYSTEM = "shop"
 # Longer than the service takes at most (its http.time_limit, 40 s).
 ANSWER_TIME_LIMIT_S = 45
 # How long a request is repeated; afterwards `finish` goes on.
@@ -69,12 +71,12 @@ def send(path, body, key=None):
 def call(path, body, key=None):
     """Sends one request until it is answered: each time the same document, key and body."""
     give_up_at = time.monotonic() + PATIENCE_S
-    maybe_taken, pause_s = False, 0.25
+    maybe_taken, pause_s, cause = False, 0.25, "refused for now"
     while True:
         try:
             status, wait_s, answer = send(path, body, key)
-        except (OSError, HTTPException, ValueError):
-            status, wait_s, answer = 0, 0, None
+        except (OSError, HTTPException, ValueError) as error:
+            status, wait_s, answer, cause = 0, 0, None, error
         if answer is not None and 200 <= status < 300:
             return answer
         if answer is None or "number_taken" not in answer:
@@ -90,7 +92,8 @@ def call(path, body, key=None):
         # Many callers that wait should not come back in the same moment.
         wait_s = max(wait_s, random.uniform(pause_s / 2, pause_s))
         if time.monotonic() + wait_s > give_up_at:
-            raise Unanswered(f"{path}: a number was {'maybe' if maybe_taken else 'not'} taken")
+            taken = "maybe" if maybe_taken else "not"
+            raise Unanswered(f"{URL}{path}: a number was {taken} taken; last: {cause}")
         time.sleep(wait_s)
         pause_s = min(pause_s * 2, WAIT_MAX_S)
 
@@ -134,7 +137,7 @@ def drafts(orders):
 
 def document_id(key):
     """The same for every try: made of the order's own key, never drawn anew."""
-    return f"order-{key}"
+    return f"{SYSTEM}/order-{key}"
 
 
 def number_one(orders, key, request):
@@ -179,6 +182,8 @@ def labels(key, count):
 
 
 def main():
+    if len(sys.argv) < 3 or sys.argv[2] not in ("add", "add-all", "finish", "labels"):
+        sys.exit(__doc__)
     database, what, *keys = sys.argv[1:]
     orders = open_orders(database)
     if what == "labels":

@@ -14,6 +14,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const URL = process.env["NUMERATOR_URL"] ?? "http://127.0.0.1:8080";
 const TOKEN = process.env["NUMERATOR_TOKEN"];
+/** Begins each document id: the ids of all callers of a ledger are of one list. */
+const SYSTEM = "shop";
 /** Longer than the service takes at most (its http.time_limit, 40 s). */
 const ANSWER_TIME_LIMIT_MS = 45_000;
 /** How long a request is repeated; afterwards `finish` goes on. */
@@ -155,7 +157,7 @@ class Orders {
 
 /** The same for every try: made of the order's own key, never drawn anew. */
 function documentId(key: string): string {
-  return `order-${key}`;
+  return `${SYSTEM}/order-${key}`;
 }
 
 async function numberOne(orders: Orders, key: string, request: NumberRequest): Promise<void> {
@@ -203,6 +205,9 @@ async function labels(key: string, count: number): Promise<void> {
 }
 
 const [path = "orders.json", what = "finish", ...keys] = process.argv.slice(2);
+if (!["add", "add-all", "finish", "labels"].includes(what)) {
+  throw new Error(`what is ${what}? add, add-all, finish or labels`);
+}
 if (what === "labels") {
   await labels(keys[0] ?? "", Number(keys[1]));
 } else {

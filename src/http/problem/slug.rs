@@ -70,7 +70,7 @@ slugs! {
         "the request has no header `Host`, or several: send exactly one",
     Unauthenticated "unauthenticated" UNAUTHORIZED "no" "no"
         "A valid bearer token is required"
-        "no bearer token, or one that is not known",
+        "no bearer token, or one that is not known; `numerator token create` makes one",
     HostNotAllowed "host-not-allowed" FORBIDDEN "no" "no"
         "The service is not asked under that name"
         "the service is asked under a name that is none of its own (Hosts): ask it as \
@@ -121,7 +121,9 @@ slugs! {
          says what to do instead",
     DocumentAlreadyNumbered "document-already-numbered" CONFLICT "no" "no"
         "The document has a number for another payload"
-        "the document has a number for another payload; send `\"again\": true` for another one",
+        "the document has a number, and its request was another one: send that unchanged to get \
+         the number again, or use `document_number`; only for a second number of the same \
+         document, send `\"again\": true`",
     RevisionsExhausted "revisions-exhausted" CONFLICT "no" "no"
         "The number has as many revisions as it may have"
         "the number has 100 revisions, as many as a number may have",
@@ -173,8 +175,9 @@ slugs! {
         "The series needs a value"
         "the series needs the value; `recipients[kind=TO]` where no recipient is of that kind",
     ValueTooLong "value-too-long" UNPROCESSABLE_ENTITY "no" "no"
-        "A value is too long"
-        "a value is longer than its variable allows, or the number than 128 characters",
+        "A value has the wrong length"
+        "a value is longer or shorter than its variable allows, or the number longer than 128 \
+         characters",
     UnknownValue "unknown-value" UNPROCESSABLE_ENTITY "no" "no"
         "The series takes no such value"
         "the variable declares its `values`, and this is none of them; `detail` names the nearest",
@@ -184,7 +187,8 @@ slugs! {
          says which",
     InvalidDate "invalid-date" UNPROCESSABLE_ENTITY "no" "no"
         "The date is not one"
-        "the date is not one, or is further from the present than the series takes",
+        "the date is not one (`2024-01-22`, or with time and offset `2024-01-22T09:30:00+08:00`; \
+         years A.D.), or is further from the present than the series takes",
     TimeRequired "time-required" UNPROCESSABLE_ENTITY "no" "no"
         "The template needs a time of day"
         "the template shows a time of day, or a counter begins anew within a day; send a \
