@@ -102,8 +102,8 @@ pub enum AllocError {
     },
     /// The document has a number for another payload (R1.8).
     #[error(
-        "document has number {number} already, for another payload: send the first one unchanged to \
-         get it again; only for a second number, send \"again\": true (`next --again`)"
+        "document has number {number} already, for another payload: send the first one unchanged \
+         to get it again; only for a second number, send \"again\": true (`next --again`)"
     )]
     DocumentNumbered {
         /// That number.
