@@ -1,5 +1,5 @@
 //! `numerator drain`: sees to it that no outbox holds what the journal does not have, before Redis
-//! is taken away. Exits 0 only when that is so.
+//! is taken away. Exits 0 only when that is so, and no silent node is left that was not adopted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,7 +39,8 @@ pub struct DrainArgs {
 #[derive(Debug, Default, Serialize)]
 struct DrainAnswer {
     applied: bool,
-    /// Whether no outbox holds what the journal does not have.
+    /// Whether no outbox holds what the journal does not have, and every silent node is adopted:
+    /// what a node left whose outbox is gone is in nobody's journal.
     drained: bool,
     /// Nodes that were found silent, and what became of their entries.
     adoption: AdoptionAnswer,
@@ -112,6 +113,14 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     } else {
         print(answer.lines())?;
     }
+    let rest = answer.adoption.rest;
+    if rest > 0 {
+        bail!(
+            "{rest} silent nodes are not adopted: their outboxes may be lost with the data of \
+             Redis, and numbers with them; start a node, which adopts them and closes their \
+             epochs, then repeat this with a longer --patience"
+        );
+    }
     if !answer.drained {
         bail!("outboxes hold what is not journaled; see `drain` in docs/runbook.md");
     }
@@ -124,8 +133,9 @@ async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> 
     let mut wait = Backoff::new(LOOK.0, LOOK.1);
     loop {
         look(stores, answer).await?;
-        answer.drained = answer.outboxes.iter().all(|outbox| outbox.unjournaled == 0);
-        if answer.drained || Instant::now() >= deadline {
+        let is_journaled = answer.outboxes.iter().all(|outbox| outbox.unjournaled == 0);
+        answer.drained = is_journaled && answer.adoption.rest == 0;
+        if is_journaled || Instant::now() >= deadline {
             return Ok(());
         }
         wait.wait().await;

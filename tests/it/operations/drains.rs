@@ -54,6 +54,38 @@ async fn drain_journals_what_a_killed_node_left() {
     assert_eq!(report["redis"]["unjournaled"], serde_json::json!([]), "{report}");
 }
 
+/// What dead nodes had handed out is gone with the data of Redis: nothing lies in an outbox, and
+/// all the same it is in nobody's journal.
+#[tokio::test]
+async fn drain_fails_while_a_silent_node_is_not_adopted() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("unadopted"), Some(&redis.url()));
+    deployment.extra = "[ceiling]\nstep_min = 5000\n[node]\nttl = \"1s\"\n".into();
+    deployment.apply_load_series();
+    let (mut one, mut other) = (deployment.serve(), deployment.serve());
+    let load = Running::start(&one.url, 4);
+    load.reach(100).await;
+    postgres.kill();
+    load.reach(load.asked() + 50).await;
+    (one.kill(), other.kill());
+    let seen = load.finish().await;
+    postgres.restart();
+    redis.flushall();
+
+    let output = deployment.run(&["drain", "--apply", "--patience", "4s"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
+    assert!(stdout.contains("not adopted") && stdout.contains("NOT DRAINED"), "{stdout}");
+    assert!(stderr.contains("silent nodes are not adopted") && stderr.contains("start a node"));
+    let node = deployment.serve();
+    let drained = ok(&deployment, &["drain", "--apply", "--patience", "30s"]);
+    assert_eq!((&drained["drained"], &drained["adoption"]["rest"]), (&true.into(), &0.into()));
+    seen.assert_no_duplicate();
+    assert!(node.terminate());
+    deployment.assert_clean();
+}
+
 #[tokio::test]
 async fn drain_beside_a_service_waits_for_its_journal() {
     let (postgres, redis) = (Postgres::start(), Redis::start());
