@@ -67,7 +67,8 @@ async fn drain_fails_while_a_silent_node_is_not_adopted() {
     load.reach(100).await;
     postgres.kill();
     load.reach(load.asked() + 50).await;
-    (one.kill(), other.kill());
+    one.kill();
+    other.kill();
     let seen = load.finish().await;
     postgres.restart();
     redis.flushall();
