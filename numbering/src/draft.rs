@@ -170,8 +170,8 @@ impl<'s> Values<'s> {
         }
         let SeriesDefinition { references, serves, look_alikes, .. } = &series.definition;
         let is_listed = references.project.is_some() || !serves.projects.is_empty();
-        let must_look_like_nothing = |place: &str, name: &str, value: &str, is_declared: bool| {
-            look_alike(value, is_declared).map_or(Ok(()), |found| {
+        let must_look_like_nothing = |place: &str, name: &str, value: &str, rule: &ValueRule| {
+            look_alike(value, |other| rule.check("", other).is_ok()).map_or(Ok(()), |found| {
                 let LookAlike { position, character, why } = found;
                 let field = format!("{place}{name}");
                 Err(InputError::LookAlike { field, position, character, why })
@@ -184,17 +184,17 @@ impl<'s> Values<'s> {
             }
         }
         if look_alikes.are_refused() {
-            must_look_like_nothing("", "phase", phase.as_deref().unwrap_or_default(), false)?;
+            let any = ValueRule::printable();
+            must_look_like_nothing("", "phase", phase.as_deref().unwrap_or_default(), &any)?;
             let free = project.as_deref().filter(|_| !is_listed).unwrap_or_default();
-            must_look_like_nothing("", "project", free, false)?;
+            must_look_like_nothing("", "project", free, &any)?;
             for (variable, value) in series.variables.iter().zip(variables) {
                 // An administrator wrote them.
                 let is_listed = variable.reference.is_some() || variable.values.is_some();
                 let Some(value) = value.as_deref().filter(|_| !is_listed) else { continue };
                 // A default is what an administrator wrote.
                 if !value.is_ascii() && inputs.context.contains_key(&variable.name) {
-                    let is_declared = variable.rule.is_declared();
-                    must_look_like_nothing("context.", &variable.name, value, is_declared)?;
+                    must_look_like_nothing("context.", &variable.name, value, &variable.rule)?;
                 }
             }
         }

@@ -2,8 +2,9 @@
 //! tables of Unicode TR39, and by a value alone: no table of values that count is asked, so that
 //! nothing is paid for it where numbers are taken.
 //!
-//! Never compares within ASCII: that `O` is like `0`, and `rn` like `m`, is nobody's fault. Misses
-//! two values that look alike and are both told from ASCII.
+//! Never compares within ASCII: that `O` is like `0`, and `rn` like `m`, is nobody's fault; nor
+//! within a script: the same tables call `ค`, `ด` and `ต` alike, which are letters of every other
+//! Thai code. Misses values of two scripts that look alike and not like ASCII (`ГП`, `ΓΠ`).
 
 use unicode_script::{Script, UnicodeScript};
 use unicode_security::skeleton;
@@ -28,16 +29,13 @@ pub(super) struct LookAlike {
     pub(super) why: String,
 }
 
-/// What a text looks like that it is not. `is_declared`: that its characters are of another script
-/// is what an administrator wrote; then only a mixture is refused.
-pub(super) fn look_alike(text: &str, is_declared: bool) -> Option<LookAlike> {
+/// What a text looks like that it is not. `takes`: whether a text might be another value of the
+/// same place; letters of another script look like nothing where Latin ones are not taken.
+pub(super) fn look_alike(text: &str, takes: impl Fn(&str) -> bool) -> Option<LookAlike> {
     if text.is_ascii() {
         return None;
     }
-    misspelt(text).or_else(|| wide(text)).or_else(|| mixed(text)).or_else(|| {
-        let is_plain = !is_declared;
-        is_plain.then(|| foreign(text)).flatten()
-    })
+    misspelt(text).or_else(|| wide(text)).or_else(|| mixed(text)).or_else(|| foreign(text, takes))
 }
 
 /// Thai that is written in two characters and looks like one, or in an order that nobody sees.
@@ -111,7 +109,7 @@ fn mixed(text: &str) -> Option<LookAlike> {
 }
 
 /// Letters of another script that all look like ASCII: nobody can tell the text from that.
-fn foreign(text: &str) -> Option<LookAlike> {
+fn foreign(text: &str, takes: impl Fn(&str) -> bool) -> Option<LookAlike> {
     let mut seen = String::with_capacity(text.len());
     let mut first = None;
     for (before, character) in text.chars().enumerate() {
@@ -123,10 +121,10 @@ fn foreign(text: &str) -> Option<LookAlike> {
         seen.extend(plain(character)?);
         first.get_or_insert((before + 1, character));
     }
-    let (position, character) = first?;
+    let (position, character) = first.filter(|_| takes(&seen))?;
     let why = format!(
         "the whole looks like {seen:?} of Latin letters; write that, or have the series declare \
-         an alphabet or a table, or `look_alikes = \"allow\"`"
+         an alphabet without them, or a table, or `look_alikes = \"allow\"`"
     );
     Some(LookAlike { position, character, why })
 }
@@ -146,7 +144,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Option<(usize, String)> {
-        look_alike(text, false).map(|found| (found.position, found.why))
+        look_alike(text, |_| true).map(|found| (found.position, found.why))
     }
 
     #[test]
@@ -165,9 +163,9 @@ mod tests {
             assert_eq!(found, position, "{text}");
             assert!(why.contains(says), "{text}: {why}");
         }
-        // Who declared the letters means them; a mixture nobody means.
-        assert_eq!(look_alike("АСМЕ", true), None);
-        assert!(look_alike("ACМE", true).is_some());
+        // Where no Latin letters are taken there is nothing to look like; a mixture nobody means.
+        assert_eq!(look_alike("АСМЕ", |other| other != "ACME"), None);
+        assert!(look_alike("ACМE", |_| false).is_some());
     }
 
     #[test]
@@ -195,6 +193,8 @@ mod tests {
             "แก",
             "เก",
             "ผรม.1-ABC",
+            "สคฉ",
+            "สดฉ",
             "คคง.",
             "๑๐",
             "ก่ำ",

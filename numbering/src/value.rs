@@ -102,11 +102,6 @@ impl ValueRule {
         fits && characters::has(&self.characters, character)
     }
 
-    /// Whether an administrator wrote which characters there are.
-    pub(super) fn is_declared(&self) -> bool {
-        self.allowed.is_some()
-    }
-
     /// Whether there is a value at all: some character begins one.
     pub(super) fn takes_something(&self) -> bool {
         self.all_printable().any(|character| self.takes(character, true))

@@ -52,7 +52,7 @@ pub enum SeriesCommand {
     Deactivate(ActivityArgs),
     /// Remove a series that has issued nothing; one that has is deactivated instead
     Remove(ActivityArgs),
-    /// Print a rule expression (a JSON array of elements) as a series file; saves nothing
+    /// Print a rule expression (JSON) as a series file; saves nothing
     FromExpression(FromExpressionArgs),
     /// Print a series as a rule expression
     ToExpression(ToExpressionArgs),

@@ -93,8 +93,8 @@ struct ConfigPreview {
     params(SaveQuery),
     request_body(
         content = Object,
-        description = "The fields of a series file (`expression` is an array), `reason`, and a \
-                       request to preview, `example`",
+        description = "The fields of a series file (`expression` is the JSON itself), `reason`, \
+                       and a request to preview, `example`",
     ),
     responses(
         (status = 201, body = SavedConfig, headers(("ETag" = String), ("Location" = String))),
@@ -129,8 +129,8 @@ pub(super) async fn create_config(
     ),
     request_body(
         content = Object,
-        description = "The fields of a series file (`expression` is an array), `reason`, and a \
-                       request to preview, `example`",
+        description = "The fields of a series file (`expression` is the JSON itself), `reason`, \
+                       and a request to preview, `example`",
     ),
     responses(
         (status = 200, body = SavedConfig, headers(("ETag" = String))),

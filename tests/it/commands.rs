@@ -329,31 +329,6 @@ fn status_and_series_print_what_there_is() {
     assert!(deployment.ok(&["series", "show", "SPO"]).contains("{PREFIX}-{DATE:yyyyMMdd}-{SEQ:3}"));
 }
 
-#[test]
-fn a_rule_expression_becomes_a_series_that_can_be_said_as_one_again() {
-    let deployment = Deployment::embedded();
-    let expression = serde_json::json!([
-        { "key": "const", "label": "常量", "value": "QT" },
-        { "key": "time", "label": "时间", "value": "yyyyMM" },
-        { "key": "variable", "label": "部门", "value": "单位" },
-        { "key": "serial", "label": "流水号", "value": "1(6)" }
-    ]);
-    let file = deployment.path("expression.json");
-    std::fs::write(&file, expression.to_string()).unwrap();
-    let file = file.display().to_string();
-    let of = ["--code", "QT", "--type", "QT", "--timezone", "Asia/Shanghai"];
-    let series = deployment.ok(&[&["series", "from-expression", &file], &of[..]].concat());
-    let series_file = deployment.path("qt.toml");
-    std::fs::write(&series_file, series).unwrap();
-    deployment.apply(&[series_file]);
-    let number = deployment.ok(&["next", "QT", "--date", "2024-01-15", "--set", "单位=财务部"]);
-    assert_eq!(number, "QT202401财务部000001\n");
-    let said = deployment.ok(&["series", "to-expression", "QT"]);
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&said).unwrap(), expression);
-    let refused = deployment.run(&["series", "from-expression", "/dev/null", "--code", "X"]);
-    assert_eq!(refused.status.code(), Some(2), "a type is needed");
-}
-
 /// Goal: a command that succeeded does not end in a warning. Method: Redis is away, which is said
 /// once; what its client says of its own end is no news.
 #[test]

@@ -9,6 +9,7 @@ mod configs;
 mod deploy;
 mod deployment;
 mod documents;
+mod expressions;
 mod faults;
 mod forgotten;
 mod gauges;

@@ -1,5 +1,5 @@
 //! From elements to a definition: the template, the variables and the serials that an expression
-//! stands for. The result is compiled once, so whatever leaves here can be saved.
+//! stands for. They are compiled once by themselves, so that a flaw is told of what has it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::super::revision::REVISION;
 use super::super::serial_format::WIDTH_MAX;
 use super::super::template_error::{FieldFlaw, Place};
 use super::super::text::{flaw_of_literal, normalise};
-use super::super::{SerialDefinition, Series, SeriesDefinition, VariableDefinition};
+use super::super::{SerialDefinition, Series, SeriesDefinition, Serves, VariableDefinition};
 use super::period::reset_of;
 use super::read::at;
 use super::{Element, ElementFlaw, ExpressionError, Key};
@@ -31,7 +31,13 @@ pub(super) fn define(
         }
     }
     let definition = rule.finish(head)?;
-    Series::compile(definition.clone()).map_err(ExpressionError::Series)?;
+    let SeriesDefinition { code, name, serves, template, variables, serials, .. } =
+        definition.clone();
+    let serves = Serves { types: serves.types, ..Serves::default() };
+    // The rest of the head may name variables that stand beside the elements.
+    let alone =
+        SeriesDefinition { code, name, serves, template, variables, serials, ..Default::default() };
+    Series::compile(alone).map_err(ExpressionError::Series)?;
     Ok(definition)
 }
 

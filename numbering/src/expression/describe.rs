@@ -1,6 +1,8 @@
 //! From a series back to an expression. What comes out is defined again and compared, so that an
 //! expression never stands for other numbers or other counters than the series it was made of.
 
+use std::collections::BTreeMap;
+
 use super::super::pattern::DateField;
 use super::super::serial_format::SerialFormat;
 use super::super::template::Part;
@@ -18,7 +20,8 @@ pub(super) fn describe(series: &Series) -> Result<Expression, Inexpressible> {
             _ => elements.push(element),
         }
     }
-    let expression = Expression { elements };
+    let hidden_dimensions = hidden_dimensions(series);
+    let expression = Expression { elements, hidden_dimensions, variables: narrowed(series) };
     let again = expression.define(series.definition.clone());
     // An expression counts by the finest period that it shows: some have no such reset.
     let again = again.map_err(|error| cannot("serials[0].reset", &error.to_string()))?;
@@ -30,6 +33,29 @@ pub(super) fn describe(series: &Series) -> Result<Expression, Inexpressible> {
         return Err(cannot("serials", "serials that are listed in another order than shown"));
     }
     Ok(expression)
+}
+
+/// What the first serial counts by and the number does not show.
+fn hidden_dimensions(series: &Series) -> Vec<String> {
+    let is_shown =
+        |name: &String| series.variables.iter().any(|other| other.shown && other.name == *name);
+    let counter = series.definition.serials.first().map_or(&[][..], |serial| &serial.counter);
+    counter.iter().filter(|name| !is_shown(name)).cloned().collect()
+}
+
+/// The variables that say more than an element does. A label stands in the element.
+fn narrowed(series: &Series) -> BTreeMap<String, VariableDefinition> {
+    let declared = series.variables.iter().zip(&series.definition.variables);
+    let beside = declared.filter_map(|(variable, (name, declared))| {
+        let mut said = declared.clone();
+        if variable.shown {
+            said.label = None;
+            // Of what is shown, an element says it.
+            said.required = false;
+        }
+        (!variable.shown || said != VariableDefinition::default()).then(|| (name.clone(), said))
+    });
+    beside.collect()
 }
 
 /// What no expression can hold.
@@ -81,33 +107,31 @@ fn continues(last: &Element, next: &Element) -> bool {
     is_time && last.value.chars().next_back() != next.value.chars().next()
 }
 
-/// A variable of an expression takes any value, must be given, and is shown.
+/// The width of a variable stands beside the elements, never in a token.
 fn compare_variables(series: &Series, again: &Series) -> Result<(), Inexpressible> {
-    let plain = VariableDefinition::default();
-    for (variable, (name, declared)) in series.variables.iter().zip(&series.definition.variables) {
-        let field = format!("variables.{name}");
-        if !variable.shown {
-            return Err(cannot(&field, "a variable that the number does not show"));
-        }
-        let unlabelled = VariableDefinition { required: false, label: None, ..declared.clone() };
-        let same = again.variables.iter().find(|other| other.name == *name);
-        let widths = same.map(|other| other.rule.widths());
-        if unlabelled != plain || widths != Some(variable.rule.widths()) {
-            return Err(cannot(&field, "a variable's default, values, alphabet or width"));
+    for variable in &series.variables {
+        let same = again.variables.iter().find(|other| other.name == variable.name);
+        if same.map(|other| other.rule.widths()) != Some(variable.rule.widths()) {
+            let field = format!("variables.{}", variable.name);
+            return Err(cannot(&field, "the width of a token; declare it as the variable's"));
         }
     }
     Ok(())
 }
 
-/// A serial of an expression counts by what is shown, in steps of 1, up to what its digits hold.
+/// A serial of an expression counts by what is shown, then by what is not, in steps of 1, up to what
+/// its digits hold.
 fn compare_serials(series: &Series, again: &Series) -> Result<(), Inexpressible> {
     let pairs = series.definition.serials.iter().zip(&again.definition.serials);
     for (index, (given, said)) in pairs.enumerate() {
         let field = |name: &str| format!("serials[{index}].{name}");
         if given.counter != said.counter {
-            let shown = said.counter.join(", ");
-            let shown = if shown.is_empty() { "nothing".into() } else { shown };
-            let what = format!("a counter by anything but the variables shown, in order: {shown}");
+            let said = said.counter.join(", ");
+            let said = if said.is_empty() { "nothing".into() } else { said };
+            let what = format!(
+                "a counter by less than the variables shown, in another order, or other ones than \
+                 those of the first serial: {said}"
+            );
             return Err(cannot(&field("counter"), &what));
         }
         if given.reset != said.reset {

@@ -29,9 +29,16 @@ pub enum ExpressionError {
     /// JSON of another shape.
     #[error(
         "write an array of 1 to {ELEMENTS_MAX} elements such as \
-         {{\"key\": \"const\", \"label\": \"常量\", \"value\": \"HT\"}}"
+         {{\"key\": \"const\", \"label\": \"常量\", \"value\": \"HT\"}}, or \
+         an object that has it as `elements`"
     )]
     Shape,
+    /// An object whose other fields are not those of an expression.
+    #[error("beside `elements`: {reason}")]
+    Beside {
+        /// What is wrong.
+        reason: String,
+    },
     /// No element is a serial.
     #[error("no element is a serial; add {{\"key\": \"serial\", \"value\": \"1(6)\"}}")]
     NoSerial,

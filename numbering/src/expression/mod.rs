@@ -1,8 +1,8 @@
 //! Rule expressions: the second notation for what a series' numbers look like (R2.2).
 //!
 //! A rule expression is a JSON array of elements, each a constant, a part of the date, a variable
-//! or a serial. It is only another way to a definition and back: nothing here renders a number,
-//! names a counter or takes a value.
+//! or a serial; or an object of these `elements` and what they do not show. It is only another way
+//! to a definition and back: nothing here renders a number, names a counter or takes a value.
 
 mod define;
 mod describe;
@@ -12,11 +12,13 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 pub use error::{ElementFlaw, ExpressionError, Inexpressible};
 
-use super::{Series, SeriesDefinition};
+use super::{Series, SeriesDefinition, VariableDefinition};
 
 /// Longest rule expression, in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 64 * 1024;
@@ -27,11 +29,36 @@ const ELEMENTS_MAX: usize = 64;
 /// A rule expression: the elements of a number, from left to right.
 ///
 /// It counts by everything that it shows but the serials: each variable, and the finest period that
-/// its time elements name. So a change of any part but the serial begins a new counter (R3.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+/// its time elements name. So a change of any part but the serial begins a new counter (R3.3). It
+/// may count by dimensions that it does not show as well, and narrow its variables: then it is
+/// written as an object, `{"elements": […], "hidden_dimensions": […], "variables": {…}}`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     elements: Vec<Element>,
+    /// What it counts by without showing it, after all that it shows: variables, `project`, `type`.
+    hidden_dimensions: Vec<String>,
+    /// What its elements do not say of variables.
+    variables: BTreeMap<String, VariableDefinition>,
+}
+
+/// An expression that says more than its elements.
+#[derive(Serialize)]
+struct Whole<'e> {
+    elements: &'e [Element],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    hidden_dimensions: &'e [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variables: &'e BTreeMap<String, VariableDefinition>,
+}
+
+impl Serialize for Expression {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Expression { elements, hidden_dimensions, variables } = self;
+        if hidden_dimensions.is_empty() && variables.is_empty() {
+            return elements.serialize(serializer);
+        }
+        Whole { elements, hidden_dimensions, variables }.serialize(serializer)
+    }
 }
 
 /// One element, with the fields of its JSON.
@@ -92,7 +119,7 @@ impl Expression {
     /// [`ExpressionError`] names the element, the field and the remedy. What an element's value
     /// means is judged by [`Self::define`].
     pub fn parse(json: &str) -> Result<Self, ExpressionError> {
-        Ok(Expression { elements: read::elements(json)? })
+        read::expression(json)
     }
 
     /// The definition that the expression stands for. `head` brings everything that an expression
@@ -103,25 +130,31 @@ impl Expression {
     ///
     /// # Errors
     /// [`ExpressionError`] names the element, the field and the remedy.
-    pub fn define(&self, head: SeriesDefinition) -> Result<SeriesDefinition, ExpressionError> {
-        define::define(&self.elements, head)
+    pub fn define(&self, mut head: SeriesDefinition) -> Result<SeriesDefinition, ExpressionError> {
+        head.variables.clear();
+        let said = self.narrow(head)?;
+        Series::compile(said.clone()).map_err(ExpressionError::Series)?;
+        Ok(said)
     }
 
     /// The definition that the expression stands for, as [`Self::define`] makes it. The variables
     /// that `head` declares narrow those of the expression: these alone would take any value.
     ///
     /// # Errors
-    /// [`ExpressionError`] names the element, the field and the remedy. What the variables of
-    /// `head` say is judged by `Series::compile`.
+    /// [`ExpressionError`] names the element, the field and the remedy. What the variables and the
+    /// hidden dimensions say is judged by `Series::compile`.
     pub fn narrow(&self, mut head: SeriesDefinition) -> Result<SeriesDefinition, ExpressionError> {
-        let narrowed = std::mem::take(&mut head.variables);
-        let mut said = self.define(head)?;
-        for (name, mut declared) in narrowed {
+        let beside = std::mem::take(&mut head.variables);
+        let mut said = define::define(&self.elements, head)?;
+        for (name, mut declared) in self.variables.clone().into_iter().chain(beside) {
             let of_expression = said.variables.get(&name);
             let label = of_expression.and_then(|variable| variable.label.clone());
             declared.label = declared.label.or(label);
             declared.required |= of_expression.is_some() && declared.default.is_none();
             said.variables.insert(name, declared);
+        }
+        for serial in &mut said.serials {
+            serial.counter.extend_from_slice(&self.hidden_dimensions);
         }
         Ok(said)
     }

@@ -1,11 +1,16 @@
-//! From JSON to elements. Judges the shape alone: what a value means is for `define.rs`.
+//! From JSON to an expression. Judges the shape alone: what a value means is for `define.rs`.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::TEXT_CHARS_MAX;
 use super::super::error::excerpt;
 use super::super::text::{is_printable, normalise};
-use super::{ELEMENTS_MAX, EXPRESSION_BYTES_MAX, Element, ElementFlaw, ExpressionError, Key};
+use super::super::{TEXT_CHARS_MAX, VariableDefinition};
+use super::{
+    ELEMENTS_MAX, EXPRESSION_BYTES_MAX, Element, ElementFlaw, Expression, ExpressionError, Key,
+};
 
 /// Longest label, in characters.
 const LABEL_CHARS_MAX: usize = 64;
@@ -15,8 +20,8 @@ pub(super) fn at<T>(index: usize, field: &str, flaw: ElementFlaw) -> Result<T, E
     Err(ExpressionError::Element { index, field: excerpt(field), flaw })
 }
 
-/// The elements of an expression.
-pub(super) fn elements(json: &str) -> Result<Vec<Element>, ExpressionError> {
+/// The expression of a text: an array of elements, or an object that has one.
+pub(super) fn expression(json: &str) -> Result<Expression, ExpressionError> {
     if json.len() > EXPRESSION_BYTES_MAX {
         return Err(ExpressionError::TooLarge { bytes: json.len() });
     }
@@ -26,7 +31,30 @@ pub(super) fn elements(json: &str) -> Result<Vec<Element>, ExpressionError> {
         let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
         ExpressionError::Json { line: error.line(), column: error.column(), reason }
     })?;
-    match document {
+    let Value::Object(mut fields) = document else {
+        let (hidden_dimensions, variables) = Default::default();
+        return Ok(Expression { elements: elements(document)?, hidden_dimensions, variables });
+    };
+    let elements = elements(fields.remove("elements").ok_or(ExpressionError::Shape)?)?;
+    let beside = Beside::deserialize(Value::Object(fields));
+    let Beside { hidden_dimensions, variables } =
+        beside.map_err(|error| ExpressionError::Beside { reason: error.to_string() })?;
+    Ok(Expression { elements, hidden_dimensions, variables })
+}
+
+/// What stands beside the elements.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beside {
+    #[serde(default)]
+    hidden_dimensions: Vec<String>,
+    #[serde(default)]
+    variables: BTreeMap<String, VariableDefinition>,
+}
+
+/// The elements of an array.
+fn elements(array: Value) -> Result<Vec<Element>, ExpressionError> {
+    match array {
         Value::Array(items) if (1..=ELEMENTS_MAX).contains(&items.len()) => {
             items.into_iter().enumerate().map(|(index, item)| element(index, item)).collect()
         }

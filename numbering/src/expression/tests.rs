@@ -120,6 +120,7 @@ fn json_of_another_shape_is_refused() {
         ("", "line 1, column 0: no JSON"),
         ("[\n1,", "line 2, column 2: no JSON"),
         ("{}", "write an array"),
+        (r#"{"elements": {}}"#, "write an array"),
         ("[]", "write an array"),
         ("[1]", "write an array"),
         (&many, "write an array of 1 to 64"),
@@ -146,7 +147,7 @@ fn json_of_another_shape_is_refused() {
 #[test]
 fn what_no_expression_holds_is_named() {
     type Edit = fn(&mut SeriesDefinition);
-    let cases: [(Edit, &str, &str); 19] = [
+    let cases: [(Edit, &str, &str); 16] = [
         (
             |d| {
                 d.template = "{SEQ:3:LOT}".into();
@@ -164,22 +165,11 @@ fn what_no_expression_holds_is_named() {
         (|d| d.template = "{YEAR}{SEQ:3}".into(), "serials[0].reset", "finest"),
         (|d| d.template = "{DATE:HH}{SEQ:3}".into(), "serials[0].reset", "time of day"),
         (|d| d.serials[0].reset = Reset::Day, "serials[0].reset", "finest"),
-        (|d| d.serials[0].counter = vec!["type".into()], "serials[0].counter", "nothing"),
         (|d| d.serials[0].step = 2, "serials[0]", "start and its digits"),
         (|d| d.serials[0].max = Some(500), "serials[0]", "start and its digits"),
-        (|d| declare(d, "A", VariableDefinition::default()), "variables.A", "does not show"),
-        (|d| d.template = "{A}{B}{SEQ:3}".into(), "serials[0].counter", "in order: A, B"),
+        (|d| d.template = "{A}{B}{SEQ:3}".into(), "serials[0].counter", "first serial: A, B"),
         (|d| d.template = "{A:2}{B}{SEQ:3}".into(), "variables.A", "width"),
         (|d| d.template = "{REV}{SEQ:3}".into(), "serials[0].reset", "REV"),
-        (
-            |d| {
-                d.template = "{A}{SEQ:3}".into();
-                let default = Some("0".into());
-                declare(d, "A", VariableDefinition { default, ..VariableDefinition::default() });
-            },
-            "variables.A",
-            "default",
-        ),
         (
             |d| {
                 d.template = "{SEQ:3:SEQ2}{SEQ:3}".into();
@@ -205,8 +195,50 @@ fn what_no_expression_holds_is_named() {
     }
 }
 
-fn declare(definition: &mut SeriesDefinition, name: &str, declared: VariableDefinition) {
-    definition.variables.insert(name.into(), declared);
+/// A rule that counts by an organization that its numbers do not show.
+const HIDING: &str = r#"{
+    "elements": [
+        {"key": "variable", "label": "部门", "value": "单位"},
+        {"key": "serial", "label": "流水号", "value": "1(4)"}
+    ],
+    "hidden_dimensions": ["project", "BRANCH"],
+    "variables": {"BRANCH": {"required": true}, "单位": {"required": false, "width_max": 10}}
+}"#;
+
+#[test]
+fn an_expression_counts_by_what_it_does_not_show_and_narrows_its_variables() {
+    let made = defined(HIDING);
+    assert_eq!(made.serials[0].counter, ["单位", "project", "BRANCH"]);
+    assert_eq!((made.template.as_str(), made.variables.len()), ("{单位}{SEQ:4}", 2));
+    let unit = &made.variables["单位"];
+    assert_eq!(
+        (unit.label.as_deref(), unit.width_max, unit.required),
+        (Some("部门"), Some(10), true)
+    );
+    let back = Expression::of(&Series::compile(made.clone()).expect("sound")).expect("said");
+    assert_eq!(Some(&back), Expression::parse(HIDING).ok().as_ref());
+    let said = serde_json::to_string(&back).expect("JSON");
+    assert_eq!(defined(&said), made, "{said}");
+    let rest = "unique_within = [\"BRANCH\"]\n[series.variables.BRANCH]\nwidth = 3\n";
+    let file = read_series(&file(HIDING, rest)).expect("sound");
+    assert_eq!(file[0].variables["BRANCH"].width, Some(3), "a file narrows it further");
+    assert_eq!(file[0].serials, made.serials);
+}
+
+#[test]
+fn what_stands_beside_the_elements_is_refused_with_its_field() {
+    for (from, to, expected) in [
+        ("hidden_dimensions", "hidden", "beside `elements`: unknown field `hidden`"),
+        ("width_max", "widest", "beside `elements`: unknown field `widest`"),
+        (r#"["project", "BRANCH"]"#, r#""project""#, "beside `elements`: invalid type"),
+        (r#""project", "BRANCH""#, r#""project", "UNIT""#, "serials[0].counter"),
+        (r#""project", "BRANCH""#, r#""project", "单位""#, "serials[0].counter"),
+        (r#""project", "BRANCH""#, r#""BRANCH", "BRANCH""#, "serials[0].counter"),
+        ("\"width_max\": 10", "\"width_max\": 0", "variables.单位"),
+    ] {
+        let error = refused(&HIDING.replace(from, to)).to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
 }
 
 #[test]

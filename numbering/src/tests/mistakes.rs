@@ -51,6 +51,16 @@ fn who_lists_letters_of_another_script_means_them() {
         s.serves.projects = vec![cyrillic.into()];
     });
     draft(&declared, cyrillic, "2025-06-30", cyrillic).expect("declared");
+    // Who lists Latin letters as well has two values of one look, or three.
+    let both = free(|s| {
+        let variable = s.variables.get_mut("ORG_CODE").expect("declared");
+        variable.alphabet = Some("A-Z\u{410}-\u{42f}".into());
+    });
+    let refused = draft(&both, "P1", "2025-06-30", cyrillic).unwrap_err();
+    assert_eq!((refused.slug(), &*refused.field()), ("wrong-alphabet", "context.ORG_CODE"));
+    assert!(refused.to_string().contains("looks like \"ACME\""), "{refused}");
+    draft(&both, "P1", "2025-06-30", "ACME").expect("Latin");
+    draft(&both, "P1", "2025-06-30", "\u{416}\u{410}").expect("it looks like nothing else");
     // What a journal holds comes out as it was.
     let refuses = free(|_| {});
     let old = inputs("T", "P1", "2025-06-30", &[("ORG_CODE", cyrillic)]);

@@ -187,6 +187,8 @@ fn the_contract_series_is_the_one_of_its_expression() {
     let said = Expression::parse(json).unwrap().define(head).unwrap();
     let shipped = contract.definition();
     assert_eq!((&said.template, &said.serials), (&shipped.template, &shipped.serials));
+    let of_shipped = Expression::of(contract).expect("what is shipped can be said");
+    assert_eq!(of_shipped.define(shipped.clone()).as_ref(), Ok(shipped));
 }
 
 #[test]

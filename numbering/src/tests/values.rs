@@ -97,9 +97,13 @@ fn a_list_that_says_nothing_sensible_is_refused_by_its_field() {
 }
 
 #[test]
-fn no_expression_holds_declared_values() {
+fn declared_values_stand_beside_the_elements_of_an_expression() {
     let text = file(r#"["A"]"#, "required = true").replace("excluded = \"-\"\n", "");
     let series = Series::compile(read_series(&text).expect("file").remove(0)).expect("series");
-    let error = Expression::of(&series).expect_err("refused");
-    assert_eq!(error.field, "variables.SUPPLIER");
+    let said = Expression::of(&series).expect("said");
+    let again = said.define(series.definition().clone()).expect("sound");
+    assert_eq!(
+        again.variables["SUPPLIER"].values,
+        series.definition().variables["SUPPLIER"].values
+    );
 }
