@@ -119,8 +119,8 @@ fn compare_variables(series: &Series, again: &Series) -> Result<(), Inexpressibl
     Ok(())
 }
 
-/// A serial of an expression counts by what is shown, then by what is not, in steps of 1, up to what
-/// its digits hold.
+/// A serial of an expression counts by what is shown, then by what is not, in steps of 1, up to
+/// what its digits hold.
 fn compare_serials(series: &Series, again: &Series) -> Result<(), Inexpressible> {
     let pairs = series.definition.serials.iter().zip(&again.definition.serials);
     for (index, (given, said)) in pairs.enumerate() {

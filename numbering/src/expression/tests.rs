@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::testing::{definition, inputs, series};
 use super::super::{
     Inputs, Overflow, Reset, RuleFormatError, RuleFormats, SerialDefinition, Series,
-    SeriesDefinition, Serves, VariableDefinition, read_series,
+    SeriesDefinition, Serves, read_series,
 };
 use super::*;
 
