@@ -5,12 +5,12 @@ use anyhow::bail;
 use clap::Args;
 
 use super::output::{print, print_json};
-use super::session::{clock, refusal};
+use super::session::{clock, refusal, with_service};
 use super::words::{moment, table};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{ActivityChange, SeriesRemoval, SeriesVersion, SharedLedger};
-use crate::service;
+use crate::service::{self, Service};
 
 /// Most versions that are listed.
 const LISTED_MAX: u32 = 1_000;
@@ -87,13 +87,14 @@ pub async fn set_activity(
     Ok(())
 }
 
-/// Removes a series that has issued nothing.
+/// Removes a series that has issued nothing. Joins as a node first: what joins compares the ledger
+/// with what was confirmed to others, and holds one that may have forgotten the series' numbers.
 ///
 /// # Errors
 /// An unknown code, a series that has counters, a ledger that cannot be reached.
 pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
-    let (ledger, newest) = open(settings, &args.code).await?;
+    let (_, newest) = open(settings, &args.code).await?;
     let removal = SeriesRemoval {
         series_id: newest.series_id,
         expected: None,
@@ -101,7 +102,8 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
         reason,
         removed_at_us: clock().now_us(),
     };
-    ledger.remove_series(&removal).await?;
+    let removed = async |service: &Service| Ok(service.ledger.remove_series(&removal).await?);
+    with_service(settings, removed).await?;
     Ok(print([format!("{} removed", args.code)])?)
 }
 

@@ -316,3 +316,23 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     assert_eq!(report["totals"]["gaps"], 1, "{report}");
     assert_explained(&deployment);
 }
+
+/// Goal: a ledger that forgot a series' counters lets nobody remove the series. Method: files from
+/// before its first number are put back while nothing runs, which no row of theirs shows; the
+/// witness beside the process does.
+#[tokio::test]
+async fn a_series_whose_counters_a_restored_ledger_forgot_is_not_removed() {
+    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let deployment = Deployment::new(&postgres.url("back"), Some(&redis.url()));
+    deployment.apply_load_series();
+    postgres.back_up();
+    let service = deployment.serve();
+    load::documents(&service.url, 4, 10).await;
+    assert!(service.terminate());
+    postgres.restore();
+    let refused = deployment.run(&["series", "remove", "LOAD", "--reason", "a trial"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("series LOAD is not removed while"), "{told}");
+    deployment.ok(&RELEASE_BY_REDIS);
+}
