@@ -1,13 +1,14 @@
 //! Which dates and values a series takes by itself, without being told: what is far from the
 //! present or looks like something else is a mistake more often than not.
 
-use jiff::ToSpan;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 
-use super::InputError;
 use super::error::excerpt;
 use super::period::day_text;
+use super::{InputError, SeriesDefinition};
 
 /// Most years on either side.
 pub(super) const YEARS_MAX: u16 = 9_998;
@@ -82,6 +83,19 @@ impl PlausibleDates {
     }
 }
 
+/// Why a series may not be closed, in the microsecond `now_us` since 1970, before the day that it
+/// names; `None`: it may. A day further ahead
+/// than any document may be dated closes it for all of them, and is a year of another era.
+#[must_use]
+pub fn flaw_of_closing(definition: &SeriesDefinition, now_us: i64) -> Option<String> {
+    let text = definition.closed_before.as_ref()?;
+    let now = Timestamp::from_microsecond(now_us).ok()?;
+    let (day, today) = (text.parse().ok()?, now.to_zoned(TimeZone::UTC).date());
+    let dates = definition.dates.unwrap_or_default();
+    let flaw = dates.check(text, day, today).err().filter(|_| day > today)?;
+    Some(format!("closed_before: {flaw}"))
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
@@ -106,6 +120,15 @@ mod tests {
             assert_eq!(told, ("invalid-date", "date".to_owned()), "{wrong}");
             assert!(refused.to_string().contains(says), "{refused}");
         }
+        let closing = |day: &str| {
+            let closed_before = Some(day.to_owned());
+            let now: Timestamp = "2025-06-30T12:00:00Z".parse().expect("a time");
+            let series = SeriesDefinition { closed_before, ..SeriesDefinition::default() };
+            flaw_of_closing(&series, now.as_microsecond())
+        };
+        assert_eq!((closing("2026-01-01"), closing("0001-01-01")), (None, None));
+        let told = closing("2569-01-01").expect("another era");
+        assert!(told.starts_with("closed_before: ") && told.contains("write 2026"), "{told}");
         let wide = PlausibleDates { years_back: YEARS_MAX, years_ahead: YEARS_MAX };
         assert_eq!(wide.check("d", date(9999, 12, 31), today), Ok(()));
         assert_eq!(wide.check("d", date(1, 1, 1), today), Ok(()));

@@ -2,19 +2,25 @@
 //! went back. Shows what it finds; writes only with `--apply`. Safe while services run: they refuse
 //! until the release, and go on by themselves after it.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{print, print_json, say};
 use super::reconcile::ReconcileArgs;
-use super::session::{check_partition, clock, open_deployment};
+use super::session::{check_partition, clock, open_catalog, open_deployment};
 use super::words::moment;
 use crate::config::Settings;
 use crate::counter::{Keys, Redis};
-use crate::ledger::{Event, SharedLedger};
+use crate::ledger::{Event, Partition, SharedLedger};
 use crate::node::NodeId;
 use crate::reconciler::{Restore, Restored, is_held};
+
+/// Most counters that are named of those that a margin uses up.
+const NAMED_MAX: usize = 20;
+
+/// Counters that are read at once.
+const PAGE_COUNTERS: u32 = 1_000;
 
 /// How held partitions are released; which ones, and whether at all, say the arguments of
 /// `reconcile`.
@@ -44,12 +50,18 @@ struct RestoredAnswer {
     /// forgotten.
     newest_record_at: Option<String>,
     partitions: Vec<Restored>,
+    /// Counters that issue nothing any more after the margin, by what the ledger knows; at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    used_up: Vec<String>,
+    /// How many there are in all.
+    used_up_total: u64,
 }
 
 /// Prints what it found and did.
 ///
 /// # Errors
-/// Stores that cannot be reached, a partition that cannot be released; those before it are.
+/// Stores that cannot be reached; partitions that need a margin where none is named: nothing is
+/// released then; a partition that cannot be released: those before it are, and are told.
 pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     let (ledger, deployment) = open_deployment(settings).await?;
     check_partition(&ledger, args.partition).await?;
@@ -69,21 +81,23 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     if hold {
         ledger.hold_all(&[], "an operator restored the ledger").await?;
     }
-    let (mut partitions, rows) = (Vec::new(), ledger.partitions().await?);
+    let rows = ledger.partitions().await?;
     let held_at_us = rows.iter().filter(|row| is_held(row)).map(|row| row.changed_at_us).min();
     let newest_us = match held_at_us {
         Some(held_at_us) => ledger.last_issued_us(held_at_us).await?,
         None => None,
     };
-    for row in rows {
-        if !is_held(&row) || args.partition.is_some_and(|number| number != row.partition) {
-            continue;
-        }
-        let restored = restore.partition(&row).await?;
-        if restored.released.is_some() {
-            record(&ledger, &restored, restore.node).await;
-        }
-        partitions.push(restored);
+    let is_asked = |row: &Partition| args.partition.is_none_or(|number| number == row.partition);
+    let held: Vec<Partition> =
+        rows.into_iter().filter(|row| is_held(row) && is_asked(row)).collect();
+    // Before anything is released: who must state a margin states it for all that need one.
+    if args.apply && margin.is_none() {
+        must_be_bounded(&Restore { apply: false, ..restore }, &held).await?;
+    }
+    let (partitions, failed) = each(&restore, &held).await;
+    let (mut used_up, mut used_up_total) = (Vec::new(), 0);
+    if let Some(margin) = margin.filter(|_| !args.apply) {
+        (used_up, used_up_total) = find_used_up(settings, &ledger, &held, margin).await?;
     }
     if let Some(redis) = &redis {
         redis.stop().await;
@@ -93,13 +107,95 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
         held_at: held_at_us.map(moment),
         newest_record_at: newest_us.map(moment),
         partitions,
+        used_up,
+        used_up_total,
     };
+    // What was released before an error is told all the same.
     if args.json {
         print_json(&answer)?;
-    } else {
+    } else if failed.is_none() || !answer.partitions.is_empty() {
         print(answer.lines())?;
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+/// Looks at each or releases it, and ends at the first that fails.
+async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Option<anyhow::Error>) {
+    let mut partitions = Vec::new();
+    for row in held {
+        match restore.partition(row).await {
+            Ok(restored) => {
+                if restored.released.is_some() {
+                    record(restore.ledger, &restored, restore.node).await;
+                }
+                partitions.push(restored);
+            }
+            Err(error) => {
+                let why = format!("partition {} is not released", row.partition);
+                return (partitions, Some(anyhow::Error::new(error).context(why)));
+            }
+        }
+    }
+    (partitions, None)
+}
+
+/// Refuses a release that would stop at a partition of which Redis cannot tell everything.
+async fn must_be_bounded(look: &Restore<'_>, held: &[Partition]) -> anyhow::Result<()> {
+    let mut needs = Vec::new();
+    for row in held {
+        if let Some(why) = look.partition(row).await?.unbounded {
+            needs.push(format!("partition {}: {why}", row.partition));
+        }
+    }
+    if needs.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "nothing was released: say with --margin how many numbers each counter may have issued \
+         since the newest record of the ledger, or name with --partition those that need none; {}",
+        needs.join("; ")
+    )
+}
+
+/// Counters of held partitions that are at their end once a margin has lifted them, and how many
+/// there are. What Redis remembers above the ledger is not in this.
+async fn find_used_up(
+    settings: &Settings,
+    ledger: &SharedLedger,
+    held: &[Partition],
+    margin: u64,
+) -> anyhow::Result<(Vec<String>, u64)> {
+    let catalog = open_catalog(settings).await?;
+    let (mut named, mut total, mut after) = (Vec::new(), 0, 0);
+    loop {
+        let page = ledger.counters(after, PAGE_COUNTERS).await?;
+        let Some(last) = page.last() else { return Ok((named, total)) };
+        after = last.counter_id;
+        for counter in page {
+            let served = catalog.all().find(|one| one.version.series_id == counter.series_id);
+            let serials = served.map_or(&[][..], |one| one.series.serials());
+            let serial = serials.iter().find(|serial| serial.name == counter.serial);
+            let (Some(served), Some(serial)) = (served, serial) else { continue };
+            if !held.iter().any(|row| row.partition == counter.partition) {
+                continue;
+            }
+            let next =
+                i128::from(counter.ceiling) + (i128::from(margin) + 1) * i128::from(counter.step);
+            if next <= i128::from(serial.max) {
+                continue;
+            }
+            total += 1;
+            if named.len() < NAMED_MAX {
+                let (code, key) = (&served.version.definition.code, &counter.key);
+                let of = if key.is_empty() { String::new() } else { format!(" of {key}") };
+                let (ceiling, max) = (counter.ceiling, serial.max);
+                named.push(format!(
+                    "series {code}: {}{of}: it may have issued up to {ceiling} of {max}",
+                    serial.name
+                ));
+            }
+        }
+    }
 }
 
 /// An event in the ledger (R5.2); without it the release stands all the same.
@@ -151,6 +247,13 @@ impl RestoredAnswer {
                 at(&self.newest_record_at),
                 at(&self.held_at),
             ));
+        }
+        for counter in &self.used_up {
+            lines.push(format!("the margin uses up {counter}"));
+        }
+        let unnamed = self.used_up_total - self.used_up.len() as u64;
+        if unnamed > 0 {
+            lines.push(format!("and {unnamed} counters more"));
         }
         if !self.applied {
             lines.push("nothing is changed yet; do it with --apply".into());

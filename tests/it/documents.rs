@@ -295,9 +295,11 @@ fn chronology_needs_the_policy_that_can_keep_it_and_a_period_is_closed_by_comman
     let output = deployment.run(&["next", "CHRON", "--date", "2024-12-31"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("period-closed"));
     assert_eq!(deployment.ok(&["next", "CHRON", "--date", "2025-01-01"]), "C-0002\n");
-    for (before, why) in
-        [("2024-06-01", "closed before 2025-01-01"), ("2025-13-01", "closed_before")]
-    {
+    for (before, why) in [
+        ("2024-06-01", "closed before 2025-01-01"),
+        ("2025-13-01", "closed_before"),
+        ("2569-01-01", "write 2026 for B.E. 2569"),
+    ] {
         let (done, error) = close(before);
         assert!(!done && error.contains(why), "{before}: {error}");
     }

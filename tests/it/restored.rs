@@ -309,7 +309,15 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
     let release = ["reconcile", "--ledger-restored", "--hold", "--apply"];
     let output = deployment.run(&release);
     assert!(!output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--margin"), "{output:?}");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("nothing was released") && told.contains("--margin"), "{told}");
+    let look = ["reconcile", "--ledger-restored", "--json"];
+    used(&deployment.ok(&look));
+    // What would be left of a counter is told before it is done.
+    let look = |margin| deployment.ok(&["reconcile", "--ledger-restored", "--margin", margin]);
+    let much = look("99999999");
+    assert!(much.contains("the margin uses up series LOAD: SEQ of type=LOAD"), "{much}");
+    assert!(!look("100").contains("uses up"), "{}", look("100"));
     deployment.ok(&[&release[..], &["--margin", "100"]].concat());
     assert_eq!(deployment.ok(&["next", "LOAD"]), "L-00000102\n");
     let report = deployment.assert_clean();

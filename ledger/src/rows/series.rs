@@ -58,6 +58,19 @@ pub struct SeriesChange {
     pub saved_at_us: i64,
 }
 
+impl SeriesChange {
+    /// Refuses a day, where it is a new one, that closes the series for years to come.
+    pub(crate) fn must_close_plausibly(
+        &self,
+        before: Option<&SeriesVersion>,
+    ) -> Result<(), SeriesRefusal> {
+        let closed = &self.definition.closed_before;
+        let is_known = before.is_some_and(|before| before.definition.closed_before == *closed);
+        let flaw = numbering::flaw_of_closing(&self.definition, self.saved_at_us);
+        flaw.filter(|_| !is_known).map_or(Ok(()), |why| Err(SeriesRefusal::Closing(why)))
+    }
+}
+
 /// A series to activate or to deactivate (R4.3).
 #[derive(Clone, Debug)]
 pub struct ActivityChange {
@@ -150,6 +163,9 @@ pub enum SeriesRefusal {
         /// The version in force.
         found: u32,
     },
+    /// It would be closed for all documents of years to come.
+    #[error("{0}")]
+    Closing(String),
     /// Two active series would serve a request equally well.
     #[error(transparent)]
     Rule(#[from] RuleError),

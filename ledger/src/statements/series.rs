@@ -202,6 +202,7 @@ async fn save_one(
             return Ok(Saved { version: before.clone(), asks: false, frees: None });
         }
     }
+    change.must_close_plausibly(before.as_ref())?;
     let mut after = SeriesVersion {
         series_id: 0,
         version: 1,

@@ -36,6 +36,7 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::TooMany => (Slug::InvalidField, Some("code")),
             SeriesRefusal::CodeTaken { .. } => (Slug::CodeTaken, Some("code")),
             SeriesRefusal::CodeChanged { .. } => (Slug::InvalidField, Some("code")),
+            SeriesRefusal::Closing(_) => (Slug::InvalidField, Some("closed_before")),
             SeriesRefusal::VersionConflict { .. } => (Slug::VersionConflict, Some("If-Match")),
             SeriesRefusal::Rule(RuleError::Ambiguous { .. }) => {
                 (Slug::SeriesAmbiguous, Some("serves"))
