@@ -3,6 +3,8 @@
 
 mod first_series;
 
+pub(crate) use first_series::read_series_file;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,12 +1,10 @@
 //! `numerator series`: series files into the ledger, and out of it again. Which of them serves a
 //! request is in `explain.rs`, rule expressions are in `expression.rs`.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use numbering::{Series, SeriesDefinition};
 use serde::Serialize;
@@ -24,9 +22,7 @@ use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{
     Expected, LedgerError, SeriesChange, SeriesRefusal, SeriesVersion, SharedLedger, warnings,
 };
-
-/// Most bytes read of a series file; whatever is larger is refused by the reader.
-const FILE_BYTES_MAX: u64 = 1_048_576;
+use crate::service::read_series_file;
 
 /// What to do with series.
 #[derive(Clone, Debug, Subcommand)]
@@ -279,7 +275,7 @@ impl SavedSeries {
 pub(super) fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefinition>> {
     let mut definitions: Vec<SeriesDefinition> = Vec::new();
     for file in files {
-        for definition in read_file(file)? {
+        for definition in read_series_file(file)? {
             if definitions.iter().any(|other| other.code == definition.code) {
                 bail!("{}: series {} appears twice", file.display(), definition.code);
             }
@@ -287,16 +283,6 @@ pub(super) fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<SeriesDefiniti
         }
     }
     Ok(definitions)
-}
-
-/// Reads and checks the series of a file; never more of it than a series file may hold.
-fn read_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
-    let name = file.display();
-    let mut text = String::new();
-    File::open(file)
-        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-        .with_context(|| format!("{name} cannot be read"))?;
-    numbering::read_series(&text).with_context(|| format!("{name}"))
 }
 
 /// The form of a series file.
@@ -359,20 +345,5 @@ mod tests {
             let text = write_series(definition.clone()).expect("TOML");
             assert_eq!(numbering::read_series(&text), Ok(vec![definition]), "{text}");
         }
-    }
-
-    #[test]
-    fn a_file_with_a_mistake_is_told_by_its_name_and_place() {
-        let folder = tempfile::tempdir().expect("folder");
-        let file = folder.path().join("orders.toml");
-        let missing = format!("{:#}", read_file(&file).expect_err("missing"));
-        assert!(missing.contains("orders.toml cannot be read"), "{missing}");
-        std::fs::write(&file, "[[series]]\ncode = 5\n").expect("written");
-        let wrong = format!("{:#}", read_file(&file).expect_err("wrong"));
-        assert!(wrong.contains("orders.toml: line 2, column 8"), "{wrong}");
-        let limit = usize::try_from(FILE_BYTES_MAX).expect("fits");
-        std::fs::write(&file, " ".repeat(limit + 1)).expect("written");
-        let large = format!("{:#}", read_file(&file).expect_err("large"));
-        assert!(large.contains("orders.toml") && large.contains("at most"), "{large}");
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer::instant;
 use super::body::QueryOf;
-use super::numbers::{ROWS_DEFAULT, ROWS_MAX, limit, read_time};
+use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::{Problem, ProblemBody};
 use crate::ledger::{Event, EventFilter, EventPlace};
 
@@ -99,15 +99,8 @@ pub(super) async fn list_events(
     QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<axum::Json<EventList>, Problem> {
     let EventQuery { kind, series, from, until, after, limit } = query;
-    for (field, text) in [("kind", &kind), ("series", &series)] {
-        if text.as_ref().is_some_and(|text| text.chars().any(char::is_control)) {
-            return Err(Problem::field(field, "must not hold control characters"));
-        }
-    }
-    let limit = limit.unwrap_or(ROWS_DEFAULT);
-    if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Problem::field("limit", super::numbers::LIMIT_WANTED));
-    }
+    must_be_storable(&[("kind", &kind), ("series", &series)])?;
+    let limit = rows_of_page(limit)?;
     let from_us = from.map(|text| read_time("from", &text)).transpose()?;
     let until_us = until.map(|text| read_time("until", &text)).transpose()?;
     let filter = EventFilter { kind, series, from_us, until_us, after, limit };

@@ -21,12 +21,12 @@ use super::revisions::RevisionRow;
 use crate::ledger::{IssuePath, JournalFilter, JournalRow, Position, Revision};
 
 /// Rows of an answer where the caller sets no limit.
-pub(super) const ROWS_DEFAULT: u32 = 100;
+const ROWS_DEFAULT: u32 = 100;
 /// Most rows of an answer.
-pub(super) const ROWS_MAX: u32 = 1_000;
+const ROWS_MAX: u32 = 1_000;
 
 /// What a limit must be.
-pub(super) const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
+const LIMIT_WANTED: &str = "must be a whole number from 1 to 1000";
 const _: () = assert!(ROWS_MAX == 1_000);
 
 /// Reads the limit; a refusal says what would be one.
@@ -222,18 +222,10 @@ impl NumberQuery {
             ("document_id", &self.document_id),
             ("user_id", &self.user_id),
         ];
-        for (field, text) in texts {
-            // The ledger cannot store control characters, and must not be asked for them.
-            if text.as_ref().is_some_and(|text| text.chars().any(char::is_control)) {
-                return Err(Problem::field(field, "must not hold control characters"));
-            }
-        }
+        must_be_storable(&texts)?;
         let from_us = self.from.as_deref().map(|text| read_time("from", text)).transpose()?;
         let until_us = self.until.as_deref().map(|text| read_time("until", text)).transpose()?;
-        let limit = self.limit.unwrap_or(ROWS_DEFAULT);
-        if !(1..=ROWS_MAX).contains(&limit) {
-            return Err(Problem::field("limit", LIMIT_WANTED));
-        }
+        let limit = rows_of_page(self.limit)?;
         if self.after.is_some() && self.number.is_some() {
             return Err(Problem::field(
                 "after",
@@ -256,6 +248,22 @@ impl NumberQuery {
             return Err(Problem::field("number", reason));
         }
         Ok(filter)
+    }
+}
+
+/// How many rows a page has.
+pub(super) fn rows_of_page(limit: Option<u32>) -> Result<u32, Problem> {
+    let limit = limit.unwrap_or(ROWS_DEFAULT);
+    let is_right = (1..=ROWS_MAX).contains(&limit);
+    if is_right { Ok(limit) } else { Err(Problem::field("limit", LIMIT_WANTED)) }
+}
+
+/// Refuses control characters: the ledger cannot store them, and must not be asked for them.
+pub(super) fn must_be_storable(texts: &[(&'static str, &Option<String>)]) -> Result<(), Problem> {
+    let is_wrong = |text: &String| text.chars().any(char::is_control);
+    match texts.iter().find(|(_, text)| text.as_ref().is_some_and(is_wrong)) {
+        Some((field, _)) => Err(Problem::field(*field, "must not hold control characters")),
+        None => Ok(()),
     }
 }
 

@@ -159,7 +159,10 @@ fn pair(settings: &TlsSettings, files: &Files) -> Result<CertifiedKey, TlsError>
         )
     })?;
     let key = PrivateKeyDer::from_pem_slice(&files.key).map_err(|_| {
-        of_key("holds no private key; write it in PEM form (BEGIN PRIVATE KEY), not encrypted")
+        of_key(
+            "holds no private key; write it in PEM form (BEGIN PRIVATE KEY), not encrypted: \
+             `openssl pkey -in KEY -out NEW`",
+        )
     })?;
     let signing = ring::sign::any_supported_type(&key).map_err(|_| {
         of_key("is of a kind that is not supported; use an RSA, ECDSA or Ed25519 key")

@@ -19,7 +19,8 @@ const FILE_BYTES_MAX: u64 = 1_048_576;
 const FILES_MAX: usize = 1_000;
 
 /// What helps where a file cannot be loaded.
-const REMEDY: &str = "series.load names it: correct it, or take it out of the setting";
+const REMEDY: &str =
+    "series.load names what cannot be used; correct it, or take it out of the setting";
 
 /// Saves the series of the settings in a ledger that has none, all or none.
 ///
@@ -43,7 +44,7 @@ pub(super) async fn load(
             SeriesSource::BuiltIn => {}
             SeriesSource::Path(path) => {
                 for file in files(path)? {
-                    definitions.extend(read(&file)?);
+                    definitions.extend(read_series_file(&file).context(REMEDY)?);
                 }
             }
         }
@@ -73,7 +74,7 @@ pub(super) async fn load(
 
 /// The file itself, or those of a folder whose names end in `.toml`, in the order of their names.
 fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let told = || format!("{} cannot be read; {REMEDY}", path.display());
+    let told = || format!("{REMEDY}: {} cannot be read", path.display());
     if !path.metadata().with_context(told)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -88,10 +89,31 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
-    let mut text = String::new();
+/// Reads and checks the series of a file; never more of it than a series file may hold.
+pub(crate) fn read_series_file(file: &Path) -> anyhow::Result<Vec<SeriesDefinition>> {
+    let (name, mut text) = (file.display(), String::new());
     File::open(file)
         .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-        .with_context(|| format!("{} cannot be read; {REMEDY}", file.display()))?;
-    read_series(&text).with_context(|| format!("{} cannot be used; {REMEDY}", file.display()))
+        .with_context(|| format!("{name} cannot be read"))?;
+    read_series(&text).with_context(|| format!("{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_mistake_is_told_by_its_name_and_place() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("orders.toml");
+        let missing = format!("{:#}", read_series_file(&file).expect_err("missing"));
+        assert!(missing.contains("orders.toml cannot be read"), "{missing}");
+        std::fs::write(&file, "[[series]]\ncode = 5\n").expect("written");
+        let wrong = format!("{:#}", read_series_file(&file).expect_err("wrong"));
+        assert!(wrong.contains("orders.toml: line 2, column 8"), "{wrong}");
+        let limit = usize::try_from(FILE_BYTES_MAX).expect("fits");
+        std::fs::write(&file, " ".repeat(limit + 1)).expect("written");
+        let large = format!("{:#}", read_series_file(&file).expect_err("large"));
+        assert!(large.contains("orders.toml") && large.contains("at most"), "{large}");
+    }
 }

@@ -93,7 +93,7 @@ fn a_ledger_without_series_gets_those_of_the_setting_and_no_others() {
             let refused = deployment.run(&["series", "list"]);
             let error = String::from_utf8_lossy(&refused.stderr).into_owned();
             assert_eq!(refused.status.code(), Some(1), "{error}");
-            let told = [name, says, "series.load names it"];
+            let told = [name, says, "series.load names what"];
             assert!(told.iter().all(|told| error.contains(told)), "{error}");
         }
         deployment.extra = setting(&[folder.to_str().unwrap()]);

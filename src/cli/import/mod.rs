@@ -115,6 +115,10 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
         None if args.from_table => import::plan_counters(&import, &args.source, codes).await?,
         None => import::plan_ledger(&import, &args.source).await?,
     };
+    if list.is_some() && plan.report.rows == 0 {
+        progress.finish();
+        bail!("{}: the list holds no number; write one on each line", plan.report.source);
+    }
     let may_write = args.apply && plan.report.problems_total == 0;
     if may_write {
         let handover = Handover::take(settings, &ledger, &plan.handed_over).await;

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::read;
 use crate::http::answer::instant;
 use crate::http::body::QueryOf;
-use crate::http::numbers::{ROWS_DEFAULT, ROWS_MAX, limit};
+use crate::http::numbers::{limit, rows_of_page};
 use crate::http::problem::{Problem, ProblemBody, Slug};
 use crate::http::{App, finish};
 use crate::ledger::{ChainQuery, Link, LinkName, LinkPlace};
@@ -86,10 +86,7 @@ pub(in crate::http) async fn show_chain(
 ) -> Result<axum::Json<ChainAnswer>, Problem> {
     let Path(serial) = serial.map_err(|refusal| Problem::field("serial", refusal.body_text()))?;
     read("serial", ExchangeKind::Unified, &serial)?;
-    let rows = page.limit.unwrap_or(ROWS_DEFAULT);
-    if !(1..=ROWS_MAX).contains(&rows) {
-        return Err(Problem::field("limit", format!("must be 1 to {ROWS_MAX}")));
-    }
+    let rows = rows_of_page(page.limit)?;
     let after = page.after.as_deref().map(read_place).transpose()?;
     let is_first = after.is_none();
     // One more than wanted: it says whether there is another page.

@@ -109,6 +109,11 @@ fn a_list_comes_from_standard_input_as_well() {
     let report: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_eq!((&report["numbers"], &report["source"]), (&2.into(), &"standard input".into()));
     assert_eq!(deployment.ok(&["next", "SPO", "--date", "2024-01-22"]), "SPO-20240122-003\n");
+    for empty in ["", "\n\n", "number,document_id\n"] {
+        let told = fed(&deployment, &["import", "-", "--apply"], empty);
+        let error = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(!told.status.success() && error.contains("holds no number"), "{error}");
+    }
     let refused = fed(&deployment, &["import", "-"], "No.,x\n");
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(error.contains("standard input: line 1"), "{error}");
