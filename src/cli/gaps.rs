@@ -54,7 +54,7 @@ pub struct GapsArgs {
 pub enum Reason {
     /// Taken by a flight whose result was never handed out.
     Discarded,
-    /// One of them may have been handed out, and its record lost.
+    /// Some of them may have been handed out, and their records lost.
     Unaccounted,
     /// Another allocation has the number.
     Collided,
@@ -337,8 +337,9 @@ fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) 
             };
             format!(
                 "{what} {was} below the ceiling at which epoch {epoch} of partition {} was \
-                 closed{why}, because the outbox of {who} could not be read: one of the numbers \
-                 may have been handed out and its record lost, and none of them is issued again.",
+                 closed{why}, because the outbox of {who} could not be read: some of the \
+                 numbers may have been handed out and their records lost, and none of them is \
+                 issued again.",
                 gap.at.partition
             )
         }
