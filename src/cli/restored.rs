@@ -2,7 +2,7 @@
 //! went back. Shows what it finds; writes only with `--apply`. Safe while services run: they refuse
 //! until the release, and go on by themselves after it.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::ledger::{Event, Partition, SharedLedger};
 use crate::node::NodeId;
-use crate::reconciler::{Restore, Restored, is_held};
+use crate::reconciler::{Restore, RestoreError, Restored, is_held};
 
 /// Most counters that are named of those that a margin uses up.
 const NAMED_MAX: usize = 20;
@@ -60,8 +60,8 @@ struct RestoredAnswer {
 /// Prints what it found and did.
 ///
 /// # Errors
-/// Stores that cannot be reached; partitions that need a margin where none is named: nothing is
-/// released then; a partition that cannot be released: those before it are, and are told.
+/// Stores that cannot be reached; partitions that need a margin where none is named, which stay
+/// held; a partition that cannot be released otherwise: those before it are, and are told.
 pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Result<()> {
     let (ledger, deployment) = open_deployment(settings).await?;
     check_partition(&ledger, args.partition).await?;
@@ -90,10 +90,6 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     let is_asked = |row: &Partition| args.partition.is_none_or(|number| number == row.partition);
     let held: Vec<Partition> =
         rows.into_iter().filter(|row| is_held(row) && is_asked(row)).collect();
-    // Before anything is released: who must state a margin states it for all that need one.
-    if args.apply && margin.is_none() {
-        must_be_bounded(&Restore { apply: false, ..restore }, &held).await?;
-    }
     let (partitions, failed) = each(&restore, &held).await;
     let (mut used_up, mut used_up_total) = (Vec::new(), 0);
     if let Some(margin) = margin.filter(|_| !args.apply) {
@@ -119,11 +115,17 @@ pub(super) async fn run(settings: &Settings, args: &ReconcileArgs) -> anyhow::Re
     failed.map_or(Ok(()), Err)
 }
 
-/// Looks at each or releases it, and ends at the first that fails.
+/// Looks at each, or releases it. One that needs a margin where none is named stays held, and the
+/// others are released all the same: theirs would only be a gap. Ends at any other failure.
 async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Option<anyhow::Error>) {
-    let mut partitions = Vec::new();
+    let (mut partitions, mut needs) = (Vec::new(), Vec::new());
     for row in held {
-        match restore.partition(row).await {
+        let mut restored = restore.partition(row).await;
+        if let Err(RestoreError::MarginNeeded(partition, why)) = &restored {
+            needs.push(format!("partition {partition}: {why}"));
+            restored = Restore { apply: false, ..*restore }.partition(row).await;
+        }
+        match restored {
             Ok(restored) => {
                 if restored.released.is_some() {
                     record(restore.ledger, &restored, restore.node).await;
@@ -136,25 +138,16 @@ async fn each(restore: &Restore<'_>, held: &[Partition]) -> (Vec<Restored>, Opti
             }
         }
     }
-    (partitions, None)
-}
-
-/// Refuses a release that would stop at a partition of which Redis cannot tell everything.
-async fn must_be_bounded(look: &Restore<'_>, held: &[Partition]) -> anyhow::Result<()> {
-    let mut needs = Vec::new();
-    for row in held {
-        if let Some(why) = look.partition(row).await?.unbounded {
-            needs.push(format!("partition {}: {why}", row.partition));
-        }
-    }
-    if needs.is_empty() {
-        return Ok(());
-    }
-    bail!(
-        "nothing was released: say with --margin how many numbers each counter may have issued \
-         since the newest record of the ledger, or name with --partition those that need none; {}",
-        needs.join("; ")
-    )
+    let failed = (!needs.is_empty()).then(|| {
+        anyhow::anyhow!(
+            "{} of {} partitions are held still: say with --margin how many numbers each counter \
+             may have issued since the newest record of the ledger; {}",
+            needs.len(),
+            held.len(),
+            needs.join("; ")
+        )
+    });
+    (partitions, failed)
 }
 
 /// Counters of held partitions that are at their end once a margin has lifted them, and how many
