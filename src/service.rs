@@ -19,7 +19,7 @@ use crate::config::Settings;
 use crate::counter::{Keys, Redis};
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
-use crate::ledger::{self, Deployment, Entry, SharedLedger};
+use crate::ledger::{self, Deployment, Entry, LedgerError, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
@@ -285,10 +285,27 @@ impl Service {
         // Whoever leaves says that its outbox is empty: nobody would adopt it.
         let remain = "records may remain in the outbox; another node will adopt them";
         anyhow::ensure!(workers.are_drained, remain);
-        let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
-        let left = tokio::spawn(async move { ledger.leave(node).await });
-        let left = timeout_at(by, left).await.context("leaving the ledger takes too long")?;
+        let left = timeout_at(by, tokio::spawn(self.leave(by))).await;
+        let left = left.context("leaving the ledger takes too long")?;
         left.context("leaving the ledger")?.context("leaving the ledger")
+    }
+
+    /// Leaves the ledger, again until `by` where that is of use: a session may have ended while it
+    /// was idle.
+    fn leave(&self, by: Instant) -> impl Future<Output = Result<(), LedgerError>> + use<> {
+        let (ledger, node) = (Arc::clone(&self.ledger), self.context.membership.node());
+        let bounds = &self.context.settings;
+        let mut backoff = Backoff::new(bounds.retry_delay_min, bounds.retry_delay_max);
+        async move {
+            loop {
+                match ledger.leave(node).await {
+                    Err(error) if error.retry_useful() && Instant::now() < by => {
+                        backoff.wait().await;
+                    }
+                    answer => return answer,
+                }
+            }
+        }
     }
 
     fn take_journal(&self) -> Option<Task> {

@@ -99,6 +99,25 @@ async fn a_process_whose_redis_is_silent_ends_in_time_and_its_records_are_journa
 }
 
 #[tokio::test]
+async fn a_process_whose_sessions_were_ended_leaves_by_another() {
+    let postgres = Postgres::start();
+    let deployment = Deployment::new(&postgres.url("stopping"), None);
+    deployment.apply_load_series();
+    let mut service = deployment.serve();
+    load::documents(&service.url, 4, SOME as u64).await.assert_contiguous(SOME);
+    service.signal("STOP");
+    postgres.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity \
+         where backend_type = 'client backend' and pid <> pg_backend_pid()",
+    );
+    service.signal("TERM");
+    service.signal("CONT");
+    assert!(service.has_ended_well(), "{}", service.log());
+    let left = "select count(*) from stopping.node where left_at_us is not null";
+    assert_eq!(postgres.sql(left), "1");
+}
+
+#[tokio::test]
 async fn a_process_that_drains_is_watched_until_it_has_left_and_is_not_ready() {
     let postgres = Postgres::start();
     let redis = Redis::start_durable();
