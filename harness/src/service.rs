@@ -54,6 +54,11 @@ impl Deployment {
         }
     }
 
+    /// Whether its services use Redis.
+    pub fn has_redis(&self) -> bool {
+        self.redis_url.is_some()
+    }
+
     /// SQLite in a folder of its own.
     pub fn sqlite(program: Program, redis_url: Option<&str>) -> Self {
         let mut deployment = Self::new(program, "", redis_url);

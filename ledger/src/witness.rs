@@ -1,18 +1,21 @@
 //! What the ledger has confirmed to the nodes of this process: how often they beat, how many
-//! batches they journaled, and the incarnation in which they registered. A ledger that shows less,
-//! or another incarnation, has gone back (F9, F25).
+//! batches they journaled, what was taken since ([`takes`]), and the incarnation in which they
+//! registered. A ledger that shows less, or another incarnation, has gone back (F9, F25, F34).
 //!
 //! Only rises. A node that was forgotten once stays forgotten: its process takes a new identity.
 
+mod takes;
+
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
 use super::LedgerError;
 use super::incarnation::{Confirmed, Incarnation};
+use takes::ConfirmedTakes;
 
 /// What is known of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,7 @@ struct Confirmation {
 #[derive(Debug, Default)]
 pub(super) struct Witness {
     nodes: Mutex<HashMap<NodeId, Confirmation>>,
+    takes: Mutex<ConfirmedTakes>,
     /// What this handle agreed on last: for whoever acts as no node of its own.
     agreed: Mutex<Option<Incarnation>>,
     /// When something was last committed that nobody reports again.
@@ -89,9 +93,19 @@ impl Witness {
         }
     }
 
-    /// Notes what was agreed on: identities of before act no more.
+    /// What the database path confirmed to this process since its last confirmed heartbeat.
+    pub(super) fn takes(&self) -> MutexGuard<'_, ConfirmedTakes> {
+        self.takes.lock().expect("no holder of this lock panics")
+    }
+
+    /// Notes what was agreed on: identities of before act no more, and what was taken before is
+    /// below what was released.
     pub(super) fn agree(&self, incarnation: Incarnation) {
-        *self.agreed.lock().expect("no holder of this lock panics") = Some(incarnation);
+        let before =
+            self.agreed.lock().expect("no holder of this lock panics").replace(incarnation);
+        if before != Some(incarnation) {
+            self.takes().clear();
+        }
     }
 
     /// What was agreed on last.
@@ -134,7 +148,7 @@ impl Witness {
         [0, 1].map(|place| self.catalog[place].load(Ordering::Relaxed))
     }
 
-    fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeId, Confirmation>> {
+    fn nodes(&self) -> MutexGuard<'_, HashMap<NodeId, Confirmation>> {
         self.nodes.lock().expect("no holder of this lock panics")
     }
 }

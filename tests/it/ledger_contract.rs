@@ -136,6 +136,9 @@ ledger_contract! {
         a_ledger_that_went_back_leases_nothing_that_it_may_have_leased
     }
     incarnations {
+        a_take_that_the_ledger_forgot_is_noticed_by_the_next
+        a_counter_that_the_ledger_forgot_is_not_begun_anew
+        a_take_that_the_ledger_forgot_is_noticed_though_another_took_its_value
         nobody_takes_from_a_ledger_that_another_process_holds
         a_copy_put_in_place_stops_a_node_that_lost_nothing
         a_copy_put_in_place_while_nobody_looked_is_held_when_it_is_opened
@@ -389,12 +392,4 @@ fn a_lost_postgres_is_worth_a_retry_and_found_again() {
     assert!(error.retry_useful(), "{error}");
     server.restart();
     assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 5);
-}
-
-#[test]
-fn a_url_of_another_kind_is_refused() {
-    for url in ["mysql://localhost/x", "sqlite:", "sqlite::memory:", "ledger.db"] {
-        let error = opening::open_alone(url).err().expect(url).to_string();
-        assert!(error.contains("database.url"), "{error}");
-    }
 }

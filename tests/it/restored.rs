@@ -117,9 +117,11 @@ async fn the_ledger_goes_back(postgres: &mut Postgres, deployment: &Deployment, 
     let copied = open(deployment).await.totals().await.unwrap().journal;
     let beats = beats(deployment).await;
     // Redis goes on while the ledger starts: only what it has confirmed since can be forgotten. Of
-    // that, beats and batches are what shows it.
+    // that, beats and batches are what shows it; on the database path each take does.
     reach_journal(deployment, copied + 500).await;
-    reach_beats(deployment, &beats).await;
+    if deployment.has_redis() {
+        reach_beats(deployment, &beats).await;
+    }
     lost.kill();
     postgres.restore();
     assert_held(&service).await;
@@ -169,7 +171,9 @@ async fn a_ledger_put_back_under_redis_is_noticed_held_and_released_without_a_du
 #[tokio::test]
 async fn a_ledger_put_back_on_the_database_path_is_told_again_what_the_service_remembers() {
     let mut postgres = Postgres::start();
-    let deployment = Deployment::new(&postgres.url("back"), None);
+    let mut deployment = Deployment::new(&postgres.url("back"), None);
+    // So rare that none comes between the copy and what is forgotten of the takes after it.
+    deployment.extra = "[node]\nheartbeat = \"5s\"\nttl = \"30s\"\n".into();
     the_ledger_goes_back(&mut postgres, &deployment, &["--margin", "0"]).await;
 }
 

@@ -8,6 +8,7 @@ use super::{
     CALL, Conn, QueryBuilder, Row, SEARCH, Store, bytes, commit, partitions, query, query_scalar,
 };
 use crate::Ledger;
+use crate::batch::Move;
 use crate::columns::{self, signed, small, unsigned, unsigned_small};
 use crate::{At, Counter, CounterSpec, LedgerError, Raise};
 
@@ -359,4 +360,26 @@ fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
         journaled: unsigned(row.try_get("journaled")?, "counter.journaled")?,
     };
     Ok(Resolved { counter, seeded_by: row.try_get("seeded_by")? })
+}
+
+/// Moves counters of the database path, one by one: fenced by the epoch in their own rows.
+pub(super) async fn advance(conn: &mut Conn, at: At, moves: &[Move]) -> Result<(), LedgerError> {
+    let (partition, epoch) = partitions::columns(at)?;
+    for to in moves {
+        let moved = query(
+            "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
+             where counter_id = $1 and partition_id = $2 and epoch = $3",
+        )
+        .bind(to.counter_id)
+        .bind(partition)
+        .bind(epoch)
+        .bind(to.value)
+        .bind(to.journaled)
+        .execute(&mut *conn)
+        .await?;
+        if moved.rows_affected() == 0 {
+            return Err(super::seed::fenced(at));
+        }
+    }
+    Ok(())
 }

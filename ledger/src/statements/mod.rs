@@ -7,6 +7,7 @@ mod append;
 mod audits;
 mod chain;
 mod chronology;
+mod confirmed_takes;
 mod counters;
 mod documents;
 mod entries;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, Conn, Store, bytes, commit, partitions, query, query_scalar};
+use super::{CALL, Conn, Store, bytes, commit, confirmed_takes, partitions, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
@@ -69,9 +69,11 @@ impl Ledger {
             let sight = sight.map(|sight| to_json(sight, "node.sight")).transpose()?;
             let confirmed = store.witness.of(node);
             let Marks { beat, batches } = confirmed.unwrap_or_default();
+            let unbeaten = store.witness.takes().unbeaten();
             // What a statement returns by itself may not be committed yet: SQLite gives the row
             // first, and a full disk then takes it back. Only what was committed is confirmed.
             let mut tx = store.begin_as(node).await?;
+            confirmed_takes::must_be_journaled(&mut *tx, &unbeaten.allocations).await?;
             // A ledger that went back must not catch up beat by beat with what it has forgotten.
             let beaten: Option<i64> = query_scalar(
                 "update node set beat = beat + 1, sight = $2 \
@@ -91,6 +93,8 @@ impl Ledger {
             commit(tx).await?;
             if confirmed.is_some() {
                 store.witness.confirm(node, Marks { beat, batches });
+                // From here on this beat shows that these were there.
+                store.witness.takes().let_go(&unbeaten);
             }
             partitions::list(store).await
         })
@@ -178,8 +182,11 @@ pub(super) async fn must_be_remembered(
     node: NodeId,
 ) -> Result<(), LedgerError> {
     let Some(confirmed) = store.witness.of(node) else { return Ok(()) };
+    let unbeaten = store.witness.takes().unbeaten();
     match marks(conn, node).await? {
-        Some(marks) if marks.reach(confirmed) => Ok(()),
+        Some(marks) if marks.reach(confirmed) => {
+            confirmed_takes::must_be_journaled(conn, &unbeaten.allocations).await
+        }
         _ => {
             let what = format!("it has forgotten what it confirmed to node {node}");
             Err(LedgerError::WentBack(what))

@@ -19,13 +19,13 @@ use numerator_base::node::NodeId;
 use tokio::time::Instant;
 
 use super::chronology::LastDates;
-use super::counters::lock_or_create;
+use super::counters::{self, lock_or_create};
 use super::entries::{self, Care, Verdict};
 use super::gaps::{self, Loss};
 use super::keys::{self, Key};
 use super::planned::Planned;
 use super::seed::{self, Toucher, fenced, name};
-use super::{CALL, Conn, Store, commit, lookup, nodes, partitions, query};
+use super::{CALL, Conn, Store, commit, confirmed_takes, lookup, nodes, partitions};
 use crate::Ledger;
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
@@ -98,8 +98,12 @@ async fn attempt(
         nodes::must_be_remembered(store, &mut *tx, node).await?;
     }
     let started = Instant::now();
-    let locked = lock(&mut *tx, &mut toucher, orders).await;
+    let locked = lock(store, &mut *tx, &mut toucher, orders).await;
     store.meter.count_lock_wait(started.elapsed());
+    if matches!(locked, Err(LedgerError::WentBack(_))) {
+        // No mark of the node may be missing: its next heartbeat must say so all the same.
+        store.witness.forget(node);
+    }
     let (counters, mut dates) = locked?;
     if let Some(unknown) = dates.unknown() {
         // What was looked at for it is not to be looked at again.
@@ -131,17 +135,19 @@ async fn attempt(
     };
     let Some(verdicts) = verdicts else { return Ok(None) };
     commit(tx).await?;
+    plan.remember(store, &verdicts);
     let outcomes = planned.into_iter().map(|p| p.outcome(&plan.entries, &verdicts)).collect();
     Ok(Some(Taken { outcomes }))
 }
 
 /// Takes every lock of the orders: counters, names of keys, families.
 async fn lock(
+    store: &Store,
     conn: &mut Conn,
     toucher: &mut Toucher,
     orders: &[TakeOrder],
 ) -> Result<(BTreeMap<Name, Working>, LastDates), LedgerError> {
-    let counters = lock_counters(conn, toucher, orders).await?;
+    let counters = lock_counters(store, conn, toucher, orders).await?;
     let keys = orders.iter().flat_map(|order| Key::all_of(&order.record));
     conn.lock_names(&keys::lock_names(toucher.at.partition, keys)).await?;
     let dates = LastDates::lock(conn, orders).await?;
@@ -149,7 +155,11 @@ async fn lock(
 }
 
 /// Locks every counter of the orders by name and brings it into this epoch.
+///
+/// # Errors
+/// `WentBack` where a counter is below what was confirmed to this process (F34).
 async fn lock_counters(
+    store: &Store,
     conn: &mut Conn,
     toucher: &mut Toucher,
     orders: &[TakeOrder],
@@ -165,6 +175,7 @@ async fn lock_counters(
             .map_err(|error| error.at_counter(spec.name()))?;
         locked.push((spec, resolved.counter));
     }
+    confirmed_takes::must_be_reached(store, &locked)?;
     let mut counters = BTreeMap::new();
     for (spec, counter) in locked {
         let counter = if counter.epoch == toucher.at.epoch {
@@ -277,8 +288,9 @@ impl Plan {
     }
 
     fn working(&mut self, spec: &CounterSpec) -> Result<&mut Working, LedgerError> {
-        let name = (spec.series_id, spec.serial.clone(), spec.key.clone());
-        self.counters.get_mut(&name).ok_or_else(|| fenced(self.at))
+        self.counters
+            .get_mut(&(spec.series_id, spec.serial.clone(), spec.key.clone()))
+            .ok_or_else(|| fenced(self.at))
     }
 
     /// Moves the counters and journals the entries, all of them; else `None`, and nothing of this
@@ -343,7 +355,7 @@ impl Plan {
             };
             gaps::register_holes(conn, loss, now_us).await?;
         }
-        self.advance(conn, &self.moves(&judged.lines, &judged.verdicts)?).await?;
+        counters::advance(conn, self.at, &self.moves(&judged.lines, &judged.verdicts)?).await?;
         self.dates.write(conn).await?;
         Ok(judged.verdicts)
     }
@@ -367,24 +379,11 @@ impl Plan {
         Ok(moves.into_values().map(|(to, _)| to).collect())
     }
 
-    async fn advance(&self, conn: &mut Conn, moves: &[Move]) -> Result<(), LedgerError> {
-        let (partition, epoch) = partitions::columns(self.at)?;
-        for to in moves {
-            let moved = query(
-                "update counter set taken = $4, ceiling = $4, journaled = journaled + $5 \
-                 where counter_id = $1 and partition_id = $2 and epoch = $3",
-            )
-            .bind(to.counter_id)
-            .bind(partition)
-            .bind(epoch)
-            .bind(to.value)
-            .bind(to.journaled)
-            .execute(&mut *conn)
-            .await?;
-            if moved.rows_affected() == 0 {
-                return Err(fenced(self.at));
-            }
-        }
-        Ok(())
+    /// Notes what was committed: a ledger that shows less from now on has gone back.
+    fn remember(&self, store: &Store, verdicts: &[Verdict]) {
+        let mut written = self.entries.iter().zip(verdicts).rev();
+        let Some((last, _)) = written.find(|(_, v)| **v == Verdict::Written) else { return };
+        let values = self.counters.iter().map(|(name, working)| (name.clone(), working.value));
+        store.witness.takes().note(values, last.record.allocation_id);
     }
 }

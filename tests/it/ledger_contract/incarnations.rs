@@ -1,7 +1,9 @@
 //! A ledger is of one incarnation: who agreed on another writes nothing in it and learns nothing
 //! from it (F25). The going back is done with plain SQL, as a copy put in its place would.
 
-use numerator::ledger::{At, Closing, LedgerError, Owner, PartitionState, Question, Released};
+use numerator::ledger::{
+    Acknowledged, At, Closing, LedgerError, Owner, PartitionState, Question, Released,
+};
 use numerator::node::NodeId;
 
 use super::journal::marks;
@@ -150,4 +152,46 @@ pub(super) async fn an_entry_of_an_unknown_counter_shows_that_the_ledger_went_ba
     assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
     world.ledger.reject(&entry(open, 999, 1), "unknown counter").await.unwrap();
     assert_eq!(world.ledger.totals().await.unwrap().rejected, 1, "kept raw all the same");
+}
+
+/// Two takes of one counter, a heartbeat between them, the second one forgotten again.
+async fn second_take_is_forgotten(world: &World) -> At {
+    let at = world.database_epoch().await;
+    world.take(at, order("kept")).await;
+    world.ledger.heartbeat(world.node, None).await.unwrap();
+    world.take(at, order("forgotten")).await;
+    world.sql("delete from journal where document_id = 'forgotten'").await;
+    world.sql("update counter set taken = 1, ceiling = 1, journaled = 1").await;
+    at
+}
+
+pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_by_the_next(world: World) {
+    let at = second_take_is_forgotten(&world).await;
+    let node = world.node;
+    let next = world.ledger.take(at, node, &[order("next")], LOCK_WAIT).await;
+    assert!(went_back(&next), "it has that value: {next:?}");
+    assert!(went_back(&world.ledger.heartbeat(node, None).await), "the process has to learn of it");
+}
+
+pub(super) async fn a_counter_that_the_ledger_forgot_is_not_begun_anew(world: World) {
+    let at = world.database_epoch().await;
+    world.take(at, order("forgotten")).await;
+    world.sql("delete from journal").await;
+    world.sql("delete from counter").await;
+    let next = world.ledger.take(at, world.node, &[order("next")], LOCK_WAIT).await;
+    assert!(went_back(&next), "it has that value: {next:?}");
+}
+
+pub(super) async fn a_take_that_the_ledger_forgot_is_noticed_though_another_took_its_value(
+    world: World,
+) {
+    let at = second_take_is_forgotten(&world).await;
+    // Nobody has told the other one: this value is issued twice.
+    let other = World::open(&world.url).await;
+    other.take(at, order("twice")).await;
+    let bumped = other.ledger.bump(at, PartitionState::Open, other.node, "t").await.unwrap();
+    let next = At { epoch: bumped.unwrap(), ..at };
+    let acknowledged = world.ledger.acknowledge(next, &[world.node]).await.unwrap();
+    assert_eq!(acknowledged, Acknowledged::Forgotten, "it would close the epoch without them");
+    assert!(went_back(&world.ledger.heartbeat(world.node, None).await));
 }

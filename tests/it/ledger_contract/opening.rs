@@ -204,3 +204,11 @@ pub(super) async fn a_schema_newer_than_the_binary_is_refused(world: World) {
     assert!(error.to_string().contains("9999"), "{error}");
     assert!(error.to_string().contains("newer"), "{error}");
 }
+
+#[test]
+fn a_url_of_another_kind_is_refused() {
+    for url in ["mysql://localhost/x", "sqlite:", "sqlite::memory:", "ledger.db"] {
+        let error = open_alone(url).err().expect(url).to_string();
+        assert!(error.contains("database.url"), "{error}");
+    }
+}

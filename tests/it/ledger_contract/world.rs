@@ -38,7 +38,8 @@ impl World {
             if call.is_finished() {
                 return false;
             }
-            tokio::task::yield_now().await;
+            // Between two looks: what is waited for needs the processor too.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         true
     }
