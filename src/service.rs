@@ -26,7 +26,7 @@ use crate::process::{
     ClusterHealth, Context, FlightNumbers, Incidents, Inquest, Membership, Places, ProcessSettings,
     RedisHealth, Testimony, UnjournaledPartitions, hear_redis,
 };
-use crate::reconciler::{Reconciler, settle_behind, watch_hazards};
+use crate::reconciler::{Reconciler, settle_behind, turn_over, watch_hazards};
 use crate::task::{Task, Ticks};
 
 /// A running service, for `serve` and for commands that take numbers.
@@ -192,6 +192,7 @@ impl Service {
         if mode == Mode::Serve {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
             loops.onlookers.push(settle_behind(Arc::clone(&context)));
+            loops.onlookers.push(turn_over(Arc::clone(&context)));
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {

@@ -163,6 +163,28 @@ pub(super) fn read_uuid(bytes: &[u8], column: &str) -> Result<Uuid, LedgerError>
     Uuid::from_slice(bytes).map_err(|_| unreadable(column, &format!("{} bytes", bytes.len())))
 }
 
+/// The bytes of a digest in hexadecimal; `None` where there is none.
+///
+/// # Errors
+/// `Refused` where it is none: nothing else comes back as it was.
+pub(super) fn digest_bytes(text: &str) -> Result<Option<Vec<u8>>, LedgerError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
+    let refused = || LedgerError::Refused(format!("payload_digest: `{text}` is not hexadecimal"));
+    bytes.map(Some).ok_or_else(refused)
+}
+
 /// A node's sixteen bytes.
 pub(super) fn read_node(bytes: &[u8], column: &str) -> Result<NodeId, LedgerError> {
     read_uuid(bytes, column).map(NodeId)

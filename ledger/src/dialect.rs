@@ -167,6 +167,10 @@ pub(crate) trait Bulk: Send {
     /// they stood before. Unknown ones are left out.
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError>;
 
+    /// Turns at most so many rows of the journal over that an earlier version wrote; how many it
+    /// did. None where another process is at it, or where there are none.
+    async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError>;
+
     /// About how many rows a table has.
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError>;
 

@@ -1,8 +1,9 @@
 //! An entry as the journal's rows: one line per serial. Checks what no column would take, so that
 //! every engine refuses the same entries, before anything is written (F13).
 
-use super::columns::{FurtherSerial, Word, signed, small, to_json};
-use super::{Entry, LedgerError};
+use super::columns::{FurtherSerial, digest_bytes, signed, small, to_json};
+use super::outline::Form;
+use super::{Entry, IssuePath, LedgerError};
 
 /// A run of values of one counter, as columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +29,7 @@ pub(super) struct Line<'a> {
     /// How many values.
     pub(super) count: i64,
     pub(super) allocation_id: &'a [u8],
-    /// Number, scope, column `mask`, and what else only the first serial's row carries.
+    /// Number, scope, form, and what else only the first serial's row carries.
     pub(super) head: Option<Head<'a>>,
     pub(super) series_id: i64,
     pub(super) version: i32,
@@ -37,10 +38,10 @@ pub(super) struct Line<'a> {
     pub(super) document_date: &'a str,
     pub(super) user_id: &'a str,
     pub(super) ip_address: Option<&'a str>,
-    pub(super) payload_digest: &'a str,
+    pub(super) digest: Option<Vec<u8>>,
     pub(super) issued_at_us: i64,
     pub(super) retry_count: i32,
-    pub(super) path: &'static str,
+    pub(super) path: IssuePath,
     pub(super) partition_id: i32,
     pub(super) epoch: i64,
 }
@@ -50,7 +51,7 @@ pub(super) struct Line<'a> {
 pub(super) struct Head<'a> {
     pub(super) number: &'a str,
     pub(super) scope: &'a str,
-    pub(super) mask: &'a str,
+    pub(super) form: Form<'a>,
     /// The further serials, JSON.
     pub(super) rest: Option<String>,
     /// The variables, JSON.
@@ -60,6 +61,26 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Its last value, where it has more than one.
+    pub(super) fn further_last(&self) -> Option<i64> {
+        Some(self.extent.last).filter(|last| *last != self.extent.first)
+    }
+
+    /// Its step, where that is not 1.
+    pub(super) fn further_step(&self) -> Option<i64> {
+        Some(self.step).filter(|step| *step != 1)
+    }
+
+    /// How often it was tried again, if at all.
+    pub(super) fn retries(&self) -> Option<i32> {
+        Some(self.retry_count).filter(|count| *count != 0)
+    }
+
+    /// The path's word, where it is not the one of most rows.
+    pub(super) fn other_path(&self) -> Option<&'static str> {
+        Some(self.path).filter(|path| *path != IssuePath::Redis).map(IssuePath::name)
+    }
+
     /// The lines of the entry that is number `index` of its batch.
     ///
     /// # Errors
@@ -87,10 +108,10 @@ impl<'a> Line<'a> {
                 document_date: &record.document_date,
                 user_id: &record.user_id,
                 ip_address: record.ip_address.as_deref(),
-                payload_digest: &record.payload_digest,
+                digest: digest_bytes(&record.payload_digest)?,
                 issued_at_us: record.issued_at_us,
                 retry_count: small(entry.retry_count, "retry_count")?,
-                path: entry.path.word(),
+                path: entry.path,
                 partition_id: small(entry.at.partition, "partition")?,
                 epoch: signed(entry.at.epoch, "epoch")?,
             })
@@ -112,7 +133,7 @@ impl<'a> Head<'a> {
         Ok(Head {
             number: &entry.number,
             scope: &record.scope,
-            mask: &record.mask,
+            form: Form::of(&record.mask, &entry.number),
             rest: if rest.is_empty() { None } else { Some(to_json(&rest, "serials")?) },
             context: if record.context.is_empty() {
                 None

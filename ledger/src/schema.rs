@@ -1,8 +1,33 @@
 //! Which migrations a ledger has, and what that means for this program. Knows no engine.
 
+use std::time::Duration;
+
 use sqlx::migrate::{AppliedMigration, MigrateError, Migrator};
 
 use super::{LedgerError, Migrate};
+
+/// How long to wait for a heartbeat of processes that a migration must not meet.
+pub(super) const HEARTBEATS: Duration = Duration::from_secs(3);
+
+/// The heartbeats of the nodes that neither left nor were adopted.
+pub(super) const BEATS: &str = "select node_id, beat from node \
+     where left_at_us is null and adopted_at_us is null order by node_id";
+
+/// Compares heartbeats with those of a while ago.
+///
+/// # Errors
+/// `Migration` with the remedy, where a process is at work.
+pub(super) fn nobody_is_at_work(
+    before: &[(Vec<u8>, i64)],
+    after: &[(Vec<u8>, i64)],
+) -> Result<(), LedgerError> {
+    if before == after {
+        return Ok(());
+    }
+    let why = "processes of an earlier version are at work, and cannot read what this one writes; \
+               stop all of them, then migrate again";
+    Err(LedgerError::Migration(why.into()))
+}
 
 /// How a ledger's schema stands to this program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,6 @@ use crate::node::NodeId;
 /// Rows that are held at once.
 const CHUNK_ROWS: usize = 500;
 
-/// What stands for the payload of a number that nobody asked this service for.
-const IMPORTED: &str = "imported";
-
 /// Imports a list as it was planned, all or nothing.
 ///
 /// # Errors
@@ -127,7 +124,8 @@ fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
         user_id: row.user_id.unwrap_or_else(|| user_id.to_owned()),
         ip_address: None,
         idempotency_key: None,
-        payload_digest: IMPORTED.into(),
+        // Nobody asked this service for it.
+        payload_digest: String::new(),
         issued_at_us,
     };
     Entry {

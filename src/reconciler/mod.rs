@@ -27,6 +27,7 @@ mod restored;
 mod standstill;
 mod stores;
 mod texts;
+mod turning_over;
 mod verify;
 mod watch;
 
@@ -42,5 +43,6 @@ pub use restored::{Restore, RestoreError, Restored, is_held};
 pub use standstill::{Standstill, carry_on, hand_over, renew, stalled, stalls_after};
 pub use stores::Stores;
 pub use texts::Misread;
+pub(crate) use turning_over::turn_over;
 pub use verify::{VerifyReport, verify};
 pub use watch::{Adoptions, Reconciler};

@@ -15,6 +15,7 @@ mod journal;
 mod lookups;
 mod moves;
 mod names;
+mod narrow;
 mod opening;
 mod partitions;
 mod proofs;
@@ -231,6 +232,13 @@ ledger_contract! {
         counters_and_totals_are_listed
         a_value_both_issued_and_lost_is_an_overlap
     }
+    narrow {
+        rows_of_an_earlier_version_say_what_they_said
+        a_process_that_cannot_read_narrow_rows_keeps_them_wide
+        a_slice_that_is_killed_leaves_its_rows_as_they_were
+        what_can_be_derived_is_not_stored
+        who_writes_a_name_for_the_first_time_keeps_nobody_waiting
+    }
     adoption {
         entries_of_an_epoch_closed_exact_are_discarded
         entries_of_an_open_epoch_or_one_closed_at_the_ceiling_are_journaled
@@ -372,14 +380,6 @@ fn run_on_postgres(cases: &[(&str, Case)]) {
         }
     }
     assert!(failed.is_empty(), "failed on PostgreSQL: {failed:?}");
-}
-
-#[test]
-fn a_postgres_that_may_lose_commits_is_refused() {
-    let server = Postgres::start();
-    let url = format!("{}%20-csynchronous_commit%3Doff", server.url("loses_commits"));
-    let error = opening::open_alone(&url).err().expect("refused");
-    assert!(error.to_string().contains("synchronous_commit = on"), "{error}");
 }
 
 #[test]

@@ -289,7 +289,7 @@ impl Scene {
         let others = format!(
             "select count(*) from runbook.partition p \
              where (owner <> '{owner}' or state <> 'open') and exists \
-             (select 1 from runbook.journal j where j.partition_id = p.partition_id)"
+             (select 1 from runbook.journal_row j where j.partition_id = p.partition_id)"
         );
         self.until(&others, "0").await;
     }

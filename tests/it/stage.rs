@@ -253,7 +253,8 @@ impl Stage {
 
     /// The partition of each series.
     pub(crate) fn partitions(&self) -> Vec<u32> {
-        let rows = self.postgres.sql("select distinct type_code, partition_id from ledger.journal");
+        let rows =
+            self.postgres.sql("select distinct type_code, partition_id from ledger.journal_row");
         let found: BTreeMap<&str, u32> = rows
             .lines()
             .filter_map(|row| row.split_once('|'))

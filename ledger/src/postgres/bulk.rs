@@ -4,21 +4,18 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::error::{BoxDynError, DatabaseError};
-use sqlx::postgres::{PgArguments, PgConnection, PgRow};
-use sqlx::{Arguments as _, Row as _};
+use sqlx::Row as _;
+use sqlx::postgres::{PgConnection, PgRow};
 
+use super::lines::Lines;
+use super::turn_over;
 use crate::LedgerError;
 use crate::batch::{
-    Before, Earlier, Mark, Move, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
-    nothing_above, open_in_its_epoch,
+    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
 };
 use crate::dialect::Bulk;
-use crate::line::{Extent, Head, Line};
+use crate::line::{Extent, Line};
 use crate::statement::Row;
-
-/// From so many lines on, the statements for a savepoint cost less than it saves.
-const SAVEPOINT_LINES: usize = 100;
 
 /// The newest row under a condition, for each key.
 macro_rules! newest {
@@ -30,7 +27,7 @@ macro_rules! newest {
              with ordinality as q (series_id, user_id, value, since_us, place) \
              cross join lateral (select ",
             line_columns!(),
-            " from journal where ",
+            " from journal_row where ",
             $condition,
             " and issued_at_us >= q.since_us \
              order by issued_at_us desc, first_value desc limit 1) as j \
@@ -50,72 +47,6 @@ fn in_place(rows: Vec<PgRow>, count: usize) -> Result<Vec<Option<PgRow>>, Ledger
     Ok(placed)
 }
 
-/// Inserts the lines of its first 27 parameters.
-macro_rules! insert {
-    () => {
-        concat!(
-            "insert into journal (",
-            line_columns!(),
-            ", node_id, journaled_at_us) select ",
-            line_columns!(),
-            ", $26::bytea, $27::bigint from unnest($1::bigint[], $2::bigint[], $3::bigint[], \
-             $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], \
-             $10::text[], $11::text[], $12::text[], $13::bigint[], $14::integer[], $15::text[], \
-             $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], \
-             $22::integer[], $23::text[], $24::integer[], $25::bigint[]) as line (",
-            line_columns!(),
-            ")"
-        )
-    };
-}
-
-/// Whether a statement failed because a unique key has such a row.
-fn is_kept_out(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(DatabaseError::is_unique_violation)
-}
-
-/// The parameters of `insert!`.
-fn bind_lines(lines: &[&Line<'_>], node: NodeId, now_us: i64) -> Result<PgArguments, BoxDynError> {
-    fn column<'l, T>(lines: &'l [&Line<'_>], of: impl Fn(&'l Line<'_>) -> T) -> Vec<T> {
-        lines.iter().map(|line| of(line)).collect()
-    }
-    fn head<'l, T>(
-        lines: &'l [&Line<'_>],
-        of: impl Fn(&'l Head<'_>) -> Option<T>,
-    ) -> Vec<Option<T>> {
-        lines.iter().map(|line| line.head.as_ref().and_then(&of)).collect()
-    }
-    let mut bound = PgArguments::default();
-    bound.add(column(lines, |line| line.extent.counter_id))?;
-    bound.add(column(lines, |line| line.extent.first))?;
-    bound.add(column(lines, |line| line.extent.last))?;
-    bound.add(column(lines, |line| line.step))?;
-    bound.add(column(lines, |line| line.allocation_id))?;
-    bound.add(head(lines, |head| Some(head.number)))?;
-    bound.add(head(lines, |head| Some(head.scope)))?;
-    bound.add(head(lines, |head| Some(head.mask)))?;
-    bound.add(head(lines, |head| head.rest.as_deref()))?;
-    bound.add(head(lines, |head| head.context.as_deref()))?;
-    bound.add(head(lines, |head| head.document_id))?;
-    bound.add(head(lines, |head| head.idempotency_key))?;
-    bound.add(column(lines, |line| line.series_id))?;
-    bound.add(column(lines, |line| line.version))?;
-    bound.add(column(lines, |line| line.type_code))?;
-    bound.add(column(lines, |line| line.project))?;
-    bound.add(column(lines, |line| line.document_date))?;
-    bound.add(column(lines, |line| line.user_id))?;
-    bound.add(column(lines, |line| line.ip_address))?;
-    bound.add(column(lines, |line| line.payload_digest))?;
-    bound.add(column(lines, |line| line.issued_at_us))?;
-    bound.add(column(lines, |line| line.retry_count))?;
-    bound.add(column(lines, |line| line.path))?;
-    bound.add(column(lines, |line| line.partition_id))?;
-    bound.add(column(lines, |line| line.epoch))?;
-    bound.add(node.0.as_bytes().as_slice())?;
-    bound.add(now_us)?;
-    Ok(bound)
-}
-
 #[async_trait]
 impl Bulk for PgConnection {
     async fn neighbours(
@@ -128,8 +59,8 @@ impl Bulk for PgConnection {
                 "select e.place, n.first_value, n.last_value, n.allocation_id \
                  from unnest($1::bigint[], $2::bigint[]) \
                  with ordinality as e (counter_id, last, place) \
-                 cross join lateral (select first_value, last_value, allocation_id from journal j \
-                 where j.counter_id = e.counter_id and j.first_value <= e.last \
+                 cross join lateral (select first_value, last_value, allocation_id \
+                 from journal_row j where j.counter_id = e.counter_id and j.first_value <= e.last \
                  order by first_value desc limit 1) as n"
             }
             Table::Gap => {
@@ -186,24 +117,7 @@ impl Bulk for PgConnection {
         node: NodeId,
         now_us: i64,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        // To ask each unique key first costs a sixth of the work, and next to never keeps a line
-        // out: that is done only once a line was.
-        if lines.len() >= SAVEPOINT_LINES {
-            sqlx::raw_sql("savepoint lines").execute(&mut *self).await?;
-            if self.insert_all(lines, node, now_us).await? {
-                sqlx::raw_sql("release savepoint lines").execute(&mut *self).await?;
-                let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
-                return Ok(lines.iter().map(key).collect());
-            }
-            sqlx::raw_sql("rollback to savepoint lines").execute(&mut *self).await?;
-        }
-        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-        let insert =
-            concat!(insert!(), " on conflict do nothing returning counter_id, first_value");
-        let rows = sqlx::query_with(insert, bound).fetch_all(&mut *self).await?;
-        rows.iter()
-            .map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?)))
-            .collect()
+        Lines::new(lines, node, now_us).insert_free(self).await
     }
 
     async fn insert_all(
@@ -212,12 +126,7 @@ impl Bulk for PgConnection {
         node: NodeId,
         now_us: i64,
     ) -> Result<bool, LedgerError> {
-        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-        match sqlx::query_with(insert!(), bound).execute(&mut *self).await {
-            Ok(_) => Ok(true),
-            Err(error) if is_kept_out(&error) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        Lines::new(lines, node, now_us).insert_all(self).await
     }
 
     async fn move_and_insert(
@@ -227,42 +136,7 @@ impl Bulk for PgConnection {
         node: NodeId,
         now_us: i64,
     ) -> Result<bool, LedgerError> {
-        let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
-        let bound = bind_lines(lines, node, now_us).map_err(sqlx::Error::Encode)?;
-        // All parts of a statement see what was there before it.
-        let moved: Result<i64, _> = sqlx::query_scalar_with(
-            concat!(
-                "with inserted as (",
-                insert!(),
-                "), moved as (\
-                 update counter c set taken = m.value, ceiling = m.value, \
-                 journaled = c.journaled + m.journaled \
-                 from unnest($28::bigint[], $29::bigint[], $30::bigint[]) \
-                 as m (counter_id, value, journaled) \
-                 where c.counter_id = m.counter_id and partition_id = $31 and epoch = $32 \
-                 and ($33::bigint is null or exists (select from node \
-                 where node_id = $26 and beat >= $33 and batches >= $34)) and ",
-                open_in_its_epoch!(),
-                " and ",
-                nothing_above!(),
-                " returning 1) select count(*) from moved"
-            ),
-            bound,
-        )
-        .bind(column(|counter| counter.counter_id))
-        .bind(column(|counter| counter.value))
-        .bind(column(|counter| counter.journaled))
-        .bind(moves.partition_id)
-        .bind(moves.epoch)
-        .bind(moves.confirmed.map(|marks| marks.beat))
-        .bind(moves.confirmed.map(|marks| marks.batches))
-        .fetch_one(&mut *self)
-        .await;
-        match moved {
-            Ok(moved) => Ok(usize::try_from(moved) == Ok(moves.counters.len())),
-            Err(error) if is_kept_out(&error) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        Lines::new(lines, node, now_us).move_and_insert(self, moves).await
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
@@ -293,6 +167,10 @@ impl Bulk for PgConnection {
         .fetch_all(&mut *self)
         .await?;
         rows.into_iter().map(|row| Ok(Before::of(&Row::Postgres(row))?)).collect()
+    }
+
+    async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError> {
+        turn_over::turn_over(self, rows_max).await
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

@@ -11,7 +11,7 @@ use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::postgres::PgConnection;
 
 use crate::patience::SEARCH_TIME;
-use crate::schema::Schema;
+use crate::schema::{BEATS, HEARTBEATS, Schema, nobody_is_at_work};
 use crate::{LedgerError, LedgerSettings};
 
 /// Where the library notes what was migrated.
@@ -102,6 +102,7 @@ async fn migrate(
     if !schema(connection, migrations).await?.is_behind(settings.migrate)? {
         return Ok(());
     }
+    must_be_alone(connection).await?;
     drop_broken_indexes(connection, migrations).await?;
     let indexes = migrations.iter().filter(|migration| migration.no_tx);
     let indexes: Vec<i64> = indexes.map(|migration| migration.version).collect();
@@ -113,6 +114,27 @@ async fn migrate(
     }
     wait_for_locks(connection, settings.migrate_lock_timeout).await?;
     Ok(migrations.run_direct(None, connection, false).await?)
+}
+
+/// Refuses to go on beside a process of an earlier version that could not read what this one
+/// writes: one that beats its heart. One that fell silent is adopted later.
+async fn must_be_alone(connection: &mut PgConnection) -> Result<(), LedgerError> {
+    let is_wide: bool = sqlx::query_scalar(
+        "select to_regclass(quote_ident(current_schema()) || '.node') is not null \
+         and to_regclass(quote_ident(current_schema()) || '.journal_batch') is null",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !is_wide {
+        return Ok(());
+    }
+    let before = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
+    if before.is_empty() {
+        return Ok(());
+    }
+    tokio::time::sleep(HEARTBEATS).await;
+    let after = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
+    nobody_is_at_work(&before, &after)
 }
 
 /// Has later statements wait so long for one lock.

@@ -5,11 +5,13 @@ mod bulk;
 mod check_up;
 mod engine;
 mod life;
+mod lines;
 mod migrate;
 mod names;
 mod open;
 mod runs;
 mod tls;
+mod turn_over;
 
 use engine::PgEngine;
 pub(super) use open::open;

@@ -72,10 +72,10 @@ impl Locks for PgConnection {
         counters: Vec<i64>,
     ) -> Result<Option<(String, String)>, LedgerError> {
         let row = sqlx::query(
-            "select f.document_id, f.number from journal i join journal f \
+            "select f.document_id, f.number from journal_row i join journal_row f \
              on f.document_id = i.document_id and f.series_id = i.series_id \
              where i.counter_id = any ($1) and i.node_id = $2 and f.node_id <> $2 \
-             and age(f.xmin) <= age($3::text::xid) limit 1",
+             and age(f.written_by) <= age($3::text::xid) limit 1",
         )
         .bind(counters)
         .bind(node.0.as_bytes().as_slice())

@@ -5,26 +5,26 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
-use sqlx::error::BoxDynError;
-use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _};
 
+use super::lines;
 use crate::LedgerError;
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
-    nothing_above, open_in_its_epoch,
+    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, nothing_above,
+    open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::line::{Extent, Line};
 use crate::statement::{QueryBuilder, Row};
 
 /// Most rows of a statement, a power of two.
-const ROWS_MAX: usize = 128;
+pub(super) const ROWS_MAX: usize = 128;
 
 /// `values` for so many rows, rounded up to a power of two: few texts, so that each stays prepared.
 /// Rows beyond those that are bound hold nothing but null; conditions on the first column leave
 /// them out.
-fn values(columns: usize, rows: usize) -> String {
+pub(super) fn values(columns: usize, rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(","));
     format!("values {}", vec![row; rows.next_power_of_two()].join(","))
 }
@@ -35,9 +35,6 @@ fn slot<'f, T>(found: &'f mut [T], row: &SqliteRow) -> Result<&'f mut T, LedgerE
     let slot = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
     Ok(slot.expect("a place of those that were asked for"))
 }
-
-/// Columns of a line that are the line's own.
-const LINE_COLUMNS: usize = 25;
 
 /// Whether a line stands in the journal.
 async fn stands(conn: &mut SqliteConnection, line: &Line<'_>) -> Result<bool, LedgerError> {
@@ -52,70 +49,6 @@ async fn stands(conn: &mut SqliteConnection, line: &Line<'_>) -> Result<bool, Le
     Ok(row.is_some())
 }
 
-/// Inserts no more lines than a statement takes; how many no unique key kept out.
-async fn insert(
-    conn: &mut SqliteConnection,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<u64, LedgerError> {
-    let rows = values(LINE_COLUMNS, lines.len());
-    // The names that SQLite gives to the columns of values.
-    let own = (1..=LINE_COLUMNS).map(|column| format!("line.column{column}")).collect::<Vec<_>>();
-    let own = own.join(", ");
-    let statement = format!(
-        "insert into journal ({}, node_id, journaled_at_us) \
-         select {own}, ?, ? from ({rows}) as line where line.column1 is not null \
-         on conflict do nothing",
-        line_columns!()
-    );
-    let mut bound = SqliteArguments::default();
-    bound.reserve(2 + lines.len() * LINE_COLUMNS, 0);
-    bind_lines(&mut bound, lines, node, now_us).map_err(sqlx::Error::Encode)?;
-    Ok(sqlx::query_with(AssertSqlSafe(statement), bound).execute(conn).await?.rows_affected())
-}
-
-fn bind_lines(
-    bound: &mut SqliteArguments,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<(), BoxDynError> {
-    bound.add(node.0.as_bytes().as_slice())?;
-    bound.add(now_us)?;
-    lines.iter().try_for_each(|line| bind_line(bound, line))
-}
-
-/// Binds the columns that are a line's own.
-fn bind_line(bound: &mut SqliteArguments, line: &Line<'_>) -> Result<(), BoxDynError> {
-    let head = line.head.as_ref();
-    bound.add(line.extent.counter_id)?;
-    bound.add(line.extent.first)?;
-    bound.add(line.extent.last)?;
-    bound.add(line.step)?;
-    bound.add(line.allocation_id)?;
-    bound.add(head.map(|head| head.number))?;
-    bound.add(head.map(|head| head.scope))?;
-    bound.add(head.map(|head| head.mask))?;
-    bound.add(head.and_then(|head| head.rest.as_deref()))?;
-    bound.add(head.and_then(|head| head.context.as_deref()))?;
-    bound.add(head.and_then(|head| head.document_id))?;
-    bound.add(head.and_then(|head| head.idempotency_key))?;
-    bound.add(line.series_id)?;
-    bound.add(line.version)?;
-    bound.add(line.type_code)?;
-    bound.add(line.project)?;
-    bound.add(line.document_date)?;
-    bound.add(line.user_id)?;
-    bound.add(line.ip_address)?;
-    bound.add(line.payload_digest)?;
-    bound.add(line.issued_at_us)?;
-    bound.add(line.retry_count)?;
-    bound.add(line.path)?;
-    bound.add(line.partition_id)?;
-    bound.add(line.epoch)
-}
-
 #[async_trait]
 impl Bulk for SqliteConnection {
     async fn neighbours(
@@ -127,12 +60,15 @@ impl Bulk for SqliteConnection {
             Table::Journal => ("journal", "t.allocation_id"),
             Table::Gap => ("gap", "null"),
         };
+        // The journal leaves out the last value of a single number.
         let mut found: Vec<Option<Neighbour>> = vec![None; extents.len()];
         for (found, part) in found.chunks_mut(ROWS_MAX).zip(extents.chunks(ROWS_MAX)) {
             let asked = values(3, part.len());
             let statement = format!(
                 "with asked (place, counter_id, last) as ({asked}) \
-                 select a.place, t.first_value, t.last_value, {allocation_id} as allocation_id \
+                 select a.place, t.first_value, \
+                 coalesce(t.last_value, t.first_value) as last_value, \
+                 {allocation_id} as allocation_id \
                  from asked a cross join {table} t on t.rowid = (select n.rowid from {table} n \
                  where n.counter_id = a.counter_id and n.first_value <= a.last \
                  order by n.first_value desc limit 1)"
@@ -168,7 +104,7 @@ impl Bulk for SqliteConnection {
             let statement = format!(
                 "with asked (place, series_id, user_id, value, since_us) as ({asked}) \
                  select a.place, {} from asked a \
-                 cross join journal j on j.rowid = (select n.rowid from journal n \
+                 cross join journal_row j on j.row_id = (select n.row_id from journal_row n \
                  where {key} and n.series_id = a.series_id and n.issued_at_us >= a.since_us \
                  order by n.issued_at_us desc, n.first_value desc limit 1) \
                  cross join counter c on c.counter_id = j.counter_id",
@@ -195,7 +131,8 @@ impl Bulk for SqliteConnection {
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
         let mut inserted = HashSet::with_capacity(lines.len());
         for part in lines.chunks(ROWS_MAX) {
-            let is_whole = insert(&mut *self, part, node, now_us).await? == part.len() as u64;
+            let is_whole =
+                lines::insert(&mut *self, part, node, now_us).await? == part.len() as u64;
             for line in part {
                 let Extent { counter_id, first, .. } = line.extent;
                 if is_whole || stands(&mut *self, line).await? {
@@ -213,7 +150,7 @@ impl Bulk for SqliteConnection {
         now_us: i64,
     ) -> Result<bool, LedgerError> {
         for part in lines.chunks(ROWS_MAX) {
-            if insert(&mut *self, part, node, now_us).await? != part.len() as u64 {
+            if lines::insert(&mut *self, part, node, now_us).await? != part.len() as u64 {
                 return Ok(false);
             }
         }
@@ -283,6 +220,11 @@ impl Bulk for SqliteConnection {
             .await?;
         }
         Ok(found.into_values().collect())
+    }
+
+    async fn turn_over(&mut self, _: u32) -> Result<u64, LedgerError> {
+        // Its migration has turned all of them over.
+        Ok(0)
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

@@ -8,6 +8,7 @@
 mod bulk;
 mod check_up;
 mod life;
+mod lines;
 mod mark;
 mod names;
 mod open;

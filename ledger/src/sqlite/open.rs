@@ -9,7 +9,8 @@ use numerator_base::clock::SharedClock;
 use sqlx::Connection as _;
 use sqlx::migrate::{Migrate as _, Migrator};
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
 
 use super::SqliteEngine;
@@ -18,7 +19,7 @@ use super::mark::MarkFile;
 use super::place::Place;
 use super::private;
 use crate::dialect::Engine;
-use crate::schema::Schema;
+use crate::schema::{BEATS, HEARTBEATS, Schema, nobody_is_at_work};
 use crate::statements::agree;
 use crate::store::{Lasting, Store};
 use crate::{LedgerError, LedgerSettings, Migrate};
@@ -153,9 +154,31 @@ async fn bring_up_to_date(writer: &SqlitePool, migrate: Migrate) -> Result<(), L
         _ => connection.list_applied_migrations("_sqlx_migrations").await?,
     };
     if Schema::of(&MIGRATIONS, &applied)?.is_behind(migrate)? {
+        must_be_alone(&mut connection).await?;
         MIGRATIONS.run_direct(None, &mut *connection, false).await?;
     }
     Ok(())
+}
+
+/// Refuses to go on beside a process of an earlier version that could not read what this one
+/// writes: one that beats its heart. One that fell silent is adopted later.
+async fn must_be_alone(connection: &mut SqliteConnection) -> Result<(), LedgerError> {
+    let is_wide: bool = sqlx::query_scalar(
+        "select count(*) = 1 from sqlite_schema \
+         where type = 'table' and name in ('node', 'journal_batch')",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !is_wide {
+        return Ok(());
+    }
+    let before = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
+    if before.is_empty() {
+        return Ok(());
+    }
+    tokio::time::sleep(HEARTBEATS).await;
+    let after = sqlx::query_as(BEATS).fetch_all(&mut *connection).await?;
+    nobody_is_at_work(&before, &after)
 }
 
 /// Creates the folder and waits for the lock file beside the ledger.

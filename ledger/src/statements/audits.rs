@@ -4,6 +4,7 @@ use numbering::{Range, TakenRange};
 use uuid::Uuid;
 
 use super::gaps::{bounded, search, span_of, window};
+use super::lookup::mask_of;
 use super::{
     CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar, records,
 };
@@ -226,7 +227,7 @@ async fn overlaps(
     // the last one can.
     let rows = query(
         "with span as ( \
-           select first_value, last_value from journal where counter_id = $1 \
+           select first_value, last_value from journal_row where counter_id = $1 \
              and first_value <= $3 and first_value >= coalesce((select max(first_value) \
              from journal where counter_id = $1 and first_value <= $2), $2) \
            union all select first_value, last_value from gap where counter_id = $1 \
@@ -261,7 +262,7 @@ async fn written(
     tx.allow_long_search().await?;
     let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask, \
-         rest from journal where (counter_id, first_value) > (",
+         outline, rest from journal_row where (counter_id, first_value) > (",
     );
     query.push_bind(after.counter_id).push(", ").push_bind(after.value);
     query.push(") and counter_id <= ").push_bind(upto_counter);
@@ -281,10 +282,11 @@ fn written_of(row: &Row) -> Result<Written, LedgerError> {
     let text = match number {
         None => None,
         Some(number) => Some(WrittenText {
-            number,
             scope: row.try_get("scope")?,
-            mask: row.try_get("mask")?,
+            // This reads rows that others changed: an outline that is not the number's is no mask.
+            mask: mask_of(row, &number).unwrap_or_default(),
             taken: taken_of(row, of)?,
+            number,
         }),
     };
     let allocation_id = read_uuid(row.try_get("allocation_id")?, "journal.allocation_id")?;

@@ -37,10 +37,10 @@ async fn issued(conn: &mut Conn, asked: &ChainQuery) -> Result<Vec<Link>, Ledger
     let serial = &asked.unified_serial;
     let rows = query(
         "select number, document_id, user_id, ip_address, issued_at_us from (\
-         select number, document_id, user_id, ip_address, issued_at_us from journal \
+         select number, document_id, user_id, ip_address, issued_at_us from journal_row \
          where number = $1 and type_code = $2 \
          union all \
-         select number, document_id, user_id, ip_address, issued_at_us from journal \
+         select number, document_id, user_id, ip_address, issued_at_us from journal_row \
          where document_id >= $3 and document_id < $4 and number is not null \
          and type_code in ($5, $6)) as issued \
          where issued_at_us > $7 or (issued_at_us = $7 and number > $8) \

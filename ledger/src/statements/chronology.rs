@@ -216,7 +216,7 @@ async fn look(
         let row = query(
             "select count(*) as rows, max(document_date) as last_date, \
              max(first_value) as last from (\
-             select document_date, first_value from journal \
+             select document_date, first_value from journal_row \
              where counter_id = $1 and first_value > $2 order by first_value limit $3) as slice",
         )
         .bind(counter_id)
@@ -326,7 +326,8 @@ fn periods(family: Family<'_>) -> (String, String) {
 async fn journaled(conn: &mut Conn, family: Family<'_>) -> Result<Option<String>, LedgerError> {
     let (from, to) = periods(family);
     let last = query_scalar(
-        "select max(j.document_date) from counter c join journal j on j.counter_id = c.counter_id \
+        "select max(j.document_date) from counter c \
+         join journal_row j on j.counter_id = c.counter_id \
          where c.series_id = $1 and c.serial = $2 \
          and (c.key = $3 or (c.key >= $4 and c.key < $5))",
     )

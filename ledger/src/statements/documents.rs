@@ -1,12 +1,19 @@
 //! What the ledger knows of documents. Reads and writes no epoch: a document's numbers are facts.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use numbering::{Range, TakenRange};
+
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, commit_alone, query, query_scalar};
 use crate::Ledger;
-use crate::columns::read_uuid;
+use crate::columns::{read_uuid, unsigned};
+use crate::line::Line;
 use crate::{
-    JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Revised, Revision, ValueOf,
+    Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position, REVISIONS_MAX, Record,
+    Revised, Revision, ValueOf,
 };
 
 /// Most rows of a page.
@@ -31,7 +38,7 @@ impl Ledger {
         limit: u32,
     ) -> Result<Vec<JournalRow>, LedgerError> {
         self.call(CALL, async |store| {
-            let mut query = select_rows("journal");
+            let mut query = select_rows("journal_row");
             query.push(" where j.number is not null and j.document_id = ");
             query.push_bind(document_id.to_owned());
             if let Some(Position { issued_at_us, of }) = after {
@@ -85,7 +92,7 @@ impl Ledger {
             let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
                 return Ok(Revised::Collided);
             };
-            if !keep_text(&mut *tx, revision_id, new).await? {
+            if !keep_text(&mut *tx, revision_id, new, store.clock.now_us()).await? {
                 return Ok(Revised::Collided);
             }
             commit_alone(store, tx).await?;
@@ -208,31 +215,41 @@ async fn keep_text(
     conn: &mut Conn,
     revision_id: i64,
     new: &NewRevision,
+    now_us: i64,
 ) -> Result<bool, LedgerError> {
-    let mask = new.number.replace('{', "{{").replace('}', "}}");
-    let done = query(
-        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-         scope, mask, series_id, version, type_code, project, document_date, user_id, ip_address, \
-         payload_digest, issued_at_us, retry_count, path, partition_id, epoch, node_id, \
-         journaled_at_us) \
-         select $1, $2, $2, 1, allocation_id, $3, scope, $4, series_id, version, type_code, \
-         project, document_date, $5, $6, '', $7, 0, 'database', partition_id, epoch, node_id, $7 \
-         from journal where counter_id = $8 and first_value = $9 and allocation_id = $10 \
-         on conflict do nothing",
-    )
-    .bind(TEXTS)
-    .bind(revision_id)
-    .bind(&new.number)
-    .bind(mask)
-    .bind(&new.user_id)
-    .bind(&new.ip_address)
-    .bind(new.revised_at_us)
-    .bind(new.of.counter_id)
-    .bind(new.of.value)
-    .bind(new.allocation_id.as_bytes().as_slice())
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    let mut revised = select_rows("journal_row");
+    revised.push(" where j.counter_id = ").push_bind(new.of.counter_id);
+    revised.push(" and j.first_value = ").push_bind(new.of.value);
+    let row = revised.build().fetch_one(&mut *conn).await?;
+    let JournalRow { entry, node_id, .. } = journal_row_of(&row)?;
+    let value = unsigned(revision_id, "revision.revision_id")?;
+    let record = Record {
+        mask: new.number.replace('{', "{{").replace('}', "}}"),
+        document_id: None,
+        context: BTreeMap::new(),
+        serials: Vec::new(),
+        counter_keys: vec![String::new()],
+        user_id: new.user_id.clone(),
+        ip_address: new.ip_address.clone(),
+        idempotency_key: None,
+        payload_digest: String::new(),
+        issued_at_us: new.revised_at_us,
+        ..Record::clone(&entry.record)
+    };
+    let text = Entry {
+        record: Arc::new(record),
+        taken: vec![TakenRange {
+            counter_id: TEXTS,
+            range: Range { first: value, last: value, step: 1 },
+        }],
+        number: new.number.clone(),
+        retry_count: 0,
+        path: IssuePath::Database,
+        at: entry.at,
+    };
+    let lines = Line::of(0, &text)?;
+    let lines: Vec<&Line<'_>> = lines.iter().collect();
+    Ok(!conn.insert_lines(&lines, node_id, now_us).await?.is_empty())
 }
 
 fn revision_of(row: &Row) -> Result<Revision, LedgerError> {

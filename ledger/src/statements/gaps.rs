@@ -54,7 +54,7 @@ impl Ledger {
             tx.allow_long_search().await?;
             let rows = query(
                 "with span as ( \
-                   select first_value, last_value from journal where counter_id = $1 \
+                   select first_value, last_value from journal_row where counter_id = $1 \
                    union all select first_value, last_value from journal_rejected where \
                    counter_id = $1 \
                    union all select first_value, last_value from gap where counter_id = $1), \
@@ -114,7 +114,7 @@ pub(super) async fn search(
     // The journal is read from the row that reaches into the search on, not from its beginning.
     let rows = query(
         "with span as ( \
-           select first_value, last_value, step from journal \
+           select first_value, last_value, step from journal_row \
              where counter_id = $1 and first_value <= $3 and last_value > $2 \
              and first_value >= coalesce((select first_value from journal \
                where counter_id = $1 and first_value <= $2 \
@@ -175,7 +175,8 @@ pub(super) async fn window(
         "select count(*) as rows, max(last_value) as last from (\
          select first_value, last_value from (",
     );
-    for (index, table) in ["journal", "gap", "journal_rejected", "collision"].iter().enumerate() {
+    for (index, table) in ["journal_row", "gap", "journal_rejected", "collision"].iter().enumerate()
+    {
         query.push(if index == 0 { "" } else { " union all " });
         query.push(
             "select first_value, last_value from (\

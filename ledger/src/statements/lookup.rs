@@ -8,22 +8,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::keys::{self, Key};
-use super::{CALL, Conn, QueryBuilder, Row, Store, query_scalar};
+use super::{CALL, Conn, QueryBuilder, Row, query};
 use crate::Ledger;
 use crate::batch::{Earlier, WantedKey, entry_columns, line_columns};
 use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
-use crate::{
-    At, Entry, Found, IssuePath, JournalFilter, JournalRow, LedgerError, Position, Question, Record,
-};
-
-/// Most rows of a look-up, and rows where the caller names no limit.
-const FIND_MAX: u32 = 1_000;
-const FIND_DEFAULT: u32 = 100;
-/// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
-/// found without sorting the whole journal.
-const LOOK_BACK_US: [i64; 3] = [3_600_000_000, 86_400_000_000, 31 * 86_400_000_000];
+use crate::outline::read_mask;
+use crate::{At, Entry, Found, IssuePath, JournalRow, LedgerError, Question, Record};
 
 impl Ledger {
     /// What the journal knows under these keys since `since_us`; per question what was found (F1).
@@ -63,39 +55,6 @@ impl Ledger {
         .await
     }
 
-    /// Journal rows by number, document, user or time, newest first.
-    pub async fn find(&self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
-        self.call(CALL, async |store| {
-            let limit =
-                if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(FIND_MAX) } as usize;
-            let by_time_alone =
-                filter.number.is_none() && filter.document_id.is_none() && filter.user_id.is_none();
-            let mut rows = Vec::new();
-            let mut window = filter.clone();
-            // A place ends what is looked through, like a time.
-            let after_us = filter.after.map(|after| after.issued_at_us.saturating_add(1));
-            window.until_us = filter.until_us.into_iter().chain(after_us).min();
-            if by_time_alone {
-                let newest_us = window.until_us.unwrap_or_else(|| store.clock.now_us());
-                for reach_us in LOOK_BACK_US {
-                    let from_us = newest_us.saturating_sub(reach_us);
-                    if rows.len() >= limit || filter.from_us.is_some_and(|from| from >= from_us) {
-                        break;
-                    }
-                    window.from_us = Some(from_us);
-                    rows.extend(select(store, &window, limit - rows.len()).await?);
-                    window.until_us = Some(from_us);
-                }
-                window.from_us = filter.from_us;
-            }
-            if rows.len() < limit {
-                rows.extend(select(store, &window, limit - rows.len()).await?);
-            }
-            Ok(rows)
-        })
-        .await
-    }
-
     /// The journal row whose range holds a value of a first serial's counter, if any does.
     pub async fn row_of(
         &self,
@@ -109,9 +68,8 @@ impl Ledger {
             let mut query = select_rows(concat!(
                 "(select ",
                 line_columns!(),
-                ", node_id, journaled_at_us from journal where counter_id = $1 and first_value <= \
-                 $2 \
-                     order by first_value desc, turn desc limit 1)"
+                ", node_id, journaled_at_us from journal_row where counter_id = $1 \
+                 and first_value <= $2 order by first_value desc limit 1)"
             ));
             query.push(
                 " where j.number is not null and j.last_value >= $2 \
@@ -135,13 +93,15 @@ impl Ledger {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             let mut masks = Vec::with_capacity(2);
             for statement in [
-                "select mask from journal where counter_id = $1 and first_value <= $2 \
-                 and mask is not null order by first_value desc limit 1",
-                "select mask from journal where counter_id = $1 and first_value > $2 \
-                 and mask is not null order by first_value limit 1",
+                "select number, mask, outline from journal where counter_id = $1 \
+                 and first_value <= $2 and number is not null order by first_value desc limit 1",
+                "select number, mask, outline from journal where counter_id = $1 \
+                 and first_value > $2 and number is not null order by first_value limit 1",
             ] {
-                let mask = query_scalar(statement).bind(counter_id).bind(value);
-                masks.extend(mask.fetch_optional(&store.reader).await?);
+                let row = query(statement).bind(counter_id).bind(value);
+                if let Some(row) = row.fetch_optional(&store.reader).await? {
+                    masks.push(mask_of(&row, row.try_get("number")?)?);
+                }
             }
             Ok(masks)
         })
@@ -203,48 +163,15 @@ pub(super) async fn earlier(
     }
     let mut query = QueryBuilder::new("select ");
     query.push(entry_columns!()).push(
-        " from journal j join counter c on c.counter_id = j.counter_id \
-         where j.path = 'database' and j.number is not null and j.allocation_id",
+        " from journal_row j join counter c on c.counter_id = j.counter_id \
+         where j.number is not null and (j.counter_id, j.first_value) in \
+         (select counter_id, first_value from journal where path = 'database' and allocation_id",
     );
     let ids: Vec<Vec<u8>> = allocations.iter().map(|id| id.as_bytes().to_vec()).collect();
-    query.push_among(ids);
+    query.push_among(ids).push(")");
     let rows = query.build().fetch_all(conn).await?;
     let entries = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
-}
-
-async fn select(
-    store: &Store,
-    filter: &JournalFilter,
-    limit: usize,
-) -> Result<Vec<JournalRow>, LedgerError> {
-    let mut query = select_rows("journal");
-    query.push(" where j.number is not null");
-    let texts = [
-        (" and j.number = ", &filter.number),
-        (" and j.document_id = ", &filter.document_id),
-        (" and j.user_id = ", &filter.user_id),
-    ];
-    for (condition, value) in texts {
-        if let Some(value) = value {
-            query.push(condition).push_bind(value.clone());
-        }
-    }
-    if let Some(from_us) = filter.from_us {
-        query.push(" and j.issued_at_us >= ").push_bind(from_us);
-    }
-    if let Some(until_us) = filter.until_us {
-        query.push(" and j.issued_at_us < ").push_bind(until_us);
-    }
-    if let Some(Position { issued_at_us, of }) = filter.after {
-        query.push(" and (j.issued_at_us, j.counter_id, j.first_value) < (");
-        query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
-        query.push_bind(of.value).push(")");
-    }
-    query.push(" order by j.issued_at_us desc, j.counter_id desc, j.first_value desc limit ");
-    query.push_bind(i64::try_from(limit).unwrap_or(i64::MAX));
-    let rows = query.build().fetch_all(&store.reader).await?;
-    rows.iter().map(journal_row_of).collect()
 }
 
 /// The beginning of a query for whole rows of the journal, or of a part of it.
@@ -281,6 +208,12 @@ pub(super) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
     })
 }
 
+/// The partially rendered text of a row's number.
+pub(super) fn mask_of(row: &Row, number: &str) -> Result<String, LedgerError> {
+    let outline: Option<String> = row.try_get("outline")?;
+    read_mask(row.try_get("mask")?, outline.as_deref(), number)
+}
+
 /// The entry of a first serial's row.
 fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
     let rest: Option<String> = row.try_get("rest")?;
@@ -289,6 +222,7 @@ fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
         None => Vec::new(),
     };
     let context: Option<String> = row.try_get("context")?;
+    let number: String = row.try_get("number")?;
     let first = TakenRange {
         counter_id: row.try_get("counter_id")?,
         range: Range {
@@ -311,7 +245,7 @@ fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
         type_code: row.try_get("type_code")?,
         project: row.try_get("project")?,
         scope: row.try_get("scope")?,
-        mask: row.try_get("mask")?,
+        mask: mask_of(row, &number)?,
         document_id: row.try_get("document_id")?,
         document_date: row.try_get("document_date")?,
         context: match context {
@@ -329,7 +263,7 @@ fn entry_of(row: &Row) -> Result<Entry, LedgerError> {
     Ok(Entry {
         record: Arc::new(record),
         taken,
-        number: row.try_get("number")?,
+        number,
         at: At {
             partition: unsigned_small(row.try_get("partition_id")?, "journal.partition_id")?,
             epoch: unsigned(row.try_get("epoch")?, "journal.epoch")?,

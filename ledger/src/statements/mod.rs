@@ -12,6 +12,7 @@ mod counters;
 mod documents;
 mod entries;
 mod exchange_serials;
+mod find;
 mod gaps;
 mod holding;
 mod import;

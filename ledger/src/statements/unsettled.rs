@@ -201,7 +201,7 @@ impl UnsettledSpan {
         let holes = gaps::search(conn, counter_id, after, upto, Some(step), runs_max).await?;
         let found: i64 = query_scalar(
             "select cast(coalesce(sum(n), 0) as bigint) from (\
-             select (last_value - first_value) / step + 1 as n from journal \
+             select (last_value - first_value) / step + 1 as n from journal_row \
                where counter_id = $1 and first_value > $2 and first_value <= $3 \
                and epoch = $4 and step = $5 \
              union all select (last_value - first_value) / step + 1 from journal_rejected \

@@ -179,7 +179,7 @@ fn read_journal(world: &World) -> Vec<Row> {
     let mut journal = Vec::new();
     world.ledger.rows(
         "select document_id, counter_id, number, first_value, last_value, partition_id, epoch \
-         from {}.journal where number is not null order by document_id, epoch",
+         from {}.journal_row where number is not null order by document_id, epoch",
         |row| {
             journal.push(Row {
                 given: Received::of_row(row[0], row[2], parse(row[3]), parse(row[4])),

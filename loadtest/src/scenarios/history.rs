@@ -22,15 +22,19 @@ const READERS: usize = 4;
 const RATES: [f64; 2] = [100.0, 2_000.0];
 const DAY_S: f64 = 86_400.0;
 
+/// Numbers of one commit, about what a service under full load has.
+const PER_COMMIT: u64 = 27;
+
 /// What the row of another value is, by column: they came at 100 a second, every hundredth from
 /// another user.
-const COLUMNS: [(&str, &str); 7] = [
+const COLUMNS: [(&str, &str); 8] = [
     ("first_value", "n"),
-    ("last_value", "n"),
     ("allocation_id", "decode(md5(n::text), 'hex')"),
     ("number", "replace(number, '000000000001', lpad(n::text, 12, '0'))"),
     ("document_id", "'doc-' || lpad(n::text, 12, '0')"),
-    ("user_id", "case when n % 100 = 0 then 'user-' || n / 100 % 1000 else user_id end"),
+    ("digest", "decode(md5('p' || n), 'hex')"),
+    ("user_name_id", "case when n % 100 = 0 then $user + n / 100 % 1000 else user_name_id end"),
+    ("batch_id", "$batch + n / $commit"),
     ("issued_at_us", "issued_at_us - ($rows - n) * 10000"),
 ];
 
@@ -71,7 +75,10 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 
 /// What the journal grows by, with its indexes.
 fn growth(stage: &Stage, schema: &str, rows: f64) -> [Row; 3] {
-    let size = stage.postgres.sql(&format!("select pg_total_relation_size('{schema}.journal')"));
+    let size = stage.postgres.sql(&format!(
+        "select sum(pg_total_relation_size(t::regclass)) from unnest(array['{schema}.journal', \
+         '{schema}.journal_batch', '{schema}.journal_kind', '{schema}.journal_name']) as t"
+    ));
     let per_number = size.parse::<f64>().expect("a size") / rows;
     let [few, many] = RATES.map(|rate| {
         let gb = per_number * rate * DAY_S / 1e9;
@@ -87,10 +94,24 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
          from information_schema.columns \
          where table_schema = '{schema}' and table_name = 'journal'"
     ));
+    let user = stage.postgres.sql(&format!(
+        "with named as (insert into {schema}.journal_name (name) \
+         select 'user-' || i from generate_series(0, 999) i returning name_id) \
+         select min(name_id) from named"
+    ));
+    let batch = stage.postgres.sql(&format!(
+        "with batch as (insert into {schema}.journal_batch \
+         (epoch, journaled_at_us, partition_id, node_id) \
+         select epoch, journaled_at_us, partition_id, node_id from {schema}.journal_batch, \
+         generate_series(0, {rows} / {PER_COMMIT}) returning batch_id) \
+         select min(batch_id) from batch"
+    ));
     let expression = |column: &str| {
         let named = COLUMNS.iter().find(|(name, _)| *name == column);
         let expression = named.map_or(column, |(_, expression)| expression);
-        expression.replace("$rows", &rows.to_string())
+        let expression = expression.replace("$rows", &rows.to_string());
+        let expression = expression.replace("$user", &user).replace("$batch", &batch);
+        expression.replace("$commit", &PER_COMMIT.to_string())
     };
     let values: Vec<String> = columns.split(',').map(expression).collect();
     stage.postgres.sql(&format!(
@@ -101,7 +122,9 @@ fn fill(stage: &Stage, schema: &str, rows: u64) {
     stage.postgres.sql(&format!(
         "update {schema}.counter set taken = {rows}, ceiling = {rows} + 10, journaled = {rows}"
     ));
-    stage.postgres.sql(&format!("vacuum analyze {schema}.journal"));
+    for table in ["journal", "journal_batch", "journal_name"] {
+        stage.postgres.sql(&format!("vacuum analyze {schema}.{table}"));
+    }
 }
 
 /// When the newest number was issued: filling takes its time, so it is not now.
@@ -114,7 +137,9 @@ fn newest(stage: &Stage, schema: &str) -> Timestamp {
 /// The indexes by which the journal was read; a plan that reads it all is a breach.
 fn indexes(stage: &Stage, section: &mut Section) -> String {
     let log = stage.postgres.log();
-    let reads_all = |line: &&str| line.contains("Seq Scan on journal");
+    let reads_all = |line: &&str| {
+        line.contains("Seq Scan on journal ") || line.contains("Seq Scan on journal_batch ")
+    };
     if let Some(line) = log.lines().find(reads_all) {
         section.breaches.push(format!("a look-up reads the whole journal: {}", line.trim()));
     }

@@ -85,10 +85,10 @@ impl Served {
     fn journaled(&self, stage: &Stage) -> Result<u64, String> {
         let sum = "select coalesce(sum((last_value - first_value) / step + 1), 0) from";
         let text = match &self.schema {
-            Some(schema) => stage.postgres.sql(&format!("{sum} {schema}.journal")),
+            Some(schema) => stage.postgres.sql(&format!("{sum} {schema}.journal_row")),
             None => {
                 let file = self.deployment.path(SQLITE_FILE);
-                sqlite::read(&file, &format!("{sum} journal"))[0].remove(0)
+                sqlite::read(&file, &format!("{sum} journal_row"))[0].remove(0)
             }
         };
         text.parse().map_err(|_| format!("a sum of {text}"))

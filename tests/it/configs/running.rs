@@ -149,8 +149,8 @@ async fn configs_every_number_under_load_is_wholly_of_one_version() {
     println!("{} numbers of {} versions", seen.len(), versions.len());
     assert!(versions.len() > 6, "the load has seen the changes: {versions:?}");
     assert!(one.terminate() && other.terminate());
-    let mixed = "select count(*) from flip.journal where number not like 'V' || version || '-%' \
-                 or step <> 1 + version % 4";
+    let mixed = "select count(*) from flip.journal_row \
+                 where number not like 'V' || version || '-%' or step <> 1 + version % 4";
     assert_eq!(postgres.sql(mixed), "0", "a row says another version than its number");
     let report = deployment.assert_clean();
     assert_eq!(report["totals"]["collisions"], 0, "{report}");

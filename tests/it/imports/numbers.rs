@@ -237,7 +237,7 @@ async fn an_import_that_is_killed_leaves_nothing_and_a_large_one_takes_little_me
     let mut killed = start();
     let deadline = Instant::now() + Duration::from_secs(120);
     let writing = "select count(*) from pg_stat_activity \
-                   where query like 'insert into journal%' and xact_start is not null";
+                   where query like 'with name as materialized%' and xact_start is not null";
     while postgres.sql(writing) == "0" {
         assert!(Instant::now() < deadline, "it never writes");
         assert!(killed.try_wait().unwrap().is_none(), "it ended before it could be killed");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use harness::postgres::Postgres;
 use numerator::clock::ManualClock;
 use numerator::ledger::{LedgerError, LedgerSettings, Migrate, SharedLedger, open};
 
@@ -211,4 +212,12 @@ fn a_url_of_another_kind_is_refused() {
         let error = open_alone(url).err().expect(url).to_string();
         assert!(error.contains("database.url"), "{error}");
     }
+}
+
+#[test]
+fn a_postgres_that_may_lose_commits_is_refused() {
+    let server = Postgres::start();
+    let url = format!("{}%20-csynchronous_commit%3Doff", server.url("loses_commits"));
+    let error = open_alone(&url).err().expect("refused");
+    assert!(error.to_string().contains("synchronous_commit = on"), "{error}");
 }

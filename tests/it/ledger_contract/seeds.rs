@@ -282,12 +282,10 @@ pub(super) async fn a_late_row_that_a_slice_did_not_see_leaves_no_gap(world: Wor
     let mut tx = pool.begin().await.unwrap();
     sqlx::raw_sql(
         "select counter_id from counter for update; \
-         insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
-         scope, mask, series_id, version, type_code, document_date, user_id, payload_digest, \
-         issued_at_us, retry_count, path, partition_id, epoch, node_id, journaled_at_us) \
-         select counter_id, 2398, 2398, 1, '\\x00', 'late', scope, mask, series_id, version, \
-         type_code, document_date, user_id, payload_digest, issued_at_us, retry_count, path, \
-         partition_id, epoch, node_id, journaled_at_us from journal where first_value = 1",
+         insert into journal (counter_id, first_value, allocation_id, number, scope, mask, \
+         issued_at_us, batch_id, kind_id, user_name_id, document_day) \
+         select counter_id, 2398, '\\x00', 'late', scope, 'late', issued_at_us, batch_id, kind_id, \
+         user_name_id, document_day from journal where first_value = 1",
     )
     .execute(&mut *tx)
     .await

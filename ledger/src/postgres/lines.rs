@@ -1,0 +1,290 @@
+//! Lines into the journal: one statement for a batch of them and for what they have in common,
+//! whose ids it looks up itself. An id that somebody remembered could be another's in a ledger that
+//! went back.
+
+use std::collections::HashSet;
+
+use sqlx::error::{BoxDynError, DatabaseError};
+use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::{Arguments as _, Row as _};
+
+use numerator_base::node::NodeId;
+
+use crate::LedgerError;
+use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
+use crate::line::{Head, Line};
+use crate::sharing::Shared;
+
+/// From so many lines on, the statements for a savepoint cost less than it saves.
+const SAVEPOINT_LINES: usize = 100;
+
+/// The beginning of a statement that inserts the lines of its first 32 parameters; inserts none of
+/// them where an id is missing.
+macro_rules! with_shared {
+    () => {
+        "with name as materialized (\
+           select array_agg(id order by place) as ids, \
+             coalesce(bool_and(id is not null), true) as is_whole \
+           from (select place, \
+             (select min(n.name_id) from journal_name n where n.name = w.name) as id \
+             from unnest($24::text[]) with ordinality as w (name, place)) as found), \
+         kind as materialized (\
+           select array_agg(id order by place) as ids, \
+             coalesce(bool_and(id is not null), true) as is_whole \
+           from (select place, \
+             (select min(k.kind_id) from journal_kind k where k.series_id = w.series_id \
+               and k.version = w.version and k.type_code = w.type_code \
+               and k.project is not distinct from w.project) as id \
+             from unnest($25::bigint[], $26::integer[], $27::text[], $28::text[]) \
+               with ordinality as w (series_id, version, type_code, project, place)) as found), \
+         batch as (\
+           insert into journal_batch (partition_id, epoch, node_id, journaled_at_us) \
+           select b.partition_id, b.epoch, $31::bytea, $32::bigint \
+           from unnest($29::integer[], $30::bigint[]) as b (partition_id, epoch), name, kind \
+           where name.is_whole and kind.is_whole \
+           returning batch_id, partition_id, epoch)"
+    };
+}
+
+macro_rules! insert {
+    () => {
+        "insert into journal (counter_id, first_value, last_value, step, allocation_id, number, \
+           scope, mask, outline, rest, context, document_id, idempotency_key, document_day, \
+           digest, issued_at_us, retry_count, path, batch_id, kind_id, user_name_id, \
+           address_name_id) \
+         select line.counter_id, line.first_value, line.last_value, line.step, \
+           line.allocation_id, line.number, line.scope, line.mask, line.outline, line.rest, \
+           line.context, line.document_id, line.idempotency_key, line.document_day::date, \
+           line.digest, line.issued_at_us, line.retry_count, line.path, batch.batch_id, \
+           kind.ids[line.kind], name.ids[line.user_name], name.ids[line.address_name] \
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], \
+           $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], \
+           $13::text[], $14::text[], $15::bytea[], $16::bigint[], $17::integer[], $18::text[], \
+           $19::integer[], $20::bigint[], $21::integer[], $22::integer[], $23::integer[]) \
+           as line (counter_id, first_value, last_value, step, allocation_id, number, scope, \
+           mask, outline, rest, context, document_id, idempotency_key, document_day, digest, \
+           issued_at_us, retry_count, path, partition_id, epoch, user_name, address_name, kind) \
+         join batch on batch.partition_id = line.partition_id and batch.epoch = line.epoch, \
+         name, kind"
+    };
+}
+
+/// Whether a statement failed because a unique key has such a row.
+fn is_kept_out(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(DatabaseError::is_unique_violation)
+}
+
+/// The parameters of the statements above.
+fn bind<'l>(
+    lines: &[&'l Line<'l>],
+    shared: &Shared<'_>,
+    node: NodeId,
+    now_us: i64,
+) -> Result<PgArguments, BoxDynError> {
+    fn column<'l, T>(lines: &[&'l Line<'l>], of: impl Fn(&'l Line<'l>) -> T) -> Vec<T> {
+        lines.iter().map(|line| of(line)).collect()
+    }
+    fn head<'l, T>(
+        lines: &[&'l Line<'l>],
+        of: impl Fn(&'l Head<'l>) -> Option<T>,
+    ) -> Vec<Option<T>> {
+        lines.iter().map(|line| line.head.as_ref().and_then(&of)).collect()
+    }
+    // Arrays begin at 1.
+    let place = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
+    let places = &shared.places;
+    let mut bound = PgArguments::default();
+    bound.add(column(lines, |line| line.extent.counter_id))?;
+    bound.add(column(lines, |line| line.extent.first))?;
+    bound.add(column(lines, Line::further_last))?;
+    bound.add(column(lines, Line::further_step))?;
+    bound.add(column(lines, |line| line.allocation_id))?;
+    bound.add(head(lines, |head| Some(head.number)))?;
+    bound.add(head(lines, |head| Some(head.scope)))?;
+    bound.add(head(lines, |head| head.form.columns().0))?;
+    bound.add(head(lines, |head| head.form.columns().1))?;
+    bound.add(head(lines, |head| head.rest.as_deref()))?;
+    bound.add(head(lines, |head| head.context.as_deref()))?;
+    bound.add(head(lines, |head| head.document_id))?;
+    bound.add(head(lines, |head| head.idempotency_key))?;
+    bound.add(column(lines, |line| line.document_date))?;
+    bound.add(column(lines, |line| line.digest.as_deref()))?;
+    bound.add(column(lines, |line| line.issued_at_us))?;
+    bound.add(column(lines, Line::retries))?;
+    bound.add(column(lines, Line::other_path))?;
+    bound.add(column(lines, |line| line.partition_id))?;
+    bound.add(column(lines, |line| line.epoch))?;
+    bound.add(places.iter().map(|at| place(at.user)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| at.address.map(place)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| place(at.kind)).collect::<Vec<_>>())?;
+    bound.add(shared.names.column(|name| name))?;
+    bound.add(shared.kinds.column(|kind| kind.series_id))?;
+    bound.add(shared.kinds.column(|kind| kind.version))?;
+    bound.add(shared.kinds.column(|kind| kind.type_code))?;
+    bound.add(shared.kinds.column(|kind| kind.project))?;
+    bound.add(shared.batches.column(|batch| batch.partition_id))?;
+    bound.add(shared.batches.column(|batch| batch.epoch))?;
+    bound.add(node.0.as_bytes().as_slice())?;
+    bound.add(now_us)?;
+    Ok(bound)
+}
+
+/// Lines with what they have in common, on their way into the journal.
+pub(super) struct Lines<'l> {
+    lines: &'l [&'l Line<'l>],
+    shared: Shared<'l>,
+    node: NodeId,
+    now_us: i64,
+}
+
+impl<'l> Lines<'l> {
+    pub(super) fn new(lines: &'l [&'l Line<'l>], node: NodeId, now_us: i64) -> Self {
+        Lines { lines, shared: Shared::of(lines), node, now_us }
+    }
+
+    fn bind(&self) -> Result<PgArguments, LedgerError> {
+        let bound = bind(self.lines, &self.shared, self.node, self.now_us);
+        Ok(bound.map_err(sqlx::Error::Encode)?)
+    }
+
+    /// Gives ids to what has none yet; they are the transaction's until it commits. Waits for
+    /// nobody who does the same.
+    async fn intern(&self, conn: &mut PgConnection) -> Result<(), LedgerError> {
+        sqlx::query(
+            "insert into journal_name (name) select w.name from unnest($1::text[]) as w (name) \
+             where not exists (select 1 from journal_name n where n.name = w.name)",
+        )
+        .bind(self.shared.names.column(|name| name))
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query(
+            "insert into journal_kind (series_id, version, type_code, project) \
+             select w.series_id, w.version, w.type_code, w.project \
+             from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[]) \
+             as w (series_id, version, type_code, project) \
+             where not exists (select 1 from journal_kind k where k.series_id = w.series_id \
+             and k.version = w.version and k.type_code = w.type_code \
+             and k.project is not distinct from w.project)",
+        )
+        .bind(self.shared.kinds.column(|kind| kind.series_id))
+        .bind(self.shared.kinds.column(|kind| kind.version))
+        .bind(self.shared.kinds.column(|kind| kind.type_code))
+        .bind(self.shared.kinds.column(|kind| kind.project))
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+
+    /// Inserts those that no unique key keeps out; their counters and first values.
+    pub(super) async fn insert_free(
+        &self,
+        conn: &mut PgConnection,
+    ) -> Result<HashSet<(i64, i64)>, LedgerError> {
+        // To ask each unique key first costs a sixth of the work, and next to never keeps a line
+        // out: that is done only once a line was.
+        if self.lines.len() >= SAVEPOINT_LINES {
+            sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
+            if self.insert_all(&mut *conn).await? {
+                sqlx::raw_sql("release savepoint lines").execute(&mut *conn).await?;
+                let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
+                return Ok(self.lines.iter().map(key).collect());
+            }
+            sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
+        }
+        let free = self.try_insert_free(&mut *conn).await?;
+        if !free.is_empty() || self.lines.is_empty() {
+            return Ok(free);
+        }
+        // All were kept out, or an id is missing.
+        self.intern(&mut *conn).await?;
+        self.try_insert_free(conn).await
+    }
+
+    async fn try_insert_free(
+        &self,
+        conn: &mut PgConnection,
+    ) -> Result<HashSet<(i64, i64)>, LedgerError> {
+        let insert = concat!(
+            with_shared!(),
+            insert!(),
+            " on conflict do nothing returning counter_id, first_value"
+        );
+        let rows = sqlx::query_with(insert, self.bind()?).fetch_all(conn).await?;
+        rows.iter()
+            .map(|row| Ok((row.try_get("counter_id")?, row.try_get("first_value")?)))
+            .collect()
+    }
+
+    /// Inserts them. False where a unique key kept one out: the transaction is of no use then.
+    pub(super) async fn insert_all(&self, conn: &mut PgConnection) -> Result<bool, LedgerError> {
+        for _ in 0..2 {
+            let insert = concat!(with_shared!(), insert!());
+            match sqlx::query_with(insert, self.bind()?).execute(&mut *conn).await {
+                Ok(done) if done.rows_affected() == self.lines.len() as u64 => return Ok(true),
+                Ok(_) => self.intern(&mut *conn).await?,
+                Err(error) if is_kept_out(&error) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(still_missing())
+    }
+
+    /// Moves counters and inserts the lines. False where a counter must not move, the ledger forgot
+    /// the node, or a unique key kept a line out.
+    pub(super) async fn move_and_insert(
+        &self,
+        conn: &mut PgConnection,
+        moves: &Moves,
+    ) -> Result<bool, LedgerError> {
+        let column = |of: fn(&Move) -> i64| -> Vec<i64> { moves.counters.iter().map(of).collect() };
+        // All parts of a statement see what was there before it.
+        let statement = concat!(
+            with_shared!(),
+            ", inserted as (",
+            insert!(),
+            " returning 1), moved as (\
+             update counter c set taken = m.value, ceiling = m.value, \
+             journaled = c.journaled + m.journaled \
+             from unnest($33::bigint[], $34::bigint[], $35::bigint[]) \
+             as m (counter_id, value, journaled), name, kind \
+             where name.is_whole and kind.is_whole \
+             and c.counter_id = m.counter_id and c.partition_id = $36 and c.epoch = $37 \
+             and ($38::bigint is null or exists (select from node \
+             where node_id = $31 and beat >= $38 and batches >= $39)) and ",
+            open_in_its_epoch!(),
+            " and ",
+            nothing_above!(),
+            " returning 1) select (select count(*) from moved) as moved, \
+             (select count(*) from inserted) as inserted"
+        );
+        for _ in 0..2 {
+            let bound = self.bind()?;
+            let done = sqlx::query_with(statement, bound)
+                .bind(column(|counter| counter.counter_id))
+                .bind(column(|counter| counter.value))
+                .bind(column(|counter| counter.journaled))
+                .bind(moves.partition_id)
+                .bind(moves.epoch)
+                .bind(moves.confirmed.map(|marks| marks.beat))
+                .bind(moves.confirmed.map(|marks| marks.batches))
+                .fetch_one(&mut *conn)
+                .await;
+            let row = match done {
+                Ok(row) => row,
+                Err(error) if is_kept_out(&error) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            };
+            let (moved, inserted): (i64, i64) = (row.try_get("moved")?, row.try_get("inserted")?);
+            if usize::try_from(inserted) == Ok(self.lines.len()) {
+                return Ok(usize::try_from(moved) == Ok(moves.counters.len()));
+            }
+            self.intern(&mut *conn).await?;
+        }
+        Err(still_missing())
+    }
+}
+
+/// What has an id now had none a moment ago, or fewer rows came than lines.
+fn still_missing() -> LedgerError {
+    LedgerError::Conflict("lines were left out though no unique key kept them out".into())
+}
