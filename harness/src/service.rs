@@ -66,6 +66,17 @@ impl Deployment {
         deployment
     }
 
+    /// The files in which processes have left word of what the ledger confirmed to them.
+    ///
+    /// # Panics
+    /// Where its folder cannot be read.
+    #[must_use]
+    pub fn witnesses(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.path("")).expect("its folder");
+        let files = files.map(|file| file.expect("a file").path());
+        files.filter(|file| file.to_string_lossy().contains("witness-")).collect()
+    }
+
     /// A path in the deployment's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

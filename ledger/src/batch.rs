@@ -7,8 +7,8 @@ use super::witness::Marks;
 /// journal, among what that refused, or in the gap register.
 macro_rules! nothing_above {
     () => {
-        "coalesce((select last_value from journal_row j where j.counter_id = c.counter_id \
-         order by first_value desc limit 1) <= c.taken, true) \
+        "coalesce((select coalesce(j.last_value, j.first_value) from journal j \
+         where j.counter_id = c.counter_id order by first_value desc limit 1) <= c.taken, true) \
          and coalesce((select last_value from gap g where g.counter_id = c.counter_id \
          order by first_value desc limit 1) <= c.taken, true) \
          and not exists (select 1 from journal_rejected r \

@@ -10,6 +10,7 @@ use super::words::{moment, table};
 use crate::config::Settings;
 use crate::http::{ConfigAnswer, LOCAL_USER, check_reason};
 use crate::ledger::{ActivityChange, SeriesRemoval, SeriesVersion, SharedLedger};
+use crate::process::hear_redis;
 use crate::service::{self, Service};
 
 /// Most versions that are listed.
@@ -91,7 +92,8 @@ pub async fn set_activity(
 /// with what was confirmed to others, and holds one that may have forgotten the series' numbers.
 ///
 /// # Errors
-/// An unknown code, a series that has counters, a ledger that cannot be reached.
+/// An unknown code, a series that has counters, a ledger that cannot be reached, a Redis that the
+/// settings name and that does not answer.
 pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(refusal)?;
     let (_, newest) = open(settings, &args.code).await?;
@@ -102,8 +104,17 @@ pub async fn remove(settings: &Settings, args: ActivityArgs) -> anyhow::Result<(
         reason,
         removed_at_us: clock().now_us(),
     };
-    let removed = async |service: &Service| Ok(service.ledger.remove_series(&removal).await?);
-    with_service(settings, removed).await?;
+    let remove = async |service: &Service| {
+        let Service { ledger, context, .. } = service;
+        if let Some(redis) = &context.redis
+            && !hear_redis(ledger, redis, &context.keys, &context.deployment).await?
+        {
+            // It cannot be undone, and numbers of the series may be known there alone.
+            bail!("redis does not answer, and may know of numbers of the series; try again later");
+        }
+        Ok(ledger.remove_series(context.membership.node(), &removal).await?)
+    };
+    with_service(settings, remove).await?;
     Ok(print([format!("{} removed", args.code)])?)
 }
 

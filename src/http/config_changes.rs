@@ -28,6 +28,7 @@ use crate::allocator::AllocError;
 use crate::ledger::{
     ActivityChange, Expected, LedgerError, SeriesChange, SeriesRemoval, SeriesVersion, warnings,
 };
+use crate::service::Service;
 
 /// Numbers in a preview.
 const PREVIEWED: u64 = 3;
@@ -239,8 +240,9 @@ pub(super) async fn remove_config(
     };
     let own = app.clone();
     let removing = async move {
-        let ledger = &own.service.ledger;
-        write(&own, async { ledger.remove_series(&removal).await }).await
+        let Service { ledger, context, .. } = &*own.service;
+        let node = context.membership.node();
+        write(&own, async { ledger.remove_series(node, &removal).await }).await
     };
     app.effort.check(removing).await?;
     Ok(StatusCode::NO_CONTENT)

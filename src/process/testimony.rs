@@ -40,7 +40,7 @@ const PUT_BACK: &str = "the ledger went back while nothing ran: it has forgotten
 
 /// Compares the ledger with what the last process of each partition has left in Redis when it
 /// trimmed its outbox, and holds it where that is missing; before this process joins. A Redis that
-/// does not answer is no witness.
+/// does not answer is no witness: returns whether all of it did.
 ///
 /// # Errors
 /// When the ledger does not answer.
@@ -49,14 +49,14 @@ pub async fn hear_redis(
     redis: &Redis,
     keys: &Keys,
     deployment: &Deployment,
-) -> std::result::Result<(), LedgerError> {
+) -> std::result::Result<bool, LedgerError> {
     for partition in 0..deployment.partitions {
         let survey: std::result::Result<_, CounterError> = redis.survey(keys, partition, &[]).await;
         let owner = match survey {
             Ok(survey) => survey.owner,
             Err(error) => {
                 tracing::info!(partition, %error, "redis is no witness of the ledger");
-                return Ok(());
+                return Ok(false);
             }
         };
         let mine = deployment.deployment_id.to_string();
@@ -67,10 +67,10 @@ pub async fn hear_redis(
             tracing::error!(?confirmed, "THE LEDGER WENT BACK while nothing ran");
             let seen = [At { partition, epoch: owner.epoch }];
             ledger.hold_all(&seen, PUT_BACK).await?;
-            return Ok(());
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Where the witness of a deployment is written.

@@ -114,6 +114,7 @@ ledger_contract! {
         an_heir_does_not_begin_with_numbers_that_are_out
         a_series_without_counters_is_removed_for_good_and_leaves_its_code
         a_series_is_not_removed_that_has_a_counter_or_may_have_forgotten_one
+        a_ledger_that_forgot_a_batch_lets_go_of_no_series
         of_a_removal_and_a_first_counter_at_once_one_succeeds
         a_first_counter_is_refused_for_a_version_of_before_the_series_was_used
     }

@@ -1,7 +1,6 @@
 //! A ledger that fails over to a standby that lags, with all processes alive and with none (F25):
 //! the last commits are gone, less than a heartbeat of them, and nobody's own marks need be.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use harness::eventually::eventually;
@@ -324,9 +323,7 @@ async fn files_put_back_are_held_by_what_redis_was_told_where_no_disk_is_left() 
     postgres.back_up();
     assert_eq!(issue(&deployment, "second").await, "S-0002\n");
     postgres.restore();
-    let files = std::fs::read_dir(deployment.path("")).unwrap().map(|file| file.unwrap().path());
-    let is_witness = |file: &PathBuf| file.to_string_lossy().contains("witness-");
-    let witnesses: Vec<PathBuf> = files.filter(is_witness).collect();
+    let witnesses = deployment.witnesses();
     assert_eq!(witnesses.len(), 1, "{witnesses:?}");
     std::fs::remove_file(&witnesses[0]).unwrap();
     let refused = deployment.run(&["next", "STRICT"]);

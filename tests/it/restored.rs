@@ -357,11 +357,12 @@ async fn where_redis_cannot_tell_a_release_needs_a_margin() {
 }
 
 /// Goal: a ledger that forgot a series' counters lets nobody remove the series. Method: files from
-/// before its first number are put back while nothing runs, which no row of theirs shows; the
-/// witness beside the process does.
+/// before its first number are put back while nothing runs, which no row of theirs shows; what
+/// Redis knows does, and nobody removes anything while it is away; so does the witness beside the
+/// process.
 #[tokio::test]
 async fn a_series_whose_counters_a_restored_ledger_forgot_is_not_removed() {
-    let (mut postgres, redis) = (Postgres::start(), Redis::start());
+    let (mut postgres, mut redis) = (Postgres::start(), Redis::start());
     let deployment = Deployment::new(&postgres.url("back"), Some(&redis.url()));
     deployment.apply_load_series();
     postgres.back_up();
@@ -369,9 +370,24 @@ async fn a_series_whose_counters_a_restored_ledger_forgot_is_not_removed() {
     load::documents(&service.url, 4, 10).await;
     assert!(service.terminate());
     postgres.restore();
-    let refused = deployment.run(&["series", "remove", "LOAD", "--reason", "a trial"]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(1), "{told}");
-    assert!(told.contains("series LOAD is not removed while"), "{told}");
+    let refused = |deployment: &Deployment, why: &str| {
+        let refused = deployment.run(&["series", "remove", "LOAD", "--reason", "a trial"]);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{told}");
+        assert!(told.contains(why), "{told}");
+    };
+    // From another machine, which has no witness of its own.
+    let witnesses = deployment.witnesses();
+    assert_eq!(witnesses.len(), 1, "{witnesses:?}");
+    let kept = std::fs::read(&witnesses[0]).unwrap();
+    std::fs::remove_file(&witnesses[0]).unwrap();
+    redis.kill();
+    refused(&deployment, "redis does not answer");
+    redis.restart();
+    for witness in deployment.witnesses() {
+        std::fs::remove_file(witness).unwrap();
+    }
+    std::fs::write(&witnesses[0], kept).unwrap();
+    refused(&deployment, "series LOAD is not removed while");
     deployment.ok(&RELEASE_BY_REDIS);
 }

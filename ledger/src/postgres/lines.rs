@@ -18,31 +18,32 @@ use crate::sharing::Shared;
 /// From so many lines on, the statements for a savepoint cost less than it saves.
 const SAVEPOINT_LINES: usize = 100;
 
-/// The beginning of a statement that inserts the lines of its first 32 parameters; inserts none of
-/// them where an id is missing.
+/// The beginning of a statement that inserts the lines of its first 31 parameters: the ids of what
+/// they share, and new batches. Where an id is missing there is no batch, and nothing is inserted.
+/// What one look-up for all finds is no join: a statement is mostly for a few lines.
 macro_rules! with_shared {
     () => {
-        "with name as materialized (\
-           select array_agg(id order by place) as ids, \
-             coalesce(bool_and(id is not null), true) as is_whole \
-           from (select place, \
-             (select min(n.name_id) from journal_name n where n.name = w.name) as id \
-             from unnest($24::text[]) with ordinality as w (name, place)) as found), \
-         kind as materialized (\
-           select array_agg(id order by place) as ids, \
-             coalesce(bool_and(id is not null), true) as is_whole \
-           from (select place, \
-             (select min(k.kind_id) from journal_kind k where k.series_id = w.series_id \
-               and k.version = w.version and k.type_code = w.type_code \
-               and k.project is not distinct from w.project) as id \
-             from unnest($25::bigint[], $26::integer[], $27::text[], $28::text[]) \
-               with ordinality as w (series_id, version, type_code, project, place)) as found), \
+        "with name as materialized (select array(\
+           select (select min(n.name_id) from journal_name n where n.name = w.name) \
+           from unnest($23::text[]) with ordinality as w (name, place) order by place) as ids), \
+         kind as materialized (select array(\
+           select (select min(k.kind_id) from journal_kind k where k.series_id = w.series_id \
+             and k.version = w.version and k.type_code = w.type_code \
+             and k.project is not distinct from w.project) \
+           from unnest($24::bigint[], $25::integer[], $26::text[], $27::text[]) \
+             with ordinality as w (series_id, version, type_code, project, place) \
+           order by place) as ids), \
+         fresh as materialized (\
+           select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch, \
+             b.place \
+           from unnest($28::integer[], $29::bigint[]) \
+             with ordinality as b (partition_id, epoch, place) \
+           where array_position((select ids from name), null) is null \
+             and array_position((select ids from kind), null) is null), \
          batch as (\
-           insert into journal_batch (partition_id, epoch, node_id, journaled_at_us) \
-           select b.partition_id, b.epoch, $31::bytea, $32::bigint \
-           from unnest($29::integer[], $30::bigint[]) as b (partition_id, epoch), name, kind \
-           where name.is_whole and kind.is_whole \
-           returning batch_id, partition_id, epoch)"
+           insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us) \
+           overriding system value \
+           select batch_id, partition_id, epoch, $30::bytea, $31::bigint from fresh)"
     };
 }
 
@@ -55,17 +56,18 @@ macro_rules! insert {
          select line.counter_id, line.first_value, line.last_value, line.step, \
            line.allocation_id, line.number, line.scope, line.mask, line.outline, line.rest, \
            line.context, line.document_id, line.idempotency_key, line.document_day::date, \
-           line.digest, line.issued_at_us, line.retry_count, line.path, batch.batch_id, \
-           kind.ids[line.kind], name.ids[line.user_name], name.ids[line.address_name] \
+           line.digest, line.issued_at_us, line.retry_count, line.path, \
+           ((select array_agg(batch_id order by place) from fresh))[line.batch], \
+           ((select ids from kind))[line.kind], ((select ids from name))[line.user_name], \
+           ((select ids from name))[line.address_name] \
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], \
            $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], \
            $13::text[], $14::text[], $15::bytea[], $16::bigint[], $17::integer[], $18::text[], \
-           $19::integer[], $20::bigint[], $21::integer[], $22::integer[], $23::integer[]) \
+           $19::integer[], $20::integer[], $21::integer[], $22::integer[]) \
            as line (counter_id, first_value, last_value, step, allocation_id, number, scope, \
            mask, outline, rest, context, document_id, idempotency_key, document_day, digest, \
-           issued_at_us, retry_count, path, partition_id, epoch, user_name, address_name, kind) \
-         join batch on batch.partition_id = line.partition_id and batch.epoch = line.epoch, \
-         name, kind"
+           issued_at_us, retry_count, path, user_name, address_name, kind, batch) \
+         where exists (select 1 from fresh)"
     };
 }
 
@@ -112,11 +114,10 @@ fn bind<'l>(
     bound.add(column(lines, |line| line.issued_at_us))?;
     bound.add(column(lines, Line::retries))?;
     bound.add(column(lines, Line::other_path))?;
-    bound.add(column(lines, |line| line.partition_id))?;
-    bound.add(column(lines, |line| line.epoch))?;
     bound.add(places.iter().map(|at| place(at.user)).collect::<Vec<_>>())?;
     bound.add(places.iter().map(|at| at.address.map(place)).collect::<Vec<_>>())?;
     bound.add(places.iter().map(|at| place(at.kind)).collect::<Vec<_>>())?;
+    bound.add(places.iter().map(|at| place(at.batch)).collect::<Vec<_>>())?;
     bound.add(shared.names.column(|name| name))?;
     bound.add(shared.kinds.column(|kind| kind.series_id))?;
     bound.add(shared.kinds.column(|kind| kind.version))?;
@@ -245,12 +246,12 @@ impl<'l> Lines<'l> {
             " returning 1), moved as (\
              update counter c set taken = m.value, ceiling = m.value, \
              journaled = c.journaled + m.journaled \
-             from unnest($33::bigint[], $34::bigint[], $35::bigint[]) \
-             as m (counter_id, value, journaled), name, kind \
-             where name.is_whole and kind.is_whole \
-             and c.counter_id = m.counter_id and c.partition_id = $36 and c.epoch = $37 \
-             and ($38::bigint is null or exists (select from node \
-             where node_id = $31 and beat >= $38 and batches >= $39)) and ",
+             from unnest($32::bigint[], $33::bigint[], $34::bigint[]) \
+             as m (counter_id, value, journaled) \
+             where exists (select 1 from fresh) \
+             and c.counter_id = m.counter_id and c.partition_id = $35 and c.epoch = $36 \
+             and ($37::bigint is null or exists (select from node \
+             where node_id = $30 and beat >= $37 and batches >= $38)) and ",
             open_in_its_epoch!(),
             " and ",
             nothing_above!(),

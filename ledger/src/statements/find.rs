@@ -106,44 +106,50 @@ async fn select_of(
     user: User<'_>,
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
+    // Which rows, and only of those what they share.
     let mut query = select_rows("journal_row");
-    query.push(" where j.number is not null");
+    query.push(" where (j.counter_id, j.first_value) in (select i.counter_id, i.first_value from ");
+    query.push(if let User::Name(_) = user { "journal_row" } else { "journal" });
+    query.push(" i where i.number is not null");
     let texts =
-        [(" and j.number = ", &filter.number), (" and j.document_id = ", &filter.document_id)];
+        [(" and i.number = ", &filter.number), (" and i.document_id = ", &filter.document_id)];
     for (condition, value) in texts {
         if let Some(value) = value {
             query.push(condition).push_bind(value.clone());
         }
     }
-    match user {
-        User::Any => {}
-        User::Id(name_id) => {
-            query.push(" and j.user_name_id = ").push_bind(name_id);
-        }
-        User::Name(name) => {
-            query.push(" and j.user_id = ").push_bind(name.to_owned());
-        }
-    }
-    // A user's rows are indexed by the minute.
     if let Some(from_us) = filter.from_us {
-        query.push(" and j.issued_at_us >= ").push_bind(from_us);
-        query.push(" and j.issued_at_us / 60000000 >= ").push_bind(from_us / MINUTE_US);
+        query.push(" and i.issued_at_us >= ").push_bind(from_us);
     }
     if let Some(until_us) = filter.until_us {
-        query.push(" and j.issued_at_us < ").push_bind(until_us);
-        query.push(" and j.issued_at_us / 60000000 <= ").push_bind(until_us / MINUTE_US);
+        query.push(" and i.issued_at_us < ").push_bind(until_us);
     }
     if let Some(Position { issued_at_us, of }) = filter.after {
-        query.push(" and (j.issued_at_us, j.counter_id, j.first_value) < (");
+        query.push(" and (i.issued_at_us, i.counter_id, i.first_value) < (");
         query.push_bind(issued_at_us).push(", ").push_bind(of.counter_id).push(", ");
         query.push_bind(of.value).push(")");
     }
-    query.push(" order by ");
-    if user != User::Any {
-        query.push("j.issued_at_us / 60000000 desc, ");
+    let mut order = " order by ";
+    match user {
+        User::Any => {}
+        User::Name(name) => {
+            query.push(" and i.user_id = ").push_bind(name.to_owned());
+        }
+        User::Id(name_id) => {
+            query.push(" and i.user_name_id = ").push_bind(name_id);
+            // A user's rows are indexed by the minute.
+            if let Some(from_us) = filter.from_us {
+                query.push(" and i.issued_at_us / 60000000 >= ").push_bind(from_us / MINUTE_US);
+            }
+            if let Some(until_us) = filter.until_us {
+                query.push(" and i.issued_at_us / 60000000 <= ").push_bind(until_us / MINUTE_US);
+            }
+            order = " order by i.issued_at_us / 60000000 desc, ";
+        }
     }
-    query.push("j.issued_at_us desc, j.counter_id desc, j.first_value desc limit ");
+    query.push(order).push("i.issued_at_us desc, i.counter_id desc, i.first_value desc limit ");
     query.push_bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    query.push(") order by j.issued_at_us desc, j.counter_id desc, j.first_value desc");
     let rows = query.build().fetch_all(&store.reader).await?;
     rows.iter().map(journal_row_of).collect()
 }

@@ -5,30 +5,41 @@
 //! first counter of a series holds the series' row, as the removal does, and creates none for a
 //! version from before it.
 
+use numerator_base::node::NodeId;
+
 use super::series::{is_used, lock_all, must_stand_at, note, put_in_force, start_anew};
 use super::versions::by_id;
-use super::{SEARCH, Store, commit_alone, partitions, query};
+use super::{SEARCH, Store, commit_alone, nodes, partitions, query};
 use crate::Ledger;
 use crate::{LedgerError, PartitionState, SeriesRefusal, SeriesRemoval, SeriesVersion};
 
 impl Ledger {
     /// Removes a series without counters for good: it is in no list any more, its code and types
     /// are free, its id and versions stay on record. An event says who removed it, and why. Returns
-    /// its last version.
+    /// its last version. The node is the one of this process.
     ///
     /// # Errors
+    /// `WentBack` where the ledger has forgotten what it confirmed to the node: counters as well,
+    /// perhaps.
     /// `Series`: `Unknown` (or removed already), `VersionConflict`, `Used` where it has a counter,
     /// `Held` where the ledger may have forgotten one.
     pub async fn remove_series(
         &self,
+        node: NodeId,
         removal: &SeriesRemoval,
     ) -> Result<SeriesVersion, LedgerError> {
-        self.call(SEARCH, async |store| remove(store, removal).await).await
+        self.call(SEARCH, async |store| remove(store, node, removal).await).await
     }
 }
 
-async fn remove(store: &Store, removal: &SeriesRemoval) -> Result<SeriesVersion, LedgerError> {
+async fn remove(
+    store: &Store,
+    node: NodeId,
+    removal: &SeriesRemoval,
+) -> Result<SeriesVersion, LedgerError> {
     let mut tx = store.begin().await?;
+    // Between two heartbeats nobody else has noticed it yet.
+    nodes::must_be_remembered(store, &mut *tx, node).await?;
     lock_all(&mut *tx).await?;
     let unknown = SeriesRefusal::Unknown { series_id: removal.series_id };
     let before = by_id(&mut *tx, removal.series_id).await?.ok_or(unknown)?;

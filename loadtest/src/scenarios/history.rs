@@ -47,6 +47,8 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     let schema = service.schema().to_owned();
     let deployment = service.end();
     fill(&stage, &schema, bench.rows);
+    // Before plans are logged: this one reads all.
+    let newest = newest(&stage, &schema);
     stage.postgres.sql(
         "load 'auto_explain'; alter role postgres set session_preload_libraries = 'auto_explain'; \
          alter role postgres set auto_explain.log_min_duration = 0",
@@ -54,7 +56,7 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
     // Redis holds what was before: it is as if it had been lost meanwhile.
     stage.redis.flushall();
     let service = Served::start(deployment, Some(schema.clone()));
-    let work = shared(LookUps::new(bench.rows, newest(&stage, &schema)));
+    let work = shared(LookUps::new(bench.rows, newest));
     let load = Load { connections: READERS, ..bench.load(service.address, Pace::Closed) };
     let (measured, ()) = load.run(&work, async {});
     section.judge(&measured);
@@ -75,16 +77,22 @@ pub(super) fn run(bench: &Bench, section: &mut Section) {
 
 /// What the journal grows by, with its indexes.
 fn growth(stage: &Stage, schema: &str, rows: f64) -> [Row; 3] {
-    let size = stage.postgres.sql(&format!(
-        "select sum(pg_total_relation_size(t::regclass)) from unnest(array['{schema}.journal', \
-         '{schema}.journal_batch', '{schema}.journal_kind', '{schema}.journal_name']) as t"
-    ));
+    let of = format!(
+        "from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+         where n.nspname = '{schema}' and c.relkind in ('r', 'i') and c.relname like 'journal%'"
+    );
+    let size = stage.postgres.sql(&format!("select sum(pg_relation_size(c.oid)) {of}"));
     let per_number = size.parse::<f64>().expect("a size") / rows;
+    let parts = stage.postgres.sql(&format!(
+        "select string_agg(c.relname || ' ' || round(pg_relation_size(c.oid) / {rows}), ', ' \
+         order by pg_relation_size(c.oid) desc) {of} and pg_relation_size(c.oid) > {rows}"
+    ));
     let [few, many] = RATES.map(|rate| {
         let gb = per_number * rate * DAY_S / 1e9;
         Row::new(format!("journal, a day of {} numbers/s", figure(rate)), gb, "GB")
     });
-    [Row::new("journal, one number with its indexes", per_number, "bytes"), few, many]
+    let whole = Row::new("journal, one number with its indexes", per_number, "bytes");
+    [whole.note(&parts), few, many]
 }
 
 /// Writes rows like the first one, and the counter that has taken them.

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use numerator::ledger::{Closing, JournalFilter, JournalRow, open};
+use sqlx::Connection as _;
 use tokio::task::JoinHandle;
 
 use super::world::{World, connections, entry, spec, with};
@@ -178,25 +180,24 @@ pub(super) async fn rows_of_an_earlier_version_say_what_they_said(world: World) 
 async fn beat(url: &str, stopped: Arc<AtomicBool>) -> JoinHandle<()> {
     let node = "insert into node (node_id, label, version, started_at_us) \
                 select deployment_id, 'earlier', '0', 0 from deployment";
-    let beat = "update node set beat = beat + 1";
-    let url = url.to_owned();
-    let run = async move |statement: &'static str| {
-        if let Some(path) = url.strip_prefix("sqlite:") {
-            let pool = sqlx::SqlitePool::connect(path).await.unwrap();
-            sqlx::query(statement).execute(&pool).await.unwrap();
-            pool.close().await;
-        } else {
-            let pool = sqlx::PgPool::connect(&url).await.unwrap();
-            sqlx::query(statement).execute(&pool).await.unwrap();
-            pool.close().await;
-        }
-    };
-    run(node).await;
-    tokio::spawn(async move {
-        while !stopped.load(Ordering::Relaxed) {
-            run(beat).await;
-        }
-    })
+    macro_rules! beat_by {
+        ($connection:expr) => {{
+            let mut connection = $connection.await.unwrap();
+            sqlx::query(node).execute(&mut connection).await.unwrap();
+            tokio::spawn(async move {
+                while !stopped.load(Ordering::Relaxed) {
+                    let beat = sqlx::query("update node set beat = beat + 1");
+                    beat.execute(&mut connection).await.unwrap();
+                    // A heart beats by time.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            })
+        }};
+    }
+    match url.strip_prefix("sqlite:") {
+        Some(path) => beat_by!(sqlx::SqliteConnection::connect(path)),
+        None => beat_by!(sqlx::PgConnection::connect(url)),
+    }
 }
 
 pub(super) async fn a_process_that_cannot_read_narrow_rows_keeps_them_wide(world: World) {

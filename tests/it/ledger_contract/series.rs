@@ -223,15 +223,17 @@ pub(super) async fn a_series_without_counters_is_removed_for_good_and_leaves_its
     let ledger = &world.ledger;
     let saved = save(ledger, change("S", "{SEQ:3}")).await;
     let stale = SeriesRemoval { expected: Some(2), ..removal(saved.series_id) };
-    let error = ledger.remove_series(&stale).await.expect_err("stale");
+    let error = ledger.remove_series(world.node, &stale).await.expect_err("stale");
     assert!(matches!(error, LedgerError::Series(SeriesRefusal::VersionConflict { .. })), "{error}");
     let stamp = ledger.series_stamp().await.unwrap();
-    let removed = ledger.remove_series(&removal(saved.series_id)).await.unwrap();
+    let removed = ledger.remove_series(world.node, &removal(saved.series_id)).await.unwrap();
     assert_eq!((removed.version, removed.active), (2, false));
     assert!(ledger.series_stamp().await.unwrap() > stamp, "running nodes must see it");
     assert_eq!(ledger.series().await.unwrap(), []);
     let unknown = |error| matches!(error, LedgerError::Series(SeriesRefusal::Unknown { .. }));
-    assert!(unknown(ledger.remove_series(&removal(saved.series_id)).await.expect_err("gone")));
+    assert!(unknown(
+        ledger.remove_series(world.node, &removal(saved.series_id)).await.expect_err("gone")
+    ));
     let on = activity(saved.series_id, true);
     assert!(unknown(ledger.set_activity(&on).await.expect_err("it never comes back")));
     let gone =
@@ -275,18 +277,30 @@ pub(super) async fn a_series_is_not_removed_that_has_a_counter_or_may_have_forgo
         LedgerError::Series(SeriesRefusal::Held { .. }) => held,
         other => panic!("{other}"),
     };
-    let error = ledger.remove_series(&removal(used.series_id)).await.expect_err("used");
+    let error = ledger.remove_series(world.node, &removal(used.series_id)).await.expect_err("used");
     assert!(error.to_string().contains("series deactivate S"), "{error}");
     assert!(refused(error, false));
     ledger.set_activity(&activity(used.series_id, false)).await.unwrap();
-    let error = ledger.remove_series(&removal(used.series_id)).await.expect_err("used");
+    let error = ledger.remove_series(world.node, &removal(used.series_id)).await.expect_err("used");
     assert!(refused(error, false), "deactivated or not");
 
     let unused = save(ledger, change("T", "T{SEQ:3}")).await;
     let ahead = At { epoch: at.epoch + 1, ..at };
     ledger.hold_all(&[ahead], "went back").await.unwrap();
-    let error = ledger.remove_series(&removal(unused.series_id)).await.expect_err("held");
+    let error =
+        ledger.remove_series(world.node, &removal(unused.series_id)).await.expect_err("held");
     assert!(refused(error, true));
+}
+
+pub(super) async fn a_ledger_that_forgot_a_batch_lets_go_of_no_series(world: World) {
+    let ledger = &world.ledger;
+    let unused = save(ledger, change("S", "{SEQ:3}")).await;
+    ledger.heartbeat(world.node, None).await.unwrap();
+    world.sql("update node set beat = 0").await;
+    let error = ledger.remove_series(world.node, &removal(unused.series_id)).await;
+    let error = error.expect_err("it may have forgotten the series' counters");
+    assert!(matches!(error, LedgerError::WentBack(_)), "{error}");
+    assert_eq!(ledger.series().await.unwrap().len(), 1);
 }
 
 /// Two processes, and no sleeps: whichever gets the row of the series first.
@@ -309,7 +323,7 @@ pub(super) async fn of_a_removal_and_a_first_counter_at_once_one_succeeds(world:
             }
             other.seed(at, world.node, &spec).await
         };
-        let (gone, seeded) = tokio::join!(ledger.remove_series(&removal), seeds);
+        let (gone, seeded) = tokio::join!(ledger.remove_series(world.node, &removal), seeds);
         assert!(gone.is_ok() != seeded.is_ok(), "turn {turn}: {gone:?} {seeded:?}");
         let counter =
             ledger.counter(series.series_id, &spec[0].serial, &spec[0].key).await.unwrap();

@@ -31,7 +31,7 @@ async fn a_removal_and_a_first_counter_that_wait_for_one_series_never_both_succe
         let (one, other, node) =
             (scene.world.another().await, scene.world.another().await, scene.world.node);
         let own = spec.clone();
-        let removing = async move { one.remove_series(&removal).await.is_ok() };
+        let removing = async move { one.remove_series(node, &removal).await.is_ok() };
         let seeding = async move { other.seed(at, node, &[own]).await.is_ok() };
         let (removed, seeded) = if removal_first {
             let removing = tokio::spawn(removing);
