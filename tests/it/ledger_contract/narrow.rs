@@ -60,6 +60,7 @@ async fn make(world: &World) -> String {
         let url = format!("{}-wide", world.url);
         let path = url.strip_prefix("sqlite:").unwrap();
         let new = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let new = new.journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
         make_wide!(sqlx::SqlitePool::connect_with(new).await.unwrap(), "migrations/sqlite");
         url
     } else {
