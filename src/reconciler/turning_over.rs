@@ -36,7 +36,12 @@ pub(crate) fn turn_over(context: Arc<Context>) -> Task {
                     }
                     Err(error) => {
                         rows = (rows / 2).max(SLICE_ROWS_MIN);
-                        tracing::debug!(%error, rows, "a slice is not turned over yet");
+                        if error.retry_useful() {
+                            tracing::debug!(%error, rows, "a slice is not turned over yet");
+                        } else {
+                            // It stays as it is, and is read as it is.
+                            tracing::warn!(%error, "rows of the journal cannot be turned over");
+                        }
                         break;
                     }
                 }

@@ -313,7 +313,11 @@ pub(super) async fn text_that_no_column_takes_is_refused_whole(world: World) {
     let mut backwards = entry(open, counter_id, 3);
     backwards.taken[0].range = Range { first: 3, last: 2, step: 1 };
     let huge = stepped(open, counter_id, u64::MAX, u64::MAX, 1);
-    for malformed in [short, backwards, huge] {
+    // What a column of its own kind would give back as another text.
+    let dated = |text: &str| with(entry(open, counter_id, 3), |r| r.document_date = text.into());
+    let digest = with(entry(open, counter_id, 3), |r| r.payload_digest = "00FF".into());
+    let odd = [dated("2026-1-2"), dated("20260102"), dated("today"), digest];
+    for malformed in [short, backwards, huge].into_iter().chain(odd) {
         let error = world.ledger.append(world.node, &[malformed]).await.expect_err("malformed");
         assert!(matches!(error, LedgerError::Refused(_)), "{error}");
     }
