@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::allocator::{Allocator, Catalog, WorkerView};
+use crate::audit::make_checkpoints;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::config::Settings;
@@ -193,6 +194,10 @@ impl Service {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
             loops.onlookers.push(settle_behind(Arc::clone(&context)));
             loops.onlookers.push(turn_over(Arc::clone(&context)));
+            if let Some(key) = &settings.audit.key {
+                let (context, key) = (Arc::clone(&context), Arc::clone(key));
+                loops.onlookers.push(make_checkpoints(context, key, settings.audit.checkpoint));
+            }
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {

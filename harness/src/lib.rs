@@ -7,6 +7,7 @@
 
 pub mod cluster;
 pub mod eventually;
+pub mod forge;
 pub mod load;
 pub mod postgres;
 pub mod process;

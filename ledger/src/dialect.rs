@@ -18,9 +18,10 @@ use crate::connections::{Connections, Share};
 use crate::incarnation::{Incarnation, Shown};
 use crate::line::{Extent, Line};
 use crate::patience::Patience;
+use crate::seal::Writing;
 use crate::statement::{Done, Row, Statement};
 use crate::store::Store;
-use crate::{LedgerCheckup, LedgerError};
+use crate::{JournalTexts, LedgerCheckup, LedgerError, SealedRow};
 
 /// A database as the ledger uses it, whatever becomes of its connections.
 #[async_trait]
@@ -140,16 +141,14 @@ pub(crate) trait Bulk: Send {
     async fn insert_lines(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError>;
 
     /// Inserts lines. False where a unique key kept one out: then nothing of this may be committed.
     async fn insert_all(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError>;
 
     /// Moves counters and inserts the lines that this accounts for. False where a counter must not
@@ -159,8 +158,7 @@ pub(crate) trait Bulk: Send {
         &mut self,
         moves: &Moves,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError>;
 
     /// Locks the counters of marks, in the order of their names, and moves them on; returns how
@@ -170,6 +168,16 @@ pub(crate) trait Bulk: Send {
     /// Turns at most so many rows of the journal over that an earlier version wrote; how many it
     /// did. None where another process is at it, or where there are none.
     async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError>;
+
+    /// In how many slices the journal's rows lie.
+    async fn journal_slices(&mut self) -> Result<i64, LedgerError>;
+
+    /// The rows of a slice as seals cover them, in no order.
+    async fn journal_slice(
+        &mut self,
+        slice: i64,
+        texts: &JournalTexts,
+    ) -> Result<Vec<SealedRow>, LedgerError>;
 
     /// About how many rows a table has.
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError>;

@@ -25,6 +25,7 @@ mod reference_plan;
 mod rows;
 mod safety;
 mod schema;
+mod seal;
 mod settings;
 mod sharing;
 mod snowflakes;
@@ -44,6 +45,7 @@ pub use postgres::postgres_options;
 pub use reference_plan::{REFERENCE_CHANGE_MAX, plan_reference};
 pub use rows::*;
 pub use safety::{LedgerCheckup, LedgerHazard};
+pub use seal::ProofKey;
 pub use settings::{LedgerSettings, Migrate};
 pub use snowflakes::{HeldNumber, SNOWFLAKE_LEASE_MAX, SnowflakeLease};
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::seal::ProofKey;
+
 /// Who brings the schema of a ledger up to date. One that is empty is always set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +35,8 @@ pub struct LedgerSettings {
     pub migrate_lock_timeout: Duration,
     /// `database.migrate_attempts`: tries of all migrations, a second apart. PostgreSQL only.
     pub migrate_attempts: u32,
+    /// From `audit.key`: proves that a journal batch is of a process that has it.
+    pub proof_key: Option<ProofKey>,
 }
 
 impl LedgerSettings {
@@ -70,6 +74,7 @@ impl Default for LedgerSettings {
             migrate: Migrate::default(),
             migrate_lock_timeout: Duration::from_millis(500),
             migrate_attempts: 60,
+            proof_key: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::line::Line;
+use super::seal::{Sealed, Writing};
 
 /// What rows of one type and project have in common under one version of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +58,16 @@ impl<'l> Shared<'l> {
             shared.places.push(places);
         }
         shared
+    }
+
+    /// What each batch says about these lines, in the order of the batches.
+    pub(super) fn seal(&self, lines: &[&Line<'_>], writing: &Writing) -> Vec<Sealed> {
+        let mut of_batch: Vec<Vec<&Line<'_>>> = vec![Vec::new(); self.batches.values.len()];
+        for (line, places) in lines.iter().zip(&self.places) {
+            of_batch[places.batch].push(line);
+        }
+        let batches = self.batches.values.iter().zip(of_batch);
+        batches.map(|(batch, lines)| Sealed::of(*batch, lines, writing)).collect()
     }
 }
 

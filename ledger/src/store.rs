@@ -10,6 +10,7 @@ use numerator_base::node::NodeId;
 
 use crate::LedgerError;
 use crate::dialect::{Begin, Pool, Reader, Transaction};
+use crate::seal::{ProofKey, Writing};
 use crate::witness::Witness;
 
 /// What outlives connections.
@@ -19,6 +20,8 @@ pub(crate) struct Lasting {
     pub(crate) witness: Arc<Witness>,
     /// Calls and waits.
     pub(crate) meter: Arc<LedgerMeter>,
+    /// `audit.key`: what proves that a batch is this process's own.
+    pub(crate) proof_key: Option<ProofKey>,
 }
 
 /// One share of the connections of one time.
@@ -27,13 +30,14 @@ pub(crate) struct Store {
     pub(crate) clock: SharedClock,
     pub(crate) witness: Arc<Witness>,
     pub(crate) meter: Arc<LedgerMeter>,
+    proof_key: Option<ProofKey>,
 }
 
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { witness, meter } = lasting;
-        Store { reader: Reader(pool), clock, witness, meter }
+        let Lasting { witness, meter, proof_key } = lasting;
+        Store { reader: Reader(pool), clock, witness, meter, proof_key }
     }
 
     /// The connections.
@@ -43,7 +47,21 @@ impl Store {
 
     /// What other connections go on with.
     pub(crate) fn lasting(&self) -> Lasting {
-        Lasting { witness: Arc::clone(&self.witness), meter: Arc::clone(&self.meter) }
+        Lasting {
+            witness: Arc::clone(&self.witness),
+            meter: Arc::clone(&self.meter),
+            proof_key: self.proof_key,
+        }
+    }
+
+    /// What proofs are made with.
+    pub(crate) fn proof_key(&self) -> Option<ProofKey> {
+        self.proof_key
+    }
+
+    /// How a node writes lines now.
+    pub(crate) fn writing(&self, node: NodeId, now_us: i64) -> Writing {
+        Writing { node, now_us, proof_key: self.proof_key }
     }
 
     /// Which of these counters somebody else holds at this moment. Waits for none.

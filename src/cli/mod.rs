@@ -5,6 +5,7 @@
 //! usage.
 
 pub mod acknowledge;
+pub mod audit;
 mod descriptors;
 pub mod drain;
 pub mod events;
@@ -95,6 +96,9 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Check that no number was issued twice, none is unaccounted for, and Redis agrees
     Verify(verify::VerifyArgs),
+    /// Make the key of checkpoints, print them, compare the record with them
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Say that a collision or a rejected record is explained: `verify` then reports the next one
     Acknowledge(acknowledge::AcknowledgeArgs),
     /// Carry on what stands still: recoveries, outboxes of silent nodes, counters to be settled; or
@@ -184,6 +188,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Series(command) => series::run(&settings.prepare("warn")?, command).await,
         Command::Status(args) => status::run(&settings.prepare("warn")?, &args).await,
         Command::Verify(args) => verify::run(&settings.prepare("warn")?, &args).await,
+        Command::Audit(command) => audit::run(|| Ok(settings.prepare("warn")?), command).await,
         Command::Acknowledge(args) => acknowledge::run(&settings.prepare("warn")?, args).await,
         Command::Reconcile(args) => reconcile::run(&settings.prepare("warn")?, &args).await,
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,

@@ -4,13 +4,17 @@
 //! are wider than any sensible value.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
 use super::layer::{self, Layer};
 use super::listening::http;
 use super::tokens::tokens;
-use super::{BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings};
+use super::{
+    AuditSettings, BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings,
+};
+use crate::audit::AuditKey;
 use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
@@ -41,12 +45,15 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
             ),
         );
     }
+    let audit = audit(&layer.audit)?;
+    let proof_key = audit.key.as_ref().map(|key| key.proof());
     Ok(Settings {
         http_listen,
         health_listen: layer.http.health_listen,
         http: http(&layer.http)?,
         data_dir,
-        database: ledger(&layer.database, &database_url)?,
+        database: LedgerSettings { proof_key, ..ledger(&layer.database, &database_url)? },
+        audit,
         database_url,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
@@ -103,6 +110,24 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
     Ok((dir.unwrap_or_default(), url))
 }
 
+/// The key of checkpoints, and how often they come.
+fn audit(audit: &layer::Audit) -> Checked<AuditSettings> {
+    let checkpoint = wait("audit.checkpoint", audit.checkpoint, secs(1)..=secs(3_600))?;
+    let key = match audit.key.as_deref() {
+        None => None,
+        Some(pem) if pem.trim_start().starts_with("-----BEGIN") => Some(pem.to_owned()),
+        Some(path) => match std::fs::read_to_string(path) {
+            Ok(pem) => Some(pem),
+            Err(error) => return wrong("audit.key", format!("{path}: cannot be read: {error}")),
+        },
+    };
+    let read = key.map(|pem| AuditKey::read(&pem)).transpose();
+    match read {
+        Ok(key) => Ok(AuditSettings { key: key.map(Arc::new), checkpoint }),
+        Err(error) => wrong("audit.key", error.to_string()),
+    }
+}
+
 /// Bounds of the ledger's connections and waits.
 fn ledger(database: &layer::Database, url: &str) -> Checked<LedgerSettings> {
     let layer::Database { connections_max, lock_timeout, call_limit, .. } = *database;
@@ -125,6 +150,7 @@ fn ledger(database: &layer::Database, url: &str) -> Checked<LedgerSettings> {
             database.migrate_attempts,
             1..=100_000,
         )?,
+        proof_key: None,
     })
 }
 

@@ -26,6 +26,7 @@ pub(super) struct Layer {
     pub(super) redis: Redis,
     /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
     pub(super) partitions: u32,
+    pub(super) audit: Audit,
     pub(super) auth: Auth,
     pub(super) node: Node,
     pub(super) series: Series,
@@ -50,6 +51,7 @@ impl Default for Layer {
             data: Data::default(),
             redis: Redis::default(),
             partitions: 8,
+            audit: Audit::default(),
             auth: Auth::default(),
             node: Node::default(),
             series: Series::default(),
@@ -202,6 +204,16 @@ section! {
         fallback_after: DurationText = DurationText(issuing().fallback_after),
         return_after: DurationText = DurationText(issuing().return_after),
         probe_period: DurationText = DurationText(issuing().probe_period),
+    }
+}
+
+section! {
+    /// `audit.*`
+    Audit {
+        /// The key of checkpoints: its file, or the key itself.
+        key: Option<String> = None,
+        /// Time between two checkpoints.
+        checkpoint: DurationText = DurationText(Duration::from_secs(60)),
     }
 }
 

@@ -19,10 +19,12 @@ pub(crate) use tokens::is_token_name;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::audit::AuditKey;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub redis_prefix: String,
     /// `partitions`.
     pub partitions: u32,
+    /// `audit.*`.
+    pub audit: AuditSettings,
     /// `auth.tokens`; empty: whoever reaches the (loopback) address may ask.
     pub auth_tokens: Vec<Token>,
     /// `series.load`: what a ledger without series gets.
@@ -123,6 +127,15 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// `http.tls_reload_period`: how often both files are looked at.
     pub reload_period: Duration,
+}
+
+/// The record under seal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// `audit.key`; absent: batches have seals, and nobody signs checkpoints.
+    pub key: Option<Arc<AuditKey>>,
+    /// `audit.checkpoint`: time between two checkpoints.
+    pub checkpoint: Duration,
 }
 
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.

@@ -92,13 +92,17 @@ async fn once_a_document_is_numbered_for_ever_where_the_database_takes_the_numbe
     let postgres = Postgres::start();
     let deployment = Deployment::new(&postgres.url("once"), None);
     let age = async || {
-        postgres.sql(&format!("set search_path = once; {AGE}"));
+        let age = harness::forge::postgres(AGE);
+        postgres.sql(&format!("set search_path = once; {age}"));
     };
     numbered_once_without_redis(&deployment, age).await;
     let deployment = Deployment::embedded();
     let age = async || {
         let pool = sqlx::SqlitePool::connect(deployment.database_url()).await.unwrap();
-        sqlx::query(AGE).execute(&pool).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(harness::forge::sqlite(AGE)))
+            .execute(&pool)
+            .await
+            .unwrap();
         pool.close().await;
     };
     numbered_once_without_redis(&deployment, age).await;
@@ -116,7 +120,7 @@ async fn once_a_gapless_series_that_says_nothing_numbers_a_document_for_ever() {
     let service = deployment.serve();
     let (status, body) = take(&service, "GAPLESS", "d1").await;
     assert_eq!(status, 201, "{body}");
-    sqlx::query(AGE).execute(&pool).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(harness::forge::sqlite(AGE))).execute(&pool).await.unwrap();
     is_numbered_once(&service, "GAPLESS").await;
 }
 

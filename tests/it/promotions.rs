@@ -210,6 +210,7 @@ async fn a_ceiling_or_a_counter_that_the_ledger_forgot_is_found_by_the_next_reco
             if is_there { Ok(()) } else { Err(service.log()) }
         })
         .await;
+        let forget = harness::forge::postgres(forget);
         postgres.sql(&format!("set search_path = forgot; {forget}"));
         seen.extend(numbers(&service, "next", 1).await);
         says(&service, "THE LEDGER WENT BACK").await;

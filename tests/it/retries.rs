@@ -164,6 +164,7 @@ async fn retries_a_request_takes_no_number_of_a_ledger_that_went_back_under_its_
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     for forget in [
+        "set local session_replication_role = replica",
         "delete from journal where number = 'H-0002'",
         "update counter set taken = 1, ceiling = 1, journaled = 1 where key = 'type=HELD'",
     ] {

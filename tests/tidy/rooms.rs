@@ -7,7 +7,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 const FLOORS: [&[&str]; 9] = [
     &["journal", "revision"],
     &["process"],
-    &["reconciler"],
+    &["audit", "reconciler"],
     &["allocator"],
     &["gauges", "import"],
     &["config"],

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use numerator_base::node::NodeId;
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::lines::Lines;
-use super::turn_over;
-use crate::LedgerError;
+use super::{slices, turn_over};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
 };
 use crate::dialect::Bulk;
 use crate::line::{Extent, Line};
+use crate::seal::Writing;
 use crate::statement::Row;
+use crate::{JournalTexts, LedgerError, SealedRow};
 
 /// The newest row under a condition, for each key.
 macro_rules! newest {
@@ -114,29 +114,26 @@ impl Bulk for PgConnection {
     async fn insert_lines(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        Lines::new(lines, node, now_us).insert_free(self).await
+        Lines::new(lines, writing).insert_free(self).await
     }
 
     async fn insert_all(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError> {
-        Lines::new(lines, node, now_us).insert_all(self).await
+        Lines::new(lines, writing).insert_all(self).await
     }
 
     async fn move_and_insert(
         &mut self,
         moves: &Moves,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError> {
-        Lines::new(lines, node, now_us).move_and_insert(self, moves).await
+        Lines::new(lines, writing).move_and_insert(self, moves).await
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
@@ -171,6 +168,18 @@ impl Bulk for PgConnection {
 
     async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError> {
         turn_over::turn_over(self, rows_max).await
+    }
+
+    async fn journal_slices(&mut self) -> Result<i64, LedgerError> {
+        slices::count(self).await
+    }
+
+    async fn journal_slice(
+        &mut self,
+        slice: i64,
+        texts: &JournalTexts,
+    ) -> Result<Vec<SealedRow>, LedgerError> {
+        slices::read(self, slice, texts).await
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

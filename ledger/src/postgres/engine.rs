@@ -50,7 +50,12 @@ impl PgEngine {
         settings: LedgerSettings,
         clock: SharedClock,
     ) -> Self {
-        let current = Shares::new(&options, settings, &clock, &Lasting::default());
+        let current = Shares::new(
+            &options,
+            settings,
+            &clock,
+            &Lasting { proof_key: settings.proof_key, ..Lasting::default() },
+        );
         PgEngine { current: Mutex::new(current), options, settings, clock }
     }
 

@@ -8,17 +8,17 @@ use sqlx::error::{BoxDynError, DatabaseError};
 use sqlx::postgres::{PgArguments, PgConnection};
 use sqlx::{Arguments as _, Row as _};
 
-use numerator_base::node::NodeId;
-
 use crate::LedgerError;
 use crate::batch::{Move, Moves, nothing_above, open_in_its_epoch};
 use crate::line::{Head, Line};
+use crate::seal::{Sealed, Writing};
 use crate::sharing::Shared;
 
-/// From so many lines on, the statements for a savepoint cost less than it saves.
-const SAVEPOINT_LINES: usize = 100;
+/// How often lines are looked through for those that no unique key keeps out: others may write one
+/// in between.
+const ATTEMPTS: usize = 3;
 
-/// The beginning of a statement that inserts the lines of its first 31 parameters: the ids of what
+/// The beginning of a statement that inserts the lines of its first 34 parameters: the ids of what
 /// they share, and new batches. Where an id is missing there is no batch, and nothing is inserted.
 /// What one look-up for all finds is no join: a statement is mostly for a few lines.
 macro_rules! with_shared {
@@ -35,15 +35,17 @@ macro_rules! with_shared {
            order by place) as ids), \
          fresh as materialized (\
            select nextval('journal_batch_batch_id_seq') as batch_id, b.partition_id, b.epoch, \
-             b.place \
-           from unnest($28::integer[], $29::bigint[]) \
-             with ordinality as b (partition_id, epoch, place) \
+             b.line_count, b.seal, b.proof, b.place \
+           from unnest($28::integer[], $29::bigint[], $32::integer[], $33::bytea[], $34::bytea[]) \
+             with ordinality as b (partition_id, epoch, line_count, seal, proof, place) \
            where array_position((select ids from name), null) is null \
              and array_position((select ids from kind), null) is null), \
          batch as (\
-           insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us) \
+           insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
+             line_count, seal, proof) \
            overriding system value \
-           select batch_id, partition_id, epoch, $30::bytea, $31::bigint from fresh)"
+           select batch_id, partition_id, epoch, $30::bytea, $31::bigint, line_count, seal, proof \
+           from fresh)"
     };
 }
 
@@ -80,8 +82,8 @@ fn is_kept_out(error: &sqlx::Error) -> bool {
 fn bind<'l>(
     lines: &[&'l Line<'l>],
     shared: &Shared<'_>,
-    node: NodeId,
-    now_us: i64,
+    sealed: &[Sealed],
+    writing: &Writing,
 ) -> Result<PgArguments, BoxDynError> {
     fn column<'l, T>(lines: &[&'l Line<'l>], of: impl Fn(&'l Line<'l>) -> T) -> Vec<T> {
         lines.iter().map(|line| of(line)).collect()
@@ -125,8 +127,12 @@ fn bind<'l>(
     bound.add(shared.kinds.column(|kind| kind.project))?;
     bound.add(shared.batches.column(|batch| batch.partition_id))?;
     bound.add(shared.batches.column(|batch| batch.epoch))?;
-    bound.add(node.0.as_bytes().as_slice())?;
-    bound.add(now_us)?;
+    bound.add(writing.node.0.as_bytes().as_slice())?;
+    bound.add(writing.now_us)?;
+    bound.add(sealed.iter().map(|batch| batch.rows).collect::<Vec<_>>())?;
+    bound.add(sealed.iter().map(|batch| batch.seal.as_slice()).collect::<Vec<_>>())?;
+    let proof = |batch: &Sealed| batch.proof.map(|proof| proof.to_vec());
+    bound.add(sealed.iter().map(proof).collect::<Vec<_>>())?;
     Ok(bound)
 }
 
@@ -134,17 +140,20 @@ fn bind<'l>(
 pub(super) struct Lines<'l> {
     lines: &'l [&'l Line<'l>],
     shared: Shared<'l>,
-    node: NodeId,
-    now_us: i64,
+    /// Of each batch: all of the lines, or none, may be written.
+    sealed: Vec<Sealed>,
+    writing: &'l Writing,
 }
 
 impl<'l> Lines<'l> {
-    pub(super) fn new(lines: &'l [&'l Line<'l>], node: NodeId, now_us: i64) -> Self {
-        Lines { lines, shared: Shared::of(lines), node, now_us }
+    pub(super) fn new(lines: &'l [&'l Line<'l>], writing: &'l Writing) -> Self {
+        let shared = Shared::of(lines);
+        let sealed = shared.seal(lines, writing);
+        Lines { lines, shared, sealed, writing }
     }
 
     fn bind(&self) -> Result<PgArguments, LedgerError> {
-        let bound = bind(self.lines, &self.shared, self.node, self.now_us);
+        let bound = bind(self.lines, &self.shared, &self.sealed, self.writing);
         Ok(bound.map_err(sqlx::Error::Encode)?)
     }
 
@@ -176,29 +185,35 @@ impl<'l> Lines<'l> {
         Ok(())
     }
 
-    /// Inserts those that no unique key keeps out; their counters and first values.
+    /// Inserts those that no unique key keeps out; their counters and first values. A batch is
+    /// sealed with what is written: the free ones are found first, and then written as all.
     pub(super) async fn insert_free(
         &self,
         conn: &mut PgConnection,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        // To ask each unique key first costs a sixth of the work, and next to never keeps a line
-        // out: that is done only once a line was.
-        if self.lines.len() >= SAVEPOINT_LINES {
+        let mut free = self.lines.to_vec();
+        for _ in 0..ATTEMPTS {
+            if free.is_empty() {
+                return Ok(HashSet::new());
+            }
+            // To ask each unique key first costs a sixth of the work, and next to never keeps a
+            // line out: that is done only once a line was.
+            let lines = Lines::new(&free, self.writing);
             sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
-            if self.insert_all(&mut *conn).await? {
+            if lines.insert_all(&mut *conn).await? {
                 sqlx::raw_sql("release savepoint lines").execute(&mut *conn).await?;
-                let key = |line: &&Line<'_>| (line.extent.counter_id, line.extent.first);
-                return Ok(self.lines.iter().map(key).collect());
+                return Ok(free.iter().map(|line| key(line)).collect());
             }
             sqlx::raw_sql("rollback to savepoint lines").execute(&mut *conn).await?;
+            // The names may be new: the trial finds none of its lines' ids otherwise.
+            lines.intern(&mut *conn).await?;
+            sqlx::raw_sql("savepoint trial").execute(&mut *conn).await?;
+            let kept = lines.try_insert_free(&mut *conn).await?;
+            sqlx::raw_sql("rollback to savepoint trial").execute(&mut *conn).await?;
+            free.retain(|line| kept.contains(&key(line)));
         }
-        let free = self.try_insert_free(&mut *conn).await?;
-        if !free.is_empty() || self.lines.is_empty() {
-            return Ok(free);
-        }
-        // All were kept out, or an id is missing.
-        self.intern(&mut *conn).await?;
-        self.try_insert_free(conn).await
+        let why = "others write the same numbers again and again";
+        Err(LedgerError::Conflict(why.into()))
     }
 
     async fn try_insert_free(
@@ -246,12 +261,12 @@ impl<'l> Lines<'l> {
             " returning 1), moved as (\
              update counter c set taken = m.value, ceiling = m.value, \
              journaled = c.journaled + m.journaled \
-             from unnest($32::bigint[], $33::bigint[], $34::bigint[]) \
+             from unnest($35::bigint[], $36::bigint[], $37::bigint[]) \
              as m (counter_id, value, journaled) \
              where exists (select 1 from fresh) \
-             and c.counter_id = m.counter_id and c.partition_id = $35 and c.epoch = $36 \
-             and ($37::bigint is null or exists (select from node \
-             where node_id = $30 and beat >= $37 and batches >= $38)) and ",
+             and c.counter_id = m.counter_id and c.partition_id = $38 and c.epoch = $39 \
+             and ($40::bigint is null or exists (select from node \
+             where node_id = $30 and beat >= $40 and batches >= $41)) and ",
             open_in_its_epoch!(),
             " and ",
             nothing_above!(),
@@ -283,6 +298,11 @@ impl<'l> Lines<'l> {
         }
         Err(still_missing())
     }
+}
+
+/// What tells a line from all others.
+fn key(line: &Line<'_>) -> (i64, i64) {
+    (line.extent.counter_id, line.extent.first)
 }
 
 /// What has an id now had none a moment ago, or fewer rows came than lines.

@@ -10,6 +10,7 @@ mod migrate;
 mod names;
 mod open;
 mod runs;
+mod slices;
 mod tls;
 mod turn_over;
 

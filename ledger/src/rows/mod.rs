@@ -10,6 +10,7 @@ mod import;
 mod journal;
 mod partition;
 mod reference;
+mod seal;
 mod series;
 
 pub use audit::*;
@@ -21,4 +22,5 @@ pub use import::*;
 pub use journal::*;
 pub use partition::*;
 pub use reference::*;
+pub use seal::*;
 pub use series::*;

@@ -4,19 +4,19 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use numerator_base::node::NodeId;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::lines;
-use crate::LedgerError;
+use super::{lines, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, nothing_above,
     open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::line::{Extent, Line};
+use crate::seal::Writing;
 use crate::statement::{QueryBuilder, Row};
+use crate::{JournalTexts, LedgerError, SealedRow};
 
 /// Most rows of a statement, a power of two.
 pub(super) const ROWS_MAX: usize = 128;
@@ -34,19 +34,6 @@ fn slot<'f, T>(found: &'f mut [T], row: &SqliteRow) -> Result<&'f mut T, LedgerE
     let place: i64 = row.try_get("place")?;
     let slot = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
     Ok(slot.expect("a place of those that were asked for"))
-}
-
-/// Whether a line stands in the journal.
-async fn stands(conn: &mut SqliteConnection, line: &Line<'_>) -> Result<bool, LedgerError> {
-    let row = sqlx::query(
-        "select 1 from journal where counter_id = $1 and first_value = $2 and allocation_id = $3",
-    )
-    .bind(line.extent.counter_id)
-    .bind(line.extent.first)
-    .bind(line.allocation_id)
-    .fetch_optional(conn)
-    .await?;
-    Ok(row.is_some())
 }
 
 #[async_trait]
@@ -126,18 +113,12 @@ impl Bulk for SqliteConnection {
     async fn insert_lines(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
         let mut inserted = HashSet::with_capacity(lines.len());
         for part in lines.chunks(ROWS_MAX) {
-            let is_whole =
-                lines::insert(&mut *self, part, node, now_us).await? == part.len() as u64;
-            for line in part {
-                let Extent { counter_id, first, .. } = line.extent;
-                if is_whole || stands(&mut *self, line).await? {
-                    inserted.insert((counter_id, first));
-                }
+            for line in lines::insert(&mut *self, part, writing).await? {
+                inserted.insert((line.extent.counter_id, line.extent.first));
             }
         }
         Ok(inserted)
@@ -146,11 +127,10 @@ impl Bulk for SqliteConnection {
     async fn insert_all(
         &mut self,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError> {
         for part in lines.chunks(ROWS_MAX) {
-            if lines::insert(&mut *self, part, node, now_us).await? != part.len() as u64 {
+            if lines::insert(&mut *self, part, writing).await?.len() != part.len() {
                 return Ok(false);
             }
         }
@@ -161,8 +141,7 @@ impl Bulk for SqliteConnection {
         &mut self,
         moves: &Moves,
         lines: &[&Line<'_>],
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<bool, LedgerError> {
         for part in moves.counters.chunks(ROWS_MAX) {
             let rows = values(3, part.len());
@@ -186,13 +165,16 @@ impl Bulk for SqliteConnection {
             let beat = moves.confirmed.map(|marks| marks.beat);
             let batches = moves.confirmed.map(|marks| marks.batches);
             let query = query.bind(moves.partition_id).bind(moves.epoch);
-            let query =
-                query.bind(beat).bind(node.0.as_bytes().as_slice()).bind(beat).bind(batches);
+            let query = query
+                .bind(beat)
+                .bind(writing.node.0.as_bytes().as_slice())
+                .bind(beat)
+                .bind(batches);
             if query.execute(&mut *self).await?.rows_affected() != part.len() as u64 {
                 return Ok(false);
             }
         }
-        self.insert_all(lines, node, now_us).await
+        self.insert_all(lines, writing).await
     }
 
     async fn advance(&mut self, marks: &[Mark]) -> Result<Vec<Before>, LedgerError> {
@@ -225,6 +207,18 @@ impl Bulk for SqliteConnection {
     async fn turn_over(&mut self, _: u32) -> Result<u64, LedgerError> {
         // Its migration has turned all of them over.
         Ok(0)
+    }
+
+    async fn journal_slices(&mut self) -> Result<i64, LedgerError> {
+        slices::count(self).await
+    }
+
+    async fn journal_slice(
+        &mut self,
+        slice: i64,
+        texts: &JournalTexts,
+    ) -> Result<Vec<SealedRow>, LedgerError> {
+        slices::read(self, slice, texts).await
     }
 
     async fn rows_about(&mut self, table: &'static str) -> Result<i64, LedgerError> {

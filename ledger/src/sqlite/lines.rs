@@ -1,7 +1,6 @@
 //! Lines into the journal: a statement for their batches, one for as many lines as a statement
 //! takes. It looks the ids of what they have in common up itself.
 
-use numerator_base::node::NodeId;
 use sqlx::error::{BoxDynError, ErrorKind};
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments as _, AssertSqlSafe};
@@ -9,28 +8,60 @@ use sqlx::{Arguments as _, AssertSqlSafe};
 use super::bulk::values;
 use crate::LedgerError;
 use crate::line::Line;
+use crate::seal::Writing;
 use crate::sharing::Shared;
 
 /// Columns of a line.
 const COLUMNS: usize = 25;
 
-/// Inserts no more lines than a statement takes; how many no unique key kept out.
-pub(super) async fn insert(
+/// Inserts no more lines than a statement takes, with their batches; those that no unique key kept
+/// out.
+pub(super) async fn insert<'l>(
     conn: &mut SqliteConnection,
-    lines: &[&Line<'_>],
-    node: NodeId,
-    now_us: i64,
-) -> Result<u64, LedgerError> {
+    lines: &[&'l Line<'l>],
+    writing: &Writing,
+) -> Result<Vec<&'l Line<'l>>, LedgerError> {
     let shared = Shared::of(lines);
-    let batches = insert_batches(&mut *conn, &shared, node, now_us).await?;
-    match insert_into(&mut *conn, lines, &shared, &batches).await {
+    // The transaction is the only writer.
+    let first: i64 = sqlx::query_scalar("select coalesce(max(batch_id), 0) + 1 from journal_batch")
+        .fetch_one(&mut *conn)
+        .await?;
+    let inserted = match insert_into(&mut *conn, lines, &shared, first).await {
         // An id may be missing.
         Err(error) if is_missing(&error) => {
             intern(&mut *conn, &shared).await?;
-            Ok(insert_into(conn, lines, &shared, &batches).await?)
+            insert_into(&mut *conn, lines, &shared, first).await?
         }
-        inserted => Ok(inserted?),
+        inserted => inserted?,
+    };
+    let mut written = lines.to_vec();
+    if inserted != lines.len() as u64 {
+        written.clear();
+        for line in lines {
+            if stands(&mut *conn, line, first).await? {
+                written.push(line);
+            }
+        }
     }
+    insert_batches(conn, lines, &written, first, writing).await?;
+    Ok(written)
+}
+
+/// Whether a line stands in one of the new batches.
+async fn stands(
+    conn: &mut SqliteConnection,
+    line: &Line<'_>,
+    first_batch: i64,
+) -> Result<bool, LedgerError> {
+    let row = sqlx::query(
+        "select 1 from journal where counter_id = $1 and first_value = $2 and batch_id >= $3",
+    )
+    .bind(line.extent.counter_id)
+    .bind(line.extent.first)
+    .bind(first_batch)
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.is_some())
 }
 
 fn is_missing(error: &sqlx::Error) -> bool {
@@ -38,28 +69,42 @@ fn is_missing(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| of(error.kind()))
 }
 
-/// The ids of new batches, in their order.
+/// Writes the batches of lines, sealed with those that were written.
 async fn insert_batches(
     conn: &mut SqliteConnection,
-    shared: &Shared<'_>,
-    node: NodeId,
-    now_us: i64,
-) -> Result<Vec<i64>, LedgerError> {
-    let mut ids = Vec::new();
-    for (partition_id, epoch) in shared.batches.column(|batch| (batch.partition_id, batch.epoch)) {
-        let id = sqlx::query_scalar(
-            "insert into journal_batch (partition_id, epoch, node_id, journaled_at_us) \
-             values ($1, $2, $3, $4) returning batch_id",
+    lines: &[&Line<'_>],
+    written: &[&Line<'_>],
+    first: i64,
+    writing: &Writing,
+) -> Result<(), LedgerError> {
+    let of = Shared::of(lines).batches;
+    let shared = Shared::of(written);
+    let sealed = shared.seal(written, writing);
+    for (batch, sealed) in shared.batches.column(|batch| batch).into_iter().zip(sealed) {
+        let place = of.column(|one| one).iter().position(|one| *one == batch);
+        let place = place.expect("a batch of some of the lines is one of all of them");
+        sqlx::query(
+            "insert into journal_batch (batch_id, partition_id, epoch, node_id, journaled_at_us, \
+               line_count, seal, proof) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
-        .bind(partition_id)
-        .bind(epoch)
-        .bind(node.0.as_bytes().as_slice())
-        .bind(now_us)
-        .fetch_one(&mut *conn)
+        .bind(id_of(first, place))
+        .bind(batch.partition_id)
+        .bind(batch.epoch)
+        .bind(writing.node.0.as_bytes().as_slice())
+        .bind(writing.now_us)
+        .bind(sealed.rows)
+        .bind(sealed.seal.as_slice())
+        .bind(sealed.proof.map(|proof| proof.to_vec()))
+        .execute(&mut *conn)
         .await?;
-        ids.push(id);
     }
-    Ok(ids)
+    Ok(())
+}
+
+/// The id of a new batch.
+fn id_of(first: i64, place: usize) -> i64 {
+    first + i64::try_from(place).expect("a statement has few batches")
 }
 
 /// Gives ids to what has none yet.
@@ -93,7 +138,7 @@ async fn insert_into(
     conn: &mut SqliteConnection,
     lines: &[&Line<'_>],
     shared: &Shared<'_>,
-    batches: &[i64],
+    first_batch: i64,
 ) -> Result<u64, sqlx::Error> {
     let rows = values(COLUMNS, lines.len());
     // SQLite names the columns of values so.
@@ -116,7 +161,7 @@ async fn insert_into(
     let mut bound = SqliteArguments::default();
     bound.reserve(lines.len() * COLUMNS, 0);
     for (line, places) in lines.iter().zip(&shared.places) {
-        bind(&mut bound, line, batches[places.batch]).map_err(sqlx::Error::Encode)?;
+        bind(&mut bound, line, id_of(first_batch, places.batch)).map_err(sqlx::Error::Encode)?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(statement), bound).execute(conn).await?.rows_affected())
 }

@@ -15,6 +15,7 @@ mod open;
 mod place;
 mod private;
 mod runs;
+mod slices;
 
 use std::sync::Arc;
 

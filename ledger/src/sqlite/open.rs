@@ -91,7 +91,8 @@ pub(crate) async fn open(
         })
         .connect_lazy_with(options.create_if_missing(false).read_only(true));
     let pools = Arc::new(SqlitePools { writer, reader, mark: Arc::new(mark) });
-    let store = Store::new(pools, clock, Lasting::default());
+    let lasting = Lasting { proof_key: settings.proof_key, ..Lasting::default() };
+    let store = Store::new(pools, clock, lasting);
     agree(&store).await?;
     drop(lock);
     Ok(Box::new(SqliteEngine(Arc::new(store))))

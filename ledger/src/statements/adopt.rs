@@ -52,9 +52,13 @@ impl Ledger {
             // An outbox may be older than the copy to which the ledger went back (F9).
             let found = restored::with_present_ids(&mut *tx, dead, handed_out, now_us).await?;
             let found: Vec<&Entry> = found.iter().collect();
-            let appended =
-                append::journal(&mut *tx, dead, &found, now_us, (Bringer::Teller, Care::Judged))
-                    .await?;
+            let appended = append::journal(
+                &mut *tx,
+                &store.writing(dead, now_us),
+                &found,
+                (Bringer::Teller, Care::Judged),
+            )
+            .await?;
             if complete {
                 query(
                     "update participant set state = 'adopted', changed_at_us = $4 \

@@ -18,6 +18,7 @@ use crate::batch::{Before, Mark};
 use crate::columns::{raw, signed, unsigned, unsigned_small};
 use crate::connections::Share;
 use crate::line::{Extent, Line};
+use crate::seal::Writing;
 use crate::{Appended, Entry, LedgerError};
 
 /// Under this id stands what was refused of a counter that the ledger does not have: an id is never
@@ -139,8 +140,8 @@ async fn attempt(
     // Whoever waits behind these rows does not wait longer for a counter that they do not need.
     let mut tx = store.begin_brief(Some(node)).await?;
     nodes::must_be_remembered(store, &mut *tx, node).await?;
-    let now_us = store.clock.now_us();
-    let appended = journal(&mut *tx, node, entries, now_us, (Bringer::Issuer, care)).await;
+    let writing = store.writing(node, store.clock.now_us());
+    let appended = journal(&mut *tx, &writing, entries, (Bringer::Issuer, care)).await;
     if matches!(appended, Err(LedgerError::WentBack(_))) {
         // No mark of the node may be missing: its next heartbeat must say so all the same.
         store.witness.forget(node);
@@ -158,9 +159,8 @@ async fn attempt(
 /// Writes entries within a transaction.
 pub(super) async fn journal(
     conn: &mut Conn,
-    node: NodeId,
+    writing: &Writing,
     entries: &[&Entry],
-    now_us: i64,
     (bringer, care): (Bringer, Care),
 ) -> Result<Appended, LedgerError> {
     if entries.is_empty() {
@@ -178,7 +178,7 @@ pub(super) async fn journal(
         let is_above = care == Care::Plain && lines[0].extent.first > before.taken;
         lines.iter_mut().for_each(|line| line.is_above = is_above);
     }
-    let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
+    let judged = entries::write(conn, writing, lines, entries.len()).await?;
     let mut appended = Appended::default();
     for (entry, verdict) in entries.iter().zip(&judged.verdicts) {
         match verdict {
@@ -193,7 +193,7 @@ pub(super) async fn journal(
             Verdict::Known => {}
             Verdict::Collided { other } => {
                 let entry = entries[line.entry];
-                record_collision(conn, line, entry, other.as_deref(), now_us).await?;
+                record_collision(conn, line, entry, other.as_deref(), writing.now_us).await?;
             }
         }
     }

@@ -7,7 +7,7 @@ use numbering::{Range, TakenRange};
 
 use super::chronology::{self, Family};
 use super::lookup::{journal_row_of, select_rows};
-use super::{CALL, Conn, QueryBuilder, Row, SEARCH, commit_alone, query, query_scalar};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{read_uuid, unsigned};
 use crate::line::Line;
@@ -92,7 +92,7 @@ impl Ledger {
             let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
                 return Ok(Revised::Collided);
             };
-            if !keep_text(&mut *tx, revision_id, new, store.clock.now_us()).await? {
+            if !keep_text(store, &mut *tx, revision_id, new).await? {
                 return Ok(Revised::Collided);
             }
             commit_alone(store, tx).await?;
@@ -212,10 +212,10 @@ async fn insert(
 /// Writes the journal row that keeps the text from every number; false where one has it. Waits for
 /// a transaction that is writing such a number right now.
 async fn keep_text(
+    store: &Store,
     conn: &mut Conn,
     revision_id: i64,
     new: &NewRevision,
-    now_us: i64,
 ) -> Result<bool, LedgerError> {
     let mut revised = select_rows("journal_row");
     revised.push(" where j.counter_id = ").push_bind(new.of.counter_id);
@@ -247,9 +247,10 @@ async fn keep_text(
         path: IssuePath::Database,
         at: entry.at,
     };
+    let writing = store.writing(node_id, store.clock.now_us());
     let lines = Line::of(0, &text)?;
     let lines: Vec<&Line<'_>> = lines.iter().collect();
-    Ok(!conn.insert_lines(&lines, node_id, now_us).await?.is_empty())
+    Ok(!conn.insert_lines(&lines, &writing).await?.is_empty())
 }
 
 fn revision_of(row: &Row) -> Result<Revision, LedgerError> {

@@ -3,11 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use numerator_base::node::NodeId;
-
 use super::{Conn, QueryBuilder, gaps, query_scalar};
 use crate::batch::Table;
 use crate::line::{Extent, Line};
+use crate::seal::Writing;
 use crate::{Entry, LedgerError};
 
 /// How entries are written.
@@ -64,8 +63,7 @@ fn counters_of<'l, 'a: 'l>(lines: impl Iterator<Item = &'l Line<'a>>) -> Vec<i64
 /// Writes the lines of `count` entries whose counters the transaction has locked.
 pub(super) async fn write<'a>(
     conn: &mut Conn,
-    node: NodeId,
-    now_us: i64,
+    writing: &Writing,
     lines: Vec<Line<'a>>,
     count: usize,
 ) -> Result<Judged<'a>, LedgerError> {
@@ -76,7 +74,7 @@ pub(super) async fn write<'a>(
     // The first serial's row carries the number: the further ones follow only where it could be
     // written.
     let heads: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_some()).collect();
-    let inserted = conn.insert_lines(&heads, node, now_us).await?;
+    let inserted = conn.insert_lines(&heads, writing).await?;
     for line in heads {
         if !inserted.contains(&(line.extent.counter_id, line.extent.first)) {
             let other = holder(conn, line).await?;
@@ -89,7 +87,7 @@ pub(super) async fn write<'a>(
     }
     let tails: Vec<&Line<'_>> = standing(&lines, &verdicts).filter(|l| l.head.is_none()).collect();
     if !tails.is_empty() {
-        let inserted = conn.insert_lines(&tails, node, now_us).await?;
+        let inserted = conn.insert_lines(&tails, writing).await?;
         if inserted.len() != tails.len() {
             let why = "a further serial's value appeared between the probe and the insert";
             return Err(LedgerError::Conflict(why.into()));

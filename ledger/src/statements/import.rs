@@ -22,6 +22,7 @@ use super::{
 };
 use crate::Ledger;
 use crate::columns::{self, hash64, signed, small};
+use crate::seal::Writing;
 use crate::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, IssuePath,
     LedgerError,
@@ -117,7 +118,7 @@ async fn import(
     for chunk in chunks {
         let mut chunk = chunk.map_err(LedgerError::Refused)?;
         plan.place(&mut chunk)?;
-        write(&mut *tx, node, &chunk, now_us).await?;
+        write(&mut *tx, &store.writing(node, now_us), &chunk).await?;
         numbers += chunk.len() as u64;
     }
     for counter in &there {
@@ -293,18 +294,13 @@ async fn must_be_filled(
 ///
 /// # Errors
 /// `Refused` where a number or a value stands in the journal already.
-async fn write(
-    conn: &mut Conn,
-    node: NodeId,
-    chunk: &[Entry],
-    now_us: i64,
-) -> Result<(), LedgerError> {
+async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<(), LedgerError> {
     if chunk.is_empty() {
         return Ok(());
     }
     let chunk: Vec<&Entry> = chunk.iter().collect();
     let lines = entries::lines(&chunk)?;
-    let judged = entries::write(conn, node, now_us, lines, chunk.len()).await?;
+    let judged = entries::write(conn, writing, lines, chunk.len()).await?;
     let refused = judged.verdicts.iter().position(|verdict| *verdict != Verdict::Written);
     match refused {
         None => Ok(()),

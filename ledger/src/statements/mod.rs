@@ -6,6 +6,7 @@ mod adopt;
 mod append;
 mod audits;
 mod chain;
+mod checkpoints;
 mod chronology;
 mod confirmed_takes;
 mod counters;

@@ -42,9 +42,13 @@ impl Ledger {
             let mut tx = store.begin_unfenced().await?;
             let found = found_by_name(&mut *tx, node, entries.to_vec(), now_us).await?;
             let found: Vec<&Entry> = found.iter().collect();
-            let appended =
-                append::journal(&mut *tx, node, &found, now_us, (Bringer::Teller, Care::Judged))
-                    .await?;
+            let appended = append::journal(
+                &mut *tx,
+                &store.writing(node, now_us),
+                &found,
+                (Bringer::Teller, Care::Judged),
+            )
+            .await?;
             commit(tx).await?;
             Ok(appended)
         })

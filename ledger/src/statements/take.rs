@@ -30,6 +30,7 @@ use crate::Ledger;
 use crate::batch::{Move, Moves};
 use crate::columns::{self, signed, unsigned};
 use crate::line::Line;
+use crate::seal::Writing;
 use crate::{
     At, Counter, CounterSpec, Entry, Found, GapReason, IssuePath, LedgerError, Owner, TakeOrder,
     TakeOutcome, Taken, progression,
@@ -126,11 +127,12 @@ async fn attempt(
             None => plan.order(order)?,
         });
     }
+    let writing = store.writing(node, now_us);
     let verdicts = match care {
-        Care::Plain => plan.write(store, &mut *tx, node, now_us).await?,
+        Care::Plain => plan.write(store, &mut *tx, &writing).await?,
         Care::Judged => {
             seed::must_be_open(&partitions::read(&mut *tx, at.partition).await?, at)?;
-            Some(plan.write_judged(&mut *tx, node, now_us).await?)
+            Some(plan.write_judged(&mut *tx, &writing).await?)
         }
     };
     let Some(verdicts) = verdicts else { return Ok(None) };
@@ -299,8 +301,7 @@ impl Plan {
         &self,
         store: &Store,
         conn: &mut Conn,
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<Option<Vec<Verdict>>, LedgerError> {
         if self.entries.is_empty() {
             return Ok(Some(Vec::new()));
@@ -312,13 +313,13 @@ impl Plan {
         let moves = Moves {
             partition_id,
             epoch,
-            confirmed: store.witness.of(node),
+            confirmed: store.witness.of(writing.node),
             counters: self.moves(&lines, &verdicts)?,
         };
         let (heads, tails): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l.head.is_some());
-        let mut is_whole = conn.move_and_insert(&moves, &heads, node, now_us).await?;
+        let mut is_whole = conn.move_and_insert(&moves, &heads, writing).await?;
         if is_whole && !tails.is_empty() {
-            is_whole = conn.insert_all(&tails, node, now_us).await?;
+            is_whole = conn.insert_all(&tails, writing).await?;
         }
         if !is_whole {
             return Ok(None);
@@ -332,15 +333,14 @@ impl Plan {
     async fn write_judged(
         &self,
         conn: &mut Conn,
-        node: NodeId,
-        now_us: i64,
+        writing: &Writing,
     ) -> Result<Vec<Verdict>, LedgerError> {
         if self.entries.is_empty() {
             return Ok(Vec::new());
         }
         let entries: Vec<&Entry> = self.entries.iter().collect();
         let lines = entries::lines(&entries)?;
-        let judged = entries::write(conn, node, now_us, lines, entries.len()).await?;
+        let judged = entries::write(conn, writing, lines, entries.len()).await?;
         let collided =
             |line: &&Line<'_>| matches!(judged.verdicts[line.entry], Verdict::Collided { .. });
         for line in judged.lines.iter().filter(collided) {
@@ -353,7 +353,7 @@ impl Plan {
                 reason: GapReason::Collided,
                 epoch: self.at.epoch,
             };
-            gaps::register_holes(conn, loss, now_us).await?;
+            gaps::register_holes(conn, loss, writing.now_us).await?;
         }
         counters::advance(conn, self.at, &self.moves(&judged.lines, &judged.verdicts)?).await?;
         self.dates.write(conn).await?;

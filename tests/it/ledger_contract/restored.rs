@@ -1,6 +1,7 @@
 //! A ledger that went back: who notices, what is held, how it is released (F9). The going back is
 //! done with plain SQL, as a backup put in place would.
 
+use harness::forge;
 use numerator::clock::Clock as _;
 use numerator::ledger::{
     Acknowledged, At, Closing, Expected, LedgerError, Lift, Owner, PartitionState, Record,
@@ -14,12 +15,14 @@ use super::world::{
 
 impl World {
     /// Changes the database behind the ledger's back.
-    pub(super) async fn sql(&self, sql: &'static str) {
+    pub(super) async fn sql(&self, sql: &str) {
         if self.ledger.engine() == "sqlite" {
             let pool = sqlx::SqlitePool::connect(&self.url).await.unwrap();
+            let sql = sqlx::AssertSqlSafe(forge::sqlite(sql));
             sqlx::raw_sql(sql).execute(&pool).await.unwrap();
         } else {
             let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
+            let sql = sqlx::AssertSqlSafe(forge::postgres(sql));
             sqlx::raw_sql(sql).execute(&pool).await.unwrap();
         }
     }

@@ -1,0 +1,107 @@
+//! The journal's seals, and the checkpoints that bind them.
+
+use std::collections::HashMap;
+
+/// A statement of what the ledger held, signed. Never changed nor removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    /// 1 for the first, then rising by one.
+    pub number: i64,
+    /// What is signed: JSON, byte for byte.
+    pub body: String,
+    /// The Ed25519 public key (RFC 8032) that it is said to be signed with.
+    pub public_key: Vec<u8>,
+    /// The signature over the body.
+    pub signature: Vec<u8>,
+}
+
+/// A table whose rows checkpoints bind. Each has ids that rise, and rows that never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bindable {
+    /// Journal batches, by their seals.
+    Batches,
+    /// What the ledger noted beside the numbers, administrative acts among it.
+    Events,
+    /// Versions of series.
+    Versions,
+}
+
+/// How a row stands that a checkpoint binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A batch whose writer had the key.
+    Proven,
+    /// A batch whose writer did not say that it had one.
+    Unproven,
+    /// A batch with a proof that whoever has the key did not make.
+    Forged,
+    /// A batch of before seals.
+    Unsealed,
+    /// A row of another table.
+    Plain,
+}
+
+/// A row as a checkpoint binds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Its id.
+    pub id: i64,
+    /// How it stands.
+    pub standing: Standing,
+    /// SHA-256 of what it says; of a batch its seal.
+    pub digest: [u8; 32],
+}
+
+/// A journal batch, as far as its rows are compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBatch {
+    /// Its id.
+    pub batch_id: i64,
+    /// How many rows it was written with.
+    pub line_count: i32,
+    /// What it was sealed with.
+    pub seal: Vec<u8>,
+    pub(crate) node: Vec<u8>,
+    pub(crate) partition_id: i32,
+    pub(crate) epoch: i64,
+    pub(crate) journaled_at_us: i64,
+}
+
+/// A row of the journal on its way to the seal of its batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedRow {
+    /// Its batch; none of before batches.
+    pub batch_id: Option<i64>,
+    /// Its counter.
+    pub counter_id: i64,
+    /// Its first value.
+    pub first: i64,
+    /// What it says, in the form of seals; `None` where what it points to is not there.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// What rows of the journal point to.
+#[derive(Clone, Debug, Default)]
+pub struct JournalTexts {
+    pub(crate) names: HashMap<i32, String>,
+    pub(crate) kinds: HashMap<i32, KindText>,
+}
+
+/// What rows of one type and project have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct KindText {
+    pub(crate) series_id: i64,
+    pub(crate) version: i32,
+    pub(crate) type_code: String,
+    pub(crate) project: Option<String>,
+}
+
+/// Rows of before seals: how many, and a SHA-256 over what they say, in the order of their counters
+/// and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsealed {
+    /// How many.
+    pub rows: u64,
+    /// Over all of them.
+    pub digest: [u8; 32],
+}

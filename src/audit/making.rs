@@ -1,0 +1,138 @@
+//! Makes checkpoints, one after the other, as long as a process serves and has the key. Every
+//! process that has it may: whoever comes first binds what there is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use numbering::hexadecimal;
+
+use super::checkpoint::{Body, Part, UnsealedRows, name_of};
+use super::key::AuditKey;
+use crate::clock::SharedClock;
+use crate::ledger::{Bindable, Bound, LedgerError, SharedLedger, Standing};
+use crate::process::Context;
+use crate::task::{Task, Ticks};
+
+/// Rows of one table that a checkpoint binds at most; what is left comes into the next, at once.
+const ROWS_MAX: u32 = 10_000;
+
+/// Makes one every period, where there is something to bind.
+pub(crate) fn make_checkpoints(
+    context: Arc<Context>,
+    key: Arc<AuditKey>,
+    period: Duration,
+) -> Task {
+    Task::start("checkpoints", move |stop| async move {
+        let node = context.membership.node().0.to_string();
+        let mut ticks = Ticks::every(period, stop.clone());
+        while ticks.next().await {
+            while !stop.is_requested() {
+                match make(&context.ledger, &context.clock, &node, &key).await {
+                    Ok(Made::Whole) => break,
+                    Ok(Made::MoreIsLeft) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "no checkpoint could be made; it is tried again");
+                        break;
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// How far a checkpoint reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// All that there was is bound.
+    Whole,
+    /// Not all: more rows than one takes, or another process was quicker.
+    MoreIsLeft,
+}
+
+/// Makes the next checkpoint, unless all is bound.
+///
+/// # Errors
+/// Those of the ledger; `Refused` where the last checkpoint is none.
+pub async fn make(
+    ledger: &SharedLedger,
+    clock: &SharedClock,
+    node: &str,
+    key: &AuditKey,
+) -> Result<Made, LedgerError> {
+    let last = ledger.last_checkpoint().await?;
+    let before = match &last {
+        None => None,
+        Some(signed) => match Body::read(signed) {
+            Ok((body, _)) => Some(body),
+            Err(error) => {
+                let why = format!(
+                    "checkpoint {}: {error}; `numerator audit verify` says what to make of it",
+                    signed.number
+                );
+                return Err(LedgerError::Refused(why));
+            }
+        },
+    };
+    let now_us = clock.now_us();
+    let nothing = Part::default();
+    let part = |of: fn(&Body) -> &Part| before.as_ref().map_or(&nothing, of);
+    let (batches, more_batches) =
+        next(ledger, Bindable::Batches, part(|body| &body.batches), now_us).await?;
+    let (events, more_events) =
+        next(ledger, Bindable::Events, part(|body| &body.events), now_us).await?;
+    let (versions, more_versions) =
+        next(ledger, Bindable::Versions, part(|body| &body.versions), now_us).await?;
+    if before.is_some() && [&batches, &events, &versions].iter().all(|it| it.bound.is_empty()) {
+        return Ok(Made::Whole);
+    }
+    let unsealed = match before {
+        Some(_) => None,
+        None => {
+            let all = ledger.unsealed().await?;
+            Some(UnsealedRows { rows: all.rows, digest: hexadecimal(&all.digest) })
+        }
+    };
+    let body = Body {
+        checkpoint: before.as_ref().map_or(1, |body| body.checkpoint + 1),
+        at: clock.now().to_string(),
+        node: node.to_owned(),
+        previous: last.as_ref().map(name_of),
+        batches,
+        events,
+        versions,
+        unsealed,
+    };
+    warn_of_forged(&body);
+    let added = ledger.add_checkpoint(&body.sign(key)).await?;
+    let is_more = more_batches || more_events || more_versions;
+    Ok(if added && !is_more { Made::Whole } else { Made::MoreIsLeft })
+}
+
+/// What comes next of a table, and whether there is more.
+async fn next(
+    ledger: &SharedLedger,
+    table: Bindable,
+    before: &Part,
+    now_us: i64,
+) -> Result<(Part, bool), LedgerError> {
+    let mut late: Vec<Bound> = Vec::new();
+    for (first, last, _) in &before.open {
+        let left = ROWS_MAX.saturating_sub(u32::try_from(late.len()).unwrap_or(u32::MAX));
+        late.extend(ledger.bindable(table, first - 1, *last, left).await?);
+    }
+    let rows = ledger.bindable(table, before.upto, i64::MAX, ROWS_MAX).await?;
+    let is_more = rows.len() >= ROWS_MAX as usize || late.len() >= ROWS_MAX as usize;
+    Ok((before.next(&late, &rows, now_us), is_more))
+}
+
+/// A batch that shows a proof that no process with the key made: somebody else wrote it.
+fn warn_of_forged(body: &Body) {
+    for entry in body.batches.bound.iter().filter(|it| it.standing == Standing::Forged) {
+        tracing::error!(
+            batch = entry.id,
+            checkpoint = body.checkpoint,
+            "a journal batch was written by somebody without the key, or changed since; \
+             see `numerator audit verify`"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The record under seal: checkpoints that bind what the ledger holds and are signed with a key
+//! that it never sees, and the comparison of all of it with them. Changes nothing in the record but
+//! that it adds checkpoints; decides nothing about numbers.
+
+mod checkpoint;
+mod key;
+mod making;
+mod seals;
+mod verifying;
+
+pub use checkpoint::{CheckpointError, Line};
+pub use key::{AuditKey, KeyError, PublicKey};
+pub(crate) use making::make_checkpoints;
+pub use making::{Made, make};
+pub use verifying::{AuditReport, Finding, Kept, Place, Trust, verify};

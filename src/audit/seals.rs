@@ -1,0 +1,180 @@
+//! Compares the journal's rows with the seals of their batches: one pass over the rows as they lie,
+//! whatever their order. Keeps the rows of batches that are not whole yet, and a bit for each batch
+//! that was.
+
+use std::collections::HashMap;
+
+use super::verifying::{Findings, Place};
+use crate::ledger::{JournalTexts, LedgerError, SealedBatch, SealedRow, SharedLedger};
+
+/// Ids, each a bit.
+#[derive(Debug, Default)]
+pub(super) struct Ids(HashMap<i64, u64>);
+
+impl Ids {
+    /// Adds one; false where it was there.
+    pub(super) fn insert(&mut self, id: i64) -> bool {
+        let bits = self.0.entry(id >> 6).or_default();
+        let bit = 1_u64 << (id & 63);
+        let is_new = *bits & bit == 0;
+        *bits |= bit;
+        is_new
+    }
+
+    pub(super) fn contains(&self, id: i64) -> bool {
+        self.0.get(&(id >> 6)).is_some_and(|bits| bits & (1 << (id & 63)) != 0)
+    }
+}
+
+/// A batch whose rows have not all been met.
+#[derive(Debug)]
+struct Pending {
+    batch: SealedBatch,
+    rows: Vec<(i64, i64, Vec<u8>)>,
+    is_broken: bool,
+}
+
+/// What the pass has come to know.
+#[derive(Debug, Default)]
+pub(super) struct Seals {
+    /// Rows compared.
+    pub(super) rows: u64,
+    /// Rows of no sealed batch.
+    pub(super) unsealed_rows: u64,
+    pending: HashMap<i64, Pending>,
+    /// Batches that were whole, sound or not.
+    met: Ids,
+}
+
+impl Seals {
+    /// Whether all rows of a batch were met.
+    pub(super) fn has_met(&self, batch_id: i64) -> bool {
+        self.met.contains(batch_id)
+    }
+
+    /// Takes in the rows of a slice; `batches` are theirs, as far as they are new and sealed.
+    fn take_in(&mut self, slice: Vec<SealedRow>, batches: Vec<SealedBatch>, found: &mut Findings) {
+        for batch in batches {
+            let rows =
+                Vec::with_capacity(usize::try_from(batch.line_count).unwrap_or(0).min(4_096));
+            let pending = Pending { batch, rows, is_broken: false };
+            self.pending.insert(pending.batch.batch_id, pending);
+        }
+        for row in slice {
+            let Some(batch_id) = row.batch_id else {
+                self.unsealed_rows += 1;
+                continue;
+            };
+            if self.met.contains(batch_id) {
+                found.add(Place::Batch(batch_id), format!("has a row more: {}", name_of(&row)));
+                continue;
+            }
+            let Some(pending) = self.pending.get_mut(&batch_id) else {
+                self.unsealed_rows += 1;
+                continue;
+            };
+            self.rows += 1;
+            match row.bytes {
+                None => {
+                    pending.is_broken = true;
+                    let why = "points to a user, an address or a kind that is not there";
+                    found.add(Place::Batch(batch_id), format!("{}: {why}", name_of(&row)));
+                    pending.rows.push((row.counter_id, row.first, Vec::new()));
+                }
+                Some(bytes) => pending.rows.push((row.counter_id, row.first, bytes)),
+            }
+            if i32::try_from(pending.rows.len()) == Ok(pending.batch.line_count) {
+                self.met.insert(batch_id);
+                let Some(whole) = self.pending.remove(&batch_id) else { continue };
+                if !whole.is_broken && whole.batch.seal_of(whole.rows) != *whole.batch.seal {
+                    found.add(
+                        Place::Batch(batch_id),
+                        "its rows are not what was sealed: one was changed, or exchanged".into(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Names the bound batches that lack rows.
+    pub(super) fn end(&mut self, is_bound: impl Fn(i64) -> bool, found: &mut Findings) {
+        for (batch_id, pending) in self.pending.drain().filter(|(id, _)| is_bound(*id)) {
+            let (met, all) = (pending.rows.len(), pending.batch.line_count);
+            self.met.insert(batch_id);
+            let why = format!("has {met} of its {all} rows: the others were removed");
+            found.add(Place::Batch(batch_id), why);
+        }
+    }
+}
+
+fn name_of(row: &SealedRow) -> String {
+    format!("counter {} value {}", row.counter_id, row.first)
+}
+
+/// Compares all rows of batches above `after` with their seals. Rows that are written meanwhile may
+/// be met in part.
+pub(super) async fn compare(
+    ledger: &SharedLedger,
+    after: i64,
+    found: &mut Findings,
+    progress: &(impl Fn(i64, i64) + Sync),
+) -> Result<Seals, LedgerError> {
+    let mut seals = Seals::default();
+    let mut texts = ledger.journal_texts().await?;
+    let mut slice = 0;
+    let mut next = Some(ledger.journal_slice(0, &texts).await?);
+    while let Some(rows) = next.take() {
+        let mut rows: Vec<SealedRow> =
+            rows.into_iter().filter(|row| row.batch_id.is_none_or(|id| id > after)).collect();
+        if rows.iter().any(|row| row.batch_id.is_some() && row.bytes.is_none()) {
+            // Written since the texts were read, or not there at all.
+            texts = again(ledger, slice, &mut rows, texts).await?;
+        }
+        let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|id| !seals.pending.contains_key(id) && !seals.met.contains(*id));
+        let batches = ledger.sealed_batches(&ids).await?;
+        slice += 1;
+        let slices = ledger.journal_slices().await?;
+        progress(slice, slices);
+        // The database reads the next while these are compared.
+        let ahead = async {
+            match slice < slices {
+                true => ledger.journal_slice(slice, &texts).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        let comparing = async {
+            let mut now = std::mem::take(&mut seals);
+            let mut of_slice = std::mem::take(found);
+            let work = move || {
+                now.take_in(rows, batches, &mut of_slice);
+                (now, of_slice)
+            };
+            tokio::task::spawn_blocking(work).await.expect("comparing does not panic")
+        };
+        let (read, (now, of_slice)) = tokio::join!(ahead, comparing);
+        (seals, *found) = (now, of_slice);
+        next = read?;
+    }
+    Ok(seals)
+}
+
+/// Reads a slice again with the texts of now.
+async fn again(
+    ledger: &SharedLedger,
+    slice: i64,
+    rows: &mut [SealedRow],
+    before: JournalTexts,
+) -> Result<JournalTexts, LedgerError> {
+    drop(before);
+    let texts = ledger.journal_texts().await?;
+    let read = ledger.journal_slice(slice, &texts).await?;
+    let mut known: HashMap<(i64, i64), Option<Vec<u8>>> =
+        read.into_iter().map(|row| ((row.counter_id, row.first), row.bytes)).collect();
+    for row in rows.iter_mut().filter(|row| row.bytes.is_none()) {
+        row.bytes = known.remove(&(row.counter_id, row.first)).flatten();
+    }
+    Ok(texts)
+}

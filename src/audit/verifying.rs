@@ -1,0 +1,482 @@
+//! Compares what the ledger holds with its checkpoints, and with those that were kept elsewhere.
+//! Reads only; needs no service and no private key.
+
+use std::fmt;
+use std::io::BufRead;
+
+use serde::Serialize;
+
+use super::checkpoint::{Body, Entry, Line, Part, name_of};
+use super::key::PublicKey;
+use super::seals::{self, Ids, Seals};
+use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Standing};
+use numbering::hexadecimal;
+
+/// Findings that are listed; more are counted.
+const FINDINGS_MAX: usize = 100;
+
+/// Checkpoints read at once.
+const PAGE_CHECKPOINTS: u32 = 20;
+
+/// Rows of a table looked at in one statement.
+const PAGE_ROWS: u32 = 10_000;
+
+/// Whose signatures count, and where to begin.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    /// Public keys.
+    pub keys: Vec<PublicKey>,
+    /// The first checkpoint to look at; what the ones before it bound is left alone.
+    pub from: i64,
+}
+
+/// Where something is not as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// A journal batch.
+    Batch(i64),
+    /// An event.
+    Event(i64),
+    /// A version of a series, by the id of its row.
+    Version(i64),
+    /// A checkpoint.
+    Checkpoint(i64),
+    /// What was there before seals.
+    Before,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Batch(id) => write!(f, "batch {id}"),
+            Place::Event(id) => write!(f, "event {id}"),
+            Place::Version(id) => write!(f, "series version {id}"),
+            Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
+            Place::Before => f.write_str("the record of before seals"),
+        }
+    }
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// In what.
+    pub why: String,
+}
+
+/// All findings.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    listed: Vec<Finding>,
+    more: u64,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, place: Place, why: String) {
+        if self.listed.len() < FINDINGS_MAX {
+            self.listed.push(Finding { place, why });
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// What was compared, and what is not as it was.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AuditReport {
+    /// Checkpoints looked at.
+    pub checkpoints: u64,
+    /// The last of them, and when it was made.
+    pub last: Option<i64>,
+    /// When the last was made.
+    pub last_at: Option<String>,
+    /// Batches that they bind.
+    pub batches: u64,
+    /// Rows compared with the seals of their batches.
+    pub rows: u64,
+    /// Rows of before seals, bound as a whole.
+    pub rows_before_seals: u64,
+    /// Events that they bind.
+    pub events: u64,
+    /// Versions of series that they bind.
+    pub versions: u64,
+    /// Batches that no checkpoint binds yet.
+    pub unbound_batches: u64,
+    /// What is not as it was, the lowest place of each kind first.
+    pub findings: Vec<Finding>,
+    /// Findings that are not listed.
+    pub more: u64,
+}
+
+impl AuditReport {
+    /// Whether all is as it was bound.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.more == 0
+    }
+}
+
+impl fmt::Display for AuditReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AuditReport { checkpoints, batches, rows, events, versions, .. } = self;
+        match (&self.last, &self.last_at) {
+            (Some(last), Some(at)) => {
+                writeln!(f, "{checkpoints} checkpoints, the last is {last} of {at}")?;
+            }
+            _ => writeln!(f, "no checkpoint")?,
+        }
+        writeln!(f, "{batches} batches with {rows} rows, {events} events, {versions} versions")?;
+        if self.rows_before_seals > 0 {
+            writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
+        }
+        writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
+        for Finding { place, why } in &self.findings {
+            writeln!(f, "NOT AS IT WAS: {place}: {why}")?;
+        }
+        if self.more > 0 {
+            writeln!(f, "and {} findings more", self.more)?;
+        }
+        write!(f, "{}", if self.is_clean() { "all is as it was bound" } else { "not clean" })
+    }
+}
+
+/// Checkpoints that were kept elsewhere: lines of JSON in rising order.
+pub struct Kept<R> {
+    lines: R,
+    next: Option<SignedCheckpoint>,
+    line: u64,
+    /// The keys that they show.
+    pub keys: Vec<PublicKey>,
+}
+
+impl<R: BufRead> Kept<R> {
+    /// Reads them from their first line on.
+    ///
+    /// # Errors
+    /// A line that is none.
+    pub fn read(lines: R) -> anyhow::Result<Self> {
+        let mut kept = Kept { lines, next: None, line: 0, keys: Vec::new() };
+        kept.advance()?;
+        Ok(kept)
+    }
+
+    fn advance(&mut self) -> anyhow::Result<()> {
+        let mut text = String::new();
+        let before = self.next.take().map(|signed| signed.number);
+        if self.lines.read_line(&mut text)? == 0 {
+            return Ok(());
+        }
+        self.line += 1;
+        let line: Option<Line> = serde_json::from_str(&text).ok();
+        let Some(signed) = line.and_then(Line::signed) else {
+            anyhow::bail!(
+                "line {}: is no checkpoint; keep the lines as `numerator audit checkpoints` \
+                 prints them",
+                self.line
+            );
+        };
+        if before.is_some_and(|before| before >= signed.number) {
+            anyhow::bail!("line {}: checkpoint {} comes twice, or late", self.line, signed.number);
+        }
+        if let Some(key) = PublicKey::of(&signed.public_key).filter(|it| !self.keys.contains(it)) {
+            self.keys.push(key);
+        }
+        self.next = Some(signed);
+        Ok(())
+    }
+
+    /// The one with this number, if it was kept; those before it are left out.
+    fn of(&mut self, number: i64) -> anyhow::Result<Option<SignedCheckpoint>> {
+        while self.next.as_ref().is_some_and(|next| next.number < number) {
+            self.advance()?;
+        }
+        if self.next.as_ref().is_some_and(|next| next.number == number) {
+            let found = self.next.clone();
+            self.advance()?;
+            return Ok(found);
+        }
+        Ok(None)
+    }
+}
+
+/// What checkpoints bind of one table.
+#[derive(Debug, Default)]
+struct Table {
+    bound: Ids,
+    count: u64,
+    last: Part,
+}
+
+/// What was learned from the checkpoints so far.
+struct Course<'a> {
+    ledger: &'a SharedLedger,
+    trust: &'a Trust,
+    found: Findings,
+    report: AuditReport,
+    previous: Option<String>,
+    tables: [Table; 3],
+    unsealed: Option<(u64, String)>,
+}
+
+/// The tables, in the order of a checkpoint.
+const TABLES: [Bindable; 3] = [Bindable::Batches, Bindable::Events, Bindable::Versions];
+
+fn place_of(table: Bindable, id: i64) -> Place {
+    match table {
+        Bindable::Batches => Place::Batch(id),
+        Bindable::Events => Place::Event(id),
+        Bindable::Versions => Place::Version(id),
+    }
+}
+
+/// Compares everything.
+///
+/// # Errors
+/// A ledger that cannot be reached; a kept line that is none. What is not as it was is in the
+/// report.
+pub async fn verify(
+    ledger: &SharedLedger,
+    trust: &Trust,
+    mut kept: Option<Kept<impl BufRead>>,
+    progress: impl Fn(i64, i64) + Sync,
+) -> anyhow::Result<AuditReport> {
+    let mut course = Course {
+        ledger,
+        trust,
+        found: Findings::default(),
+        report: AuditReport::default(),
+        previous: None,
+        tables: Default::default(),
+        unsealed: None,
+    };
+    let mut number = trust.from.max(1);
+    course.begin_behind(number - 1).await?;
+    let after = course.tables[0].last.upto;
+    // Before the rows are read: what comes meanwhile is bound later.
+    loop {
+        let page = ledger.checkpoints(number - 1, PAGE_CHECKPOINTS).await?;
+        let mut page = page.into_iter().peekable();
+        let mut is_any = false;
+        loop {
+            let held = page.next_if(|one| one.number == number);
+            let elsewhere = match &mut kept {
+                Some(kept) => kept.of(number)?,
+                None => None,
+            };
+            let Some(signed) = course.choose(number, held, elsewhere) else { break };
+            course.take_in(&signed).await?;
+            number += 1;
+            is_any = true;
+        }
+        if !is_any {
+            // One whose number is not the next, or kept ones behind the last that is held.
+            let rest = page.next().map(|one| one.number);
+            let later = kept.as_ref().and_then(|it| it.next.as_ref()).map(|one| one.number);
+            if let Some(later) = rest.into_iter().chain(later).min() {
+                course.missing(number, later);
+                number = later;
+                continue;
+            }
+            break;
+        }
+    }
+    let mut seals = seals::compare(ledger, after, &mut course.found, &progress).await?;
+    course.end(&mut seals).await?;
+    Ok(course.report)
+}
+
+impl Course<'_> {
+    /// Begins behind a checkpoint, as if all up to it were sound.
+    async fn begin_behind(&mut self, number: i64) -> anyhow::Result<()> {
+        if number == 0 {
+            return Ok(());
+        }
+        let found = self.ledger.checkpoints(number - 1, 1).await?;
+        let Some(signed) = found.into_iter().find(|one| one.number == number) else {
+            anyhow::bail!("--from {}: there is no checkpoint {number} before it", number + 1);
+        };
+        let (body, _) = Body::read(&signed)
+            .map_err(|error| anyhow::anyhow!("--from: checkpoint {number}: {error}"))?;
+        self.previous = Some(name_of(&signed));
+        for (table, part) in self.tables.iter_mut().zip([body.batches, body.events, body.versions])
+        {
+            table.last = part;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint to go by: the one that was kept elsewhere, if there is one.
+    fn choose(
+        &mut self,
+        number: i64,
+        held: Option<SignedCheckpoint>,
+        elsewhere: Option<SignedCheckpoint>,
+    ) -> Option<SignedCheckpoint> {
+        match (held, elsewhere) {
+            (Some(held), Some(kept)) if held != kept => {
+                let why = "is not the one that was kept elsewhere".to_owned();
+                self.found.add(Place::Checkpoint(number), why);
+                Some(kept)
+            }
+            (None, Some(kept)) => {
+                let why = "was kept elsewhere, and the ledger does not have it".to_owned();
+                self.found.add(Place::Checkpoint(number), why);
+                Some(kept)
+            }
+            (held, _) => held,
+        }
+    }
+
+    fn missing(&mut self, number: i64, next: i64) {
+        let why = format!("is not there, and {next} is");
+        self.found.add(Place::Checkpoint(number), why);
+        self.previous = None;
+    }
+
+    /// Checks a checkpoint, and what it binds.
+    async fn take_in(&mut self, signed: &SignedCheckpoint) -> anyhow::Result<()> {
+        let place = Place::Checkpoint(signed.number);
+        let (body, key) = match Body::read(signed) {
+            Ok(read) => read,
+            Err(error) => {
+                self.found.add(place, error.to_string());
+                self.previous = Some(name_of(signed));
+                return Ok(());
+            }
+        };
+        let is_trusted = self.trust.keys.contains(&key);
+        if !is_trusted {
+            self.found.add(place, format!("is signed by a key that is not trusted: {key}"));
+        }
+        let is_first = signed.number == 1;
+        let is_next = body.previous.is_none() == is_first
+            && (is_first || self.previous.is_none() || body.previous == self.previous);
+        if !is_next {
+            self.found.add(place, "does not follow the one before it".into());
+        }
+        self.previous = Some(name_of(signed));
+        self.report.checkpoints += 1;
+        (self.report.last, self.report.last_at) = (Some(signed.number), Some(body.at.clone()));
+        if let (true, Some(before)) = (is_trusted, &body.unsealed) {
+            self.unsealed = Some((before.rows, before.digest.clone()));
+        }
+        for (index, part) in [body.batches, body.events, body.versions].into_iter().enumerate() {
+            // What nobody vouches for binds nothing.
+            if is_trusted {
+                self.take_in_part(signed.number, index, &part).await?;
+                self.tables[index].last = part;
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_in_part(&mut self, number: i64, index: usize, part: &Part) -> anyhow::Result<()> {
+        let table = TABLES[index];
+        for entries in part.bound.chunks(PAGE_ROWS as usize) {
+            let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
+            let rows = self.ledger.bindable_among(table, &ids).await?;
+            for entry in entries {
+                self.take_in_entry(number, index, entry, &rows);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in_entry(&mut self, number: i64, index: usize, entry: &Entry, rows: &[Bound]) {
+        let place = place_of(TABLES[index], entry.id);
+        self.tables[index].count += 1;
+        if !self.tables[index].bound.insert(entry.id) {
+            self.found.add(place, format!("is bound again by checkpoint {number}"));
+        }
+        let row = rows.binary_search_by_key(&entry.id, |row| row.id).map(|at| &rows[at]);
+        match row {
+            Err(_) => self.found.add(place, format!("is gone; checkpoint {number} binds it")),
+            Ok(row) if !entry.is_of(row) => {
+                self.found.add(place, format!("is not what checkpoint {number} binds"));
+            }
+            Ok(_) => {}
+        }
+        if entry.standing == Standing::Forged {
+            let why = "was there with a false proof when it was bound: written without the key";
+            self.found.add(place, why.into());
+        }
+        // In the first checkpoint stand those of before the key.
+        if entry.standing == Standing::Unproven && number > 1 {
+            let why = "was written by a process without the key, or by somebody else";
+            self.found.add(place, why.into());
+        }
+    }
+
+    /// Looks for what no checkpoint binds, and for batches without rows.
+    async fn end(&mut self, seals: &mut Seals) -> anyhow::Result<()> {
+        let bound = &self.tables[0].bound;
+        seals.end(|id| bound.contains(id), &mut self.found);
+        for index in 0..TABLES.len() {
+            self.look_for_added(index, seals).await?;
+        }
+        self.compare_unsealed().await?;
+        let report = &mut self.report;
+        report.rows = seals.rows;
+        report.rows_before_seals = seals.unsealed_rows;
+        (report.batches, report.events, report.versions) =
+            (self.tables[0].count, self.tables[1].count, self.tables[2].count);
+        let mut found = std::mem::take(&mut self.found);
+        found.listed.sort();
+        found.listed.dedup();
+        (report.findings, report.more) = (found.listed, found.more);
+        Ok(())
+    }
+
+    async fn look_for_added(&mut self, index: usize, seals: &Seals) -> anyhow::Result<()> {
+        let table = TABLES[index];
+        let mut after = self.begun_at(index).await?;
+        loop {
+            let rows = self.ledger.bindable(table, after, i64::MAX, PAGE_ROWS).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.id;
+            for row in &rows {
+                let Table { bound, last, .. } = &self.tables[index];
+                let is_late = row.id > last.upto || last.is_open(row.id);
+                match (bound.contains(row.id), table) {
+                    (true, Bindable::Batches)
+                        if row.standing != Standing::Unsealed && !seals.has_met(row.id) =>
+                    {
+                        self.found.add(place_of(table, row.id), "all its rows are gone".into());
+                    }
+                    (true, _) => {}
+                    (false, Bindable::Batches) if is_late => self.report.unbound_batches += 1,
+                    (false, _) if is_late => {}
+                    (false, _) => {
+                        let why = "was added, or its number lowered: no checkpoint binds it";
+                        self.found.add(place_of(table, row.id), why.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Up to which row all was bound before the first checkpoint that is looked at.
+    async fn begun_at(&self, index: usize) -> anyhow::Result<i64> {
+        let before = self.trust.from.max(1) - 1;
+        if before == 0 {
+            return Ok(0);
+        }
+        let found = self.ledger.checkpoints(before - 1, 1).await?;
+        let read = found.first().and_then(|signed| Body::read(signed).ok());
+        let upto = |body: &Body| [&body.batches, &body.events, &body.versions][index].upto;
+        Ok(read.map_or(0, |(body, _)| upto(&body)))
+    }
+
+    async fn compare_unsealed(&mut self) -> anyhow::Result<()> {
+        let Some((rows, digest)) = &self.unsealed else { return Ok(()) };
+        let now = self.ledger.unsealed().await?;
+        if now.rows != *rows || hexadecimal(&now.digest) != *digest {
+            let why = format!("had {rows} rows and has {}, or they say something else", now.rows);
+            self.found.add(Place::Before, why);
+        }
+        Ok(())
+    }
+}

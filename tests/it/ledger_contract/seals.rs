@@ -1,0 +1,402 @@
+//! The record under seal, and a person who may write the database and has no key: whatever is
+//! changed is named.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use numerator::audit::{AuditKey, AuditReport, Kept, Line, Made, Place, Trust, make, verify};
+use numerator::clock::SharedClock;
+use numerator::ledger::{
+    At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, Standing, open,
+};
+use numerator::node::NodeId;
+
+use super::world::{World, connections, entry, range, spec, with};
+
+/// A ledger with a key, and some batches in it.
+struct Kit {
+    world: World,
+    at: At,
+    key: Arc<AuditKey>,
+}
+
+fn new_key() -> Arc<AuditKey> {
+    Arc::new(AuditKey::read(&AuditKey::make().unwrap()).unwrap())
+}
+
+async fn opened(world: &World, key: Option<&AuditKey>) -> SharedLedger {
+    let settings = LedgerSettings { proof_key: key.map(AuditKey::proof), ..connections(4) };
+    open(&world.url, settings, world.clock.clone()).await.unwrap()
+}
+
+impl Kit {
+    /// The ledger opened with a key, three batches in it.
+    async fn of(mut world: World) -> Kit {
+        let key = new_key();
+        world.ledger = opened(&world, Some(&key)).await;
+        world.node = NodeId::random();
+        world.join(world.node).await;
+        let at = world.redis_epoch(Closing::Exact).await;
+        let kit = Kit { world, at, key };
+        kit.write("k").await;
+        kit
+    }
+
+    /// Writes three batches: five numbers and a range, one of them with all that a row may have.
+    async fn write(&self, key: &str) {
+        let (world, at) = (&self.world, self.at);
+        let (id, ..) = world.seed(at, &spec(key)).await;
+        let full = with(entry(at, id, 2), |record| {
+            record.idempotency_key = Some(format!("key-{key}"));
+            record.project = Some("P".into());
+        });
+        let named = |mut entry: Entry| {
+            entry.number = format!("{key}-{}", entry.taken[0].range.first);
+            Arc::make_mut(&mut entry.record).mask = format!("{key}-{{0}}");
+            entry
+        };
+        world.append(&[named(entry(at, id, 1)), named(full), named(entry(at, id, 3))]).await;
+        world.append(&[named(range(at, id, 4, 9))]).await;
+        world.append(&[named(entry(at, id, 10))]).await;
+    }
+
+    async fn checkpoint(&self) {
+        let clock: SharedClock = self.world.clock.clone();
+        let made = make(&self.world.ledger, &clock, "n", &self.key).await.unwrap();
+        assert_eq!(made, Made::Whole);
+    }
+
+    async fn report_with(&self, kept: Option<&str>) -> AuditReport {
+        let trust = Trust { keys: vec![self.key.public()], from: 1 };
+        let kept = kept.map(|lines| Kept::read(Cursor::new(lines.to_owned())).unwrap());
+        verify(&self.world.ledger, &trust, kept, |_, _| ()).await.unwrap()
+    }
+
+    async fn report(&self) -> AuditReport {
+        self.report_with(None).await
+    }
+
+    /// What is not as it was, first the one that is named first.
+    async fn complaint(&self) -> (Place, String) {
+        let report = self.report().await;
+        assert!(!report.is_clean(), "nothing is seen:\n{report}");
+        (report.findings[0].place, report.to_string())
+    }
+
+    async fn assert_clean(&self) -> AuditReport {
+        let report = self.report().await;
+        assert!(report.is_clean(), "{report}");
+        report
+    }
+
+    async fn batches(&self) -> Vec<i64> {
+        let all = self.world.ledger.bindable(Bindable::Batches, 0, i64::MAX, 100).await.unwrap();
+        all.into_iter().map(|row| row.id).collect()
+    }
+
+    /// The checkpoints as they are kept elsewhere.
+    async fn lines(&self) -> String {
+        let all = self.world.ledger.checkpoints(0, 100).await.unwrap();
+        let line = |signed| serde_json::to_string(&Line::of(signed)).unwrap() + "\n";
+        all.iter().map(line).collect()
+    }
+
+    /// Keeps the journal as it is, to put it back.
+    async fn keep(&self) {
+        self.world
+            .sql(
+                "create table kept as select * from journal; \
+                 create table kept_batch as select * from journal_batch; \
+                 create table kept_name as select * from journal_name",
+            )
+            .await;
+    }
+
+    async fn put_back(&self) {
+        let own_ids = match self.world.ledger.engine() {
+            "sqlite" => "",
+            _ => "overriding system value",
+        };
+        let put_back = format!(
+            "delete from journal; insert into journal select * from kept; \
+             delete from journal_batch; \
+             insert into journal_batch {own_ids} select * from kept_batch; \
+             delete from journal_name; \
+             insert into journal_name {own_ids} select * from kept_name"
+        );
+        self.world.sql(&put_back).await;
+    }
+
+    /// Inserts a copy of `k-1` as another number, in another batch.
+    async fn add_row(&self, batch: &str) {
+        let columns = "last_value, step, allocation_id, scope, mask, outline, rest, context, \
+                       document_id, idempotency_key, document_day, digest, issued_at_us, \
+                       retry_count, path, kind_id, user_name_id, address_name_id";
+        let add = format!(
+            "insert into journal (counter_id, first_value, number, batch_id, {columns}) \
+             select counter_id, 99, 'k-99', {batch}, {columns} from journal where number = 'k-1'"
+        );
+        self.world.sql(&add).await;
+    }
+}
+
+pub(super) async fn what_was_written_is_as_it_was_bound(world: World) {
+    let kit = Kit::of(world).await;
+    kit.checkpoint().await;
+    kit.write("l").await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.batches, report.rows, report.unbound_batches), (3, 10, 3), "{report}");
+    kit.checkpoint().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.checkpoints, report.batches, report.unbound_batches), (2, 6, 0));
+    // Nothing is left to bind.
+    kit.checkpoint().await;
+    assert_eq!(kit.report().await.last, Some(2));
+    // From the second on, the first three batches are left alone.
+    kit.world.sql("update journal set number = 'forged' where number = 'k-1'").await;
+    let trust = Trust { keys: vec![kit.key.public()], from: 2 };
+    let none: Option<Kept<Cursor<String>>> = None;
+    let later = verify(&kit.world.ledger, &trust, none, |_, _| ()).await.unwrap();
+    assert!(later.is_clean() && later.rows == 5, "{later}");
+    assert!(!kit.report().await.is_clean());
+}
+
+/// Each change is made, named, and taken back.
+pub(super) async fn whatever_a_person_with_write_access_changes_is_named(world: World) {
+    let kit = Kit::of(world).await;
+    kit.world.sql("insert into event (at_us, kind, detail) values (1, 'act', '{}')").await;
+    kit.checkpoint().await;
+    let [one, two, three] = kit.batches().await[..] else { panic!("three batches") };
+    kit.keep().await;
+    let changes = [
+        ("update journal set number = 'forged' where number = 'k-1'", one, "changed"),
+        ("update journal set document_day = '2026-01-03' where number = 'k-10'", three, "changed"),
+        ("update journal set issued_at_us = issued_at_us + 1 where number = 'k-4'", two, "changed"),
+        ("update journal_name set name = 'somebody' where name = 'u'", one, "changed"),
+        ("delete from journal_name where name = 'u'", one, "not there"),
+        ("update journal_batch set journaled_at_us = 1 where batch_id = TWO", two, "changed"),
+        ("delete from journal where number = 'k-3'", one, "has 2 of its 3 rows"),
+        ("delete from journal where number = 'k-4'", two, "all its rows are gone"),
+        (
+            "delete from journal where batch_id = TWO; delete from journal_batch \
+             where batch_id = TWO",
+            two,
+            "is gone; checkpoint 1 binds it",
+        ),
+        (
+            "delete from journal where batch_id = THREE; delete from journal_batch \
+             where batch_id = THREE",
+            three,
+            "is gone",
+        ),
+        (
+            "update journal set number = 'x' where number = 'k-1'; \
+             update journal set number = 'k-1' where number = 'k-10'; \
+             update journal set number = 'k-10' where number = 'x'",
+            one,
+            "exchanged",
+        ),
+        (
+            "update journal set batch_id = 0 where number = 'k-4'; \
+             update journal set batch_id = TWO where number = 'k-10'; \
+             update journal set batch_id = THREE where number = 'k-4'",
+            two,
+            "exchanged",
+        ),
+        ("update journal_batch set seal = null where batch_id = TWO", two, "is not what"),
+        ("update journal_batch set seal = proof where batch_id = ONE", one, "is not what"),
+    ];
+    for (change, batch, why) in changes {
+        let ids = [("ONE", one), ("TWO", two), ("THREE", three)];
+        let change =
+            ids.iter().fold(change.to_owned(), |all, (it, id)| all.replace(it, &id.to_string()));
+        kit.world.sql(&change).await;
+        let (place, said) = kit.complaint().await;
+        assert_eq!(place, Place::Batch(batch), "{change}:\n{said}");
+        assert!(said.contains(why), "{change}:\n{said}");
+        kit.put_back().await;
+        kit.assert_clean().await;
+    }
+    // Rows that are added: to a batch, and to one of their own that says it is of before seals.
+    kit.add_row(&one.to_string()).await;
+    let (place, said) = kit.complaint().await;
+    assert!(place == Place::Batch(one) && said.contains("has a row more"), "{said}");
+    kit.put_back().await;
+    kit.world
+        .sql(
+            "create table new_batch as select * from journal_batch where batch_id = 1; \
+             update new_batch set batch_id = 900, seal = null, proof = null",
+        )
+        .await;
+    let own_ids =
+        if kit.world.ledger.engine() == "sqlite" { "" } else { "overriding system value" };
+    let add = format!("insert into journal_batch {own_ids} select * from new_batch");
+    kit.world.sql(&add).await;
+    kit.add_row("900").await;
+    let (place, said) = kit.complaint().await;
+    assert!(place == Place::Before && said.contains("had 0 rows and has 1"), "{said}");
+    kit.put_back().await;
+    kit.assert_clean().await;
+    // Acts are in the same chain.
+    kit.world.sql("update event set detail = '[]'").await;
+    let (place, said) = kit.complaint().await;
+    assert!(place == Place::Event(1), "{said}");
+}
+
+pub(super) async fn a_chain_made_anew_is_found_by_its_key_and_by_what_was_kept(world: World) {
+    let kit = Kit::of(world).await;
+    kit.checkpoint().await;
+    kit.write("l").await;
+    kit.checkpoint().await;
+    let kept = kit.lines().await;
+    assert!(kit.report_with(Some(&kept)).await.is_clean());
+    // The tail is cut off, with the checkpoint that binds it: only what was kept knows of it.
+    kit.world
+        .sql(
+            "create table kept_checkpoint as select * from checkpoint; \
+             delete from journal where batch_id > 3; delete from journal_batch where batch_id > 3; \
+             delete from checkpoint where checkpoint_no = 2",
+        )
+        .await;
+    kit.assert_clean().await;
+    let report = kit.report_with(Some(&kept)).await;
+    let places: Vec<Place> = report.findings.iter().map(|finding| finding.place).collect();
+    let gone = [4, 5, 6].map(Place::Batch);
+    assert_eq!(places, [&gone[..], &[Place::Checkpoint(2)]].concat(), "{report}");
+    // All of it made anew, with a key of one's own.
+    kit.world.sql("delete from checkpoint").await;
+    let clock: SharedClock = kit.world.clock.clone();
+    make(&kit.world.ledger, &clock, "n", &new_key()).await.unwrap();
+    let (_, said) = kit.complaint().await;
+    assert!(said.contains("checkpoint 1: is signed by a key that is not trusted"), "{said}");
+    let report = kit.report_with(Some(&kept)).await.to_string();
+    assert!(report.contains("checkpoint 1: is not the one that was kept elsewhere"), "{report}");
+    // A text that was changed, a checkpoint that is missing, one out of its place.
+    let put_back = "delete from checkpoint; insert into checkpoint select * from kept_checkpoint; ";
+    for (change, why) in [
+        (
+            "update checkpoint set body = replace(body, '\"node\":\"n\"', '\"node\":\"m\"') \
+          where checkpoint_no = 1",
+            "checkpoint 1: its signature is not of its text and key",
+        ),
+        ("delete from checkpoint where checkpoint_no = 1", "checkpoint 1: is not there, and 2 is"),
+        (
+            "update checkpoint set checkpoint_no = 3 where checkpoint_no = 2",
+            "checkpoint 3: its text is of checkpoint 2",
+        ),
+    ] {
+        kit.world.sql(&format!("{put_back}{change}")).await;
+        let (_, said) = kit.complaint().await;
+        assert!(said.contains(why), "{change}:\n{said}");
+    }
+}
+
+pub(super) async fn rows_are_kept_from_whoever_is_not_their_owner(world: World) {
+    let kit = Kit::of(world).await;
+    kit.checkpoint().await;
+    let of_sqlite = kit.world.ledger.engine() == "sqlite";
+    for change in [
+        "update journal set number = 'forged' where number = 'k-1'",
+        "delete from journal where number = 'k-1'",
+        "update journal_batch set epoch = 9",
+        "delete from journal_batch",
+        "update journal_name set name = 'x'",
+        "delete from journal_kind",
+        "update checkpoint set body = ''",
+        "delete from checkpoint",
+    ] {
+        let refused = if of_sqlite {
+            let pool = sqlx::SqlitePool::connect(&kit.world.url).await.unwrap();
+            sqlx::raw_sql(change).execute(&pool).await.unwrap_err()
+        } else {
+            let pool = sqlx::PgPool::connect(&kit.world.url).await.unwrap();
+            sqlx::raw_sql(change).execute(&pool).await.unwrap_err()
+        };
+        assert!(refused.to_string().contains("keeps its rows as they are"), "{change}: {refused}");
+    }
+    if !of_sqlite {
+        let pool = sqlx::PgPool::connect(&kit.world.url).await.unwrap();
+        for table in ["journal", "journal_batch", "journal_kind", "journal_name", "checkpoint"] {
+            let truncate = sqlx::AssertSqlSafe(format!("truncate {table}"));
+            sqlx::raw_sql(truncate).execute(&pool).await.unwrap_err();
+        }
+    }
+    kit.assert_clean().await;
+}
+
+pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) {
+    let mut kit = Kit::of(world).await;
+    kit.checkpoint().await;
+    // A program that may write the database, and has no key.
+    let with_key = kit.world.ledger.clone();
+    kit.world.ledger = opened(&kit.world, None).await;
+    kit.world.node = NodeId::random();
+    kit.world.join(kit.world.node).await;
+    assert!(kit.world.ledger.participate(kit.at, kit.world.node).await.unwrap());
+    kit.write("l").await;
+    kit.world.ledger = with_key;
+    let unbound = kit.world.ledger.bindable(Bindable::Batches, 3, 4, 1).await.unwrap();
+    assert_eq!(unbound[0].standing, Standing::Unproven);
+    kit.checkpoint().await;
+    let (place, said) = kit.complaint().await;
+    assert!(place == Place::Batch(4) && said.contains("without the key"), "{said}");
+    // One that makes a proof up.
+    kit.write("m").await;
+    kit.world.sql("update journal_batch set proof = seal where batch_id = 8").await;
+    kit.checkpoint().await;
+    let (_, said) = kit.complaint().await;
+    assert!(said.contains("batch 8: was there with a false proof"), "{said}");
+}
+
+pub(super) async fn rows_of_before_seals_are_bound_as_a_whole(world: World) {
+    let kit = Kit::of(world).await;
+    kit.world.sql("update journal_batch set seal = null, proof = null, line_count = null").await;
+    kit.checkpoint().await;
+    kit.write("l").await;
+    kit.checkpoint().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.rows_before_seals, report.rows), (5, 5), "{report}");
+    kit.world.sql("update journal set user_name_id = address_name_id where number = 'k-3'").await;
+    let (place, said) = kit.complaint().await;
+    assert!(place == Place::Before && said.contains("say something else"), "{said}");
+}
+
+/// A transaction that drew its batch's id before others, and commits behind a checkpoint of theirs.
+pub(super) async fn a_batch_that_comes_late_is_bound_late(world: World) {
+    let kit = Kit::of(world).await;
+    kit.keep().await;
+    let away =
+        "delete from journal where batch_id = 2; delete from journal_batch where batch_id = 2";
+    kit.world.sql(away).await;
+    kit.checkpoint().await;
+    kit.put_back().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.batches, report.unbound_batches), (2, 1), "{report}");
+    kit.checkpoint().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.batches, report.unbound_batches), (3, 0), "{report}");
+    // It has been bound: nothing more may come there.
+    kit.world.sql("update journal set number = 'forged' where batch_id = 2").await;
+    assert_eq!(kit.complaint().await.0, Place::Batch(2));
+}
+
+pub(super) async fn a_part_that_was_kept_out_is_no_part_of_the_seal(world: World) {
+    let kit = Kit::of(world).await;
+    let (world, at) = (&kit.world, kit.at);
+    let (id, ..) = world.seed(at, &spec("other")).await;
+    let mut twice = entry(at, id, 1);
+    twice.number = "k-1".into();
+    let appended =
+        world.ledger.append(world.node, &[twice.clone(), entry(at, id, 2)]).await.unwrap();
+    assert_eq!((appended.written, appended.collisions.len()), (1, 1));
+    // All of it is kept out: there is no batch.
+    let before = kit.batches().await.len();
+    let mut again = entry(at, id, 3);
+    again.number = "k-1".into();
+    let appended = world.ledger.append(world.node, &[again]).await.unwrap();
+    assert_eq!((appended.written, appended.collisions.len()), (0, 1));
+    assert_eq!(kit.batches().await.len(), before);
+    kit.checkpoint().await;
+    let report = kit.assert_clean().await;
+    assert_eq!((report.batches, report.rows), (4, 6), "{report}");
+}
