@@ -1,0 +1,88 @@
+//! `numerator audit` as an auditor types it, beside a service that signs.
+
+use std::time::Duration;
+
+use harness::eventually::eventually;
+use harness::forge;
+use harness::load;
+use harness::postgres::Postgres;
+use harness::redis::Redis;
+
+use crate::deployment::Deployment;
+
+/// Longest wait for a checkpoint.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A key in the folder of a deployment, which signs every second; its public half.
+fn sign(deployment: &mut Deployment) -> String {
+    let file = deployment.path("audit.pem");
+    let public = deployment.ok(&["audit", "keygen", file.to_str().unwrap()]).trim().to_owned();
+    let again = deployment.run(&["audit", "keygen", file.to_str().unwrap()]);
+    let refused = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(!again.status.success() && refused.contains("cannot be made"), "{refused}");
+    let extra = format!("[audit]\nkey = \"{}\"\ncheckpoint = \"1s\"\n", file.display());
+    deployment.extra.push_str(&extra);
+    public
+}
+
+fn refusal(deployment: &Deployment, args: &[&str]) -> String {
+    let output = deployment.run(args);
+    assert!(!output.status.success(), "{args:?} is not refused");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_a_service_signs_what_it_wrote_and_whoever_changes_it_is_found() {
+    let (postgres, redis) = (Postgres::start(), Redis::start());
+    let mut deployment = Deployment::new(&postgres.url("sealed"), Some(&redis.url()));
+    deployment.apply_load_series();
+    let nothing = refusal(&deployment, &["audit", "verify"]);
+    assert!(nothing.contains("no key to trust"), "{nothing}");
+    let public = sign(&mut deployment);
+    let none = refusal(&deployment, &["audit", "verify"]);
+    assert!(none.contains("there is no checkpoint"), "{none}");
+    let service = deployment.serve();
+    let client = reqwest::Client::new();
+    for document in ["d1", "d2", "d3"] {
+        let (status, body) = load::take(&client, &service.url, document).await;
+        assert_eq!(status, 201, "{body}");
+    }
+    let rows = async || {
+        let report = deployment.run(&["audit", "verify", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap_or_default();
+        if report["rows"] == 3 && report["unbound_batches"] == 0 {
+            Ok(())
+        } else {
+            Err(format!("{report}: {}", service.log()))
+        }
+    };
+    eventually(LIMIT, rows).await;
+    // Elsewhere nothing is known but the public key.
+    let kept = deployment.ok(&["audit", "checkpoints"]);
+    let file = deployment.path("kept.jsonl");
+    std::fs::write(&file, &kept).unwrap();
+    let with = file.to_str().unwrap();
+    let clean = deployment.ok(&["audit", "verify", "--public-key", &public, "--with", with]);
+    assert!(clean.contains("all is as it was bound"), "{clean}");
+    let changed = forge::postgres("update journal set document_id = 'd9' where document_id = 'd2'");
+    postgres.sql(&format!("set search_path = sealed; {changed}"));
+    let found = refusal(&deployment, &["audit", "verify"]);
+    assert!(found.contains("NOT AS IT WAS: batch"), "{found}");
+    assert!(service.terminate());
+    // Bad input.
+    let wrong = refusal(&deployment, &["audit", "verify", "--public-key", "12"]);
+    assert!(wrong.contains("64 hexadecimal digits"), "{wrong}");
+    let other = "0".repeat(64);
+    let foreign = refusal(&deployment, &["audit", "verify", "--public-key", &other]);
+    assert!(foreign.contains("is signed by a key that is not trusted"), "{foreign}");
+    let far = refusal(&deployment, &["audit", "verify", "--from", "9999"]);
+    assert!(far.contains("there is no checkpoint 9998"), "{far}");
+    std::fs::write(&file, kept + "{}\n").unwrap();
+    let torn = refusal(&deployment, &["audit", "verify", "--with", with]);
+    assert!(torn.contains("is no checkpoint; keep the lines"), "{torn}");
+    let gone = refusal(&deployment, &["audit", "verify", "--with", "nowhere.jsonl"]);
+    assert!(gone.contains("--with nowhere.jsonl: cannot be read"), "{gone}");
+    let setting = format!("audit.key={}", file.display());
+    let no_key = refusal(&deployment, &["--setting", &setting, "status"]);
+    assert!(no_key.contains("audit.key") && no_key.contains("keygen"), "{no_key}");
+}
