@@ -16,7 +16,7 @@ use crate::allocator::{Allocator, Catalog, WorkerView};
 use crate::audit::make_checkpoints;
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
-use crate::config::Settings;
+use crate::config::{AuditSettings, Settings};
 use crate::counter::{Keys, Redis};
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
@@ -29,6 +29,15 @@ use crate::process::{
 };
 use crate::reconciler::{Reconciler, settle_behind, turn_over, watch_hazards};
 use crate::task::{Task, Ticks};
+
+/// What a process that serves does in the ledger beside its numbers.
+fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> Vec<Task> {
+    let mut tasks = vec![settle_behind(Arc::clone(context)), turn_over(Arc::clone(context))];
+    if let Some(key) = &audit.key {
+        tasks.push(make_checkpoints(Arc::clone(context), Arc::clone(key), audit.checkpoint));
+    }
+    tasks
+}
 
 /// A running service, for `serve` and for commands that take numbers.
 pub struct Service {
@@ -192,12 +201,7 @@ impl Service {
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
-            loops.onlookers.push(settle_behind(Arc::clone(&context)));
-            loops.onlookers.push(turn_over(Arc::clone(&context)));
-            if let Some(key) = &settings.audit.key {
-                let (context, key) = (Arc::clone(&context), Arc::clone(key));
-                loops.onlookers.push(make_checkpoints(context, key, settings.audit.checkpoint));
-            }
+            loops.onlookers.extend(tend_the_ledger(&context, &settings.audit));
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {

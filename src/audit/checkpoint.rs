@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use super::key::{AuditKey, PublicKey, read_hexadecimal};
-use crate::ledger::{Bound, SignedCheckpoint, Standing};
+use crate::ledger::{Bound, SignedCheckpoint, Vouched};
 
 /// Runs of ids without rows that are looked at again; past it, the oldest are given up.
 const OPEN_MAX: usize = 200;
@@ -81,17 +81,17 @@ pub(super) struct Part {
 #[serde(try_from = "String", into = "String")]
 pub(super) struct Entry {
     pub(super) id: i64,
-    pub(super) standing: Standing,
+    pub(super) standing: Vouched,
     digest: Vec<u8>,
 }
 
 /// The letter of each standing.
-const LETTERS: [(Standing, &str); 5] = [
-    (Standing::Proven, "p"),
-    (Standing::Unproven, "u"),
-    (Standing::Forged, "f"),
-    (Standing::Unsealed, "n"),
-    (Standing::Plain, "r"),
+const LETTERS: [(Vouched, &str); 5] = [
+    (Vouched::Proven, "p"),
+    (Vouched::Unproven, "u"),
+    (Vouched::Forged, "f"),
+    (Vouched::Unsealed, "n"),
+    (Vouched::Plain, "r"),
 ];
 
 impl Entry {
@@ -103,7 +103,7 @@ impl Entry {
     /// Whether a row says what was bound.
     pub(super) fn is_of(&self, row: &Bound) -> bool {
         // Whether a batch has a seal is part of it, who proved it is not: that needs the key.
-        let is_sealed = |standing| standing != Standing::Unsealed;
+        let is_sealed = |standing| standing != Vouched::Unsealed;
         self.id == row.id
             && self.digest == row.digest[..SHOWN_BYTES]
             && is_sealed(self.standing) == is_sealed(row.standing)

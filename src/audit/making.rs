@@ -9,7 +9,7 @@ use numbering::hexadecimal;
 use super::checkpoint::{Body, Part, UnsealedRows, name_of};
 use super::key::AuditKey;
 use crate::clock::SharedClock;
-use crate::ledger::{Bindable, Bound, LedgerError, SharedLedger, Standing};
+use crate::ledger::{Bindable, Bound, LedgerError, SharedLedger, Vouched};
 use crate::process::Context;
 use crate::task::{Task, Ticks};
 
@@ -127,7 +127,7 @@ async fn next(
 
 /// A batch that shows a proof that no process with the key made: somebody else wrote it.
 fn warn_of_forged(body: &Body) {
-    for entry in body.batches.bound.iter().filter(|it| it.standing == Standing::Forged) {
+    for entry in body.batches.bound.iter().filter(|it| it.standing == Vouched::Forged) {
         tracing::error!(
             batch = entry.id,
             checkpoint = body.checkpoint,

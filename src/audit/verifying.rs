@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::checkpoint::{Body, Entry, Line, Part, name_of};
 use super::key::PublicKey;
 use super::seals::{self, Ids, Seals};
-use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Standing};
+use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Vouched};
 use numbering::hexadecimal;
 
 /// Findings that are listed; more are counted.
@@ -399,12 +399,12 @@ impl Course<'_> {
             }
             Ok(_) => {}
         }
-        if entry.standing == Standing::Forged {
+        if entry.standing == Vouched::Forged {
             let why = "was there with a false proof when it was bound: written without the key";
             self.found.add(place, why.into());
         }
         // In the first checkpoint stand those of before the key.
-        if entry.standing == Standing::Unproven && number > 1 {
+        if entry.standing == Vouched::Unproven && number > 1 {
             let why = "was written by a process without the key, or by somebody else";
             self.found.add(place, why.into());
         }
@@ -442,7 +442,7 @@ impl Course<'_> {
                 let is_late = row.id > last.upto || last.is_open(row.id);
                 match (bound.contains(row.id), table) {
                     (true, Bindable::Batches)
-                        if row.standing != Standing::Unsealed && !seals.has_met(row.id) =>
+                        if row.standing != Vouched::Unsealed && !seals.has_met(row.id) =>
                     {
                         self.found.add(place_of(table, row.id), "all its rows are gone".into());
                     }

@@ -26,7 +26,7 @@ pub enum AuditCommand {
     /// Print the checkpoints, a line of JSON each, to be kept elsewhere
     Checkpoints(CheckpointsArgs),
     /// Compare the record with its checkpoints
-    Verify(VerifyArgs),
+    Verify(CompareArgs),
 }
 
 const KEYGEN_EXAMPLES: &str = "Examples:
@@ -62,7 +62,7 @@ const VERIFY_EXAMPLES: &str = "Examples:
 /// With what, and how to print.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = VERIFY_EXAMPLES)]
-pub struct VerifyArgs {
+pub struct CompareArgs {
     /// Begin with this checkpoint, and leave alone what those before it bind
     #[arg(long, value_name = "NUMBER", default_value_t = 1,
           value_parser = clap::value_parser!(i64).range(1..))]
@@ -122,7 +122,7 @@ async fn checkpoints(settings: &Settings, args: &CheckpointsArgs) -> anyhow::Res
     }
 }
 
-async fn compare(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
+async fn compare(settings: &Settings, args: &CompareArgs) -> anyhow::Result<()> {
     let kept = match &args.with {
         None => None,
         Some(path) => Some(open_kept(path)?),

@@ -203,6 +203,7 @@ mod tests {
         migrate: crate::Migrate::Auto,
         migrate_lock_timeout: Duration::from_millis(1),
         migrate_attempts: 1,
+        proof_key: None,
     };
 
     /// A table, and an index of it in a migration of its own.

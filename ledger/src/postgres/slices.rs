@@ -54,7 +54,7 @@ pub(super) async fn read(
 
 /// Reads the binary form; `None` where it is another.
 fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRow>> {
-    let mut reader = Reader(bytes);
+    let mut reader = Copied(bytes);
     if reader.take(SIGNATURE.len())? != SIGNATURE {
         return None;
     }
@@ -71,7 +71,7 @@ fn rows_of(bytes: &[u8], texts: &JournalTexts) -> Option<Vec<SealedRow>> {
     }
 }
 
-fn row_of(reader: &mut Reader<'_>, texts: &JournalTexts, dates: &mut Dates) -> Option<SealedRow> {
+fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> Option<SealedRow> {
     let batch_id = reader.long()?;
     let kind = reader.small()?.and_then(|id| texts.kinds.get(&id));
     let user = reader.small()?.and_then(|id| texts.names.get(&id));
@@ -143,9 +143,9 @@ impl Dates {
 }
 
 /// What is left to read. Fields stand behind their length of 4 bytes, -1 for null.
-struct Reader<'b>(&'b [u8]);
+struct Copied<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> Copied<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

@@ -28,7 +28,7 @@ pub enum Bindable {
 
 /// How a row stands that a checkpoint binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Vouched {
     /// A batch whose writer had the key.
     Proven,
     /// A batch whose writer did not say that it had one.
@@ -47,7 +47,7 @@ pub struct Bound {
     /// Its id.
     pub id: i64,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: Vouched,
     /// SHA-256 of what it says; of a batch its seal.
     pub digest: [u8; 32],
 }

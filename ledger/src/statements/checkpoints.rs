@@ -7,8 +7,8 @@ use crate::columns::unreadable;
 use crate::rows::KindText;
 use crate::seal::{RowDigest, RowText};
 use crate::{
-    Bindable, Bound, JournalTexts, LedgerError, SealedBatch, SealedRow, SignedCheckpoint, Standing,
-    Unsealed,
+    Bindable, Bound, JournalTexts, LedgerError, SealedBatch, SealedRow, SignedCheckpoint, Unsealed,
+    Vouched,
 };
 
 /// Rows of before seals that are read at once.
@@ -322,14 +322,14 @@ fn bound_batch(store: &Store, row: &Row) -> Result<Bound, LedgerError> {
     let seal: Option<&[u8]> = row.try_get("seal")?;
     let proof: Option<&[u8]> = row.try_get("proof")?;
     let Some(seal) = seal else {
-        return Ok(Bound { id, standing: Standing::Unsealed, digest: [0; 32] });
+        return Ok(Bound { id, standing: Vouched::Unsealed, digest: [0; 32] });
     };
     let digest: [u8; 32] =
         seal.try_into().map_err(|_| unreadable("journal_batch.seal", "other than 32 bytes"))?;
     let standing = match (proof, store.proof_key()) {
-        (Some(proof), Some(key)) if proof == key.prove(&digest) => Standing::Proven,
-        (Some(_), Some(_)) => Standing::Forged,
-        _ => Standing::Unproven,
+        (Some(proof), Some(key)) if proof == key.prove(&digest) => Vouched::Proven,
+        (Some(_), Some(_)) => Vouched::Forged,
+        _ => Vouched::Unproven,
     };
     Ok(Bound { id, standing, digest })
 }
@@ -346,7 +346,7 @@ fn bound_event(row: &Row) -> Result<Bound, LedgerError> {
         .bytes(row.try_get("node_id")?)
         .bytes(Some(detail.as_bytes()))
         .end();
-    Ok(Bound { id: row.try_get("event_id")?, standing: Standing::Plain, digest })
+    Ok(Bound { id: row.try_get("event_id")?, standing: Vouched::Plain, digest })
 }
 
 fn bound_version(row: &Row) -> Result<Bound, LedgerError> {
@@ -360,5 +360,5 @@ fn bound_version(row: &Row) -> Result<Bound, LedgerError> {
         .bytes(Some(text("reason")?))
         .integer(row.try_get("saved_at_us")?)
         .end();
-    Ok(Bound { id: row.try_get("series_version_id")?, standing: Standing::Plain, digest })
+    Ok(Bound { id: row.try_get("series_version_id")?, standing: Vouched::Plain, digest })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use numerator::audit::{AuditKey, AuditReport, Kept, Line, Made, Place, Trust, make, verify};
 use numerator::clock::SharedClock;
 use numerator::ledger::{
-    At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, Standing, open,
+    At, Bindable, Closing, Entry, LedgerSettings, SharedLedger, Vouched, open,
 };
 use numerator::node::NodeId;
 
@@ -161,6 +161,46 @@ pub(super) async fn what_was_written_is_as_it_was_bound(world: World) {
     assert!(!kit.report().await.is_clean());
 }
 
+/// What somebody does, which of the three batches is named, and as what.
+const CHANGES: [(&str, usize, &str); 14] = [
+    ("update journal set number = 'forged' where number = 'k-1'", 1, "changed"),
+    ("update journal set document_day = '2026-01-03' where number = 'k-10'", 3, "changed"),
+    ("update journal set issued_at_us = issued_at_us + 1 where number = 'k-4'", 2, "changed"),
+    ("update journal_name set name = 'somebody' where name = 'u'", 1, "changed"),
+    ("delete from journal_name where name = 'u'", 1, "not there"),
+    ("update journal_batch set journaled_at_us = 1 where batch_id = TWO", 2, "changed"),
+    ("delete from journal where number = 'k-3'", 1, "has 2 of its 3 rows"),
+    ("delete from journal where number = 'k-4'", 2, "all its rows are gone"),
+    (
+        "delete from journal where batch_id = TWO; delete from journal_batch \
+             where batch_id = TWO",
+        2,
+        "is gone; checkpoint 1 binds it",
+    ),
+    (
+        "delete from journal where batch_id = THREE; delete from journal_batch \
+             where batch_id = THREE",
+        3,
+        "is gone",
+    ),
+    (
+        "update journal set number = 'x' where number = 'k-1'; \
+             update journal set number = 'k-1' where number = 'k-10'; \
+             update journal set number = 'k-10' where number = 'x'",
+        1,
+        "exchanged",
+    ),
+    (
+        "update journal set batch_id = 0 where number = 'k-4'; \
+             update journal set batch_id = TWO where number = 'k-10'; \
+             update journal set batch_id = THREE where number = 'k-4'",
+        2,
+        "exchanged",
+    ),
+    ("update journal_batch set seal = null where batch_id = TWO", 2, "is not what"),
+    ("update journal_batch set seal = proof where batch_id = ONE", 1, "is not what"),
+];
+
 /// Each change is made, named, and taken back.
 pub(super) async fn whatever_a_person_with_write_access_changes_is_named(world: World) {
     let kit = Kit::of(world).await;
@@ -168,51 +208,14 @@ pub(super) async fn whatever_a_person_with_write_access_changes_is_named(world: 
     kit.checkpoint().await;
     let [one, two, three] = kit.batches().await[..] else { panic!("three batches") };
     kit.keep().await;
-    let changes = [
-        ("update journal set number = 'forged' where number = 'k-1'", one, "changed"),
-        ("update journal set document_day = '2026-01-03' where number = 'k-10'", three, "changed"),
-        ("update journal set issued_at_us = issued_at_us + 1 where number = 'k-4'", two, "changed"),
-        ("update journal_name set name = 'somebody' where name = 'u'", one, "changed"),
-        ("delete from journal_name where name = 'u'", one, "not there"),
-        ("update journal_batch set journaled_at_us = 1 where batch_id = TWO", two, "changed"),
-        ("delete from journal where number = 'k-3'", one, "has 2 of its 3 rows"),
-        ("delete from journal where number = 'k-4'", two, "all its rows are gone"),
-        (
-            "delete from journal where batch_id = TWO; delete from journal_batch \
-             where batch_id = TWO",
-            two,
-            "is gone; checkpoint 1 binds it",
-        ),
-        (
-            "delete from journal where batch_id = THREE; delete from journal_batch \
-             where batch_id = THREE",
-            three,
-            "is gone",
-        ),
-        (
-            "update journal set number = 'x' where number = 'k-1'; \
-             update journal set number = 'k-1' where number = 'k-10'; \
-             update journal set number = 'k-10' where number = 'x'",
-            one,
-            "exchanged",
-        ),
-        (
-            "update journal set batch_id = 0 where number = 'k-4'; \
-             update journal set batch_id = TWO where number = 'k-10'; \
-             update journal set batch_id = THREE where number = 'k-4'",
-            two,
-            "exchanged",
-        ),
-        ("update journal_batch set seal = null where batch_id = TWO", two, "is not what"),
-        ("update journal_batch set seal = proof where batch_id = ONE", one, "is not what"),
-    ];
-    for (change, batch, why) in changes {
+    for (change, place, why) in CHANGES {
         let ids = [("ONE", one), ("TWO", two), ("THREE", three)];
+        let batch = [one, two, three][place - 1];
         let change =
             ids.iter().fold(change.to_owned(), |all, (it, id)| all.replace(it, &id.to_string()));
         kit.world.sql(&change).await;
-        let (place, said) = kit.complaint().await;
-        assert_eq!(place, Place::Batch(batch), "{change}:\n{said}");
+        let (found, said) = kit.complaint().await;
+        assert_eq!(found, Place::Batch(batch), "{change}:\n{said}");
         assert!(said.contains(why), "{change}:\n{said}");
         kit.put_back().await;
         kit.assert_clean().await;
@@ -336,7 +339,7 @@ pub(super) async fn a_batch_of_a_process_without_the_key_is_named(world: World) 
     kit.write("l").await;
     kit.world.ledger = with_key;
     let unbound = kit.world.ledger.bindable(Bindable::Batches, 3, 4, 1).await.unwrap();
-    assert_eq!(unbound[0].standing, Standing::Unproven);
+    assert_eq!(unbound[0].standing, Vouched::Unproven);
     kit.checkpoint().await;
     let (place, said) = kit.complaint().await;
     assert!(place == Place::Batch(4) && said.contains("without the key"), "{said}");
