@@ -11,9 +11,6 @@ alter table journal_batch
     -- HMAC-SHA-256 of the seal, by a key that the database never sees.
     add column proof bytea;
 
--- The batches of before.
-create index journal_batch_unsealed on journal_batch (batch_id) where seal is null;
-
 -- What somebody with a private key has seen, signed. Each names the one before.
 create table checkpoint (
     checkpoint_no bigint constraint checkpoint_pk primary key,

@@ -8,9 +8,6 @@ alter table journal_batch add column seal blob;
 -- HMAC-SHA-256 of the seal, by a key that the file never sees.
 alter table journal_batch add column proof blob;
 
--- The batches of before.
-create index journal_batch_unsealed on journal_batch (batch_id) where seal is null;
-
 -- What somebody with a private key has seen, signed. Each names the one before.
 create table checkpoint (
     checkpoint_no integer constraint checkpoint_pk primary key,

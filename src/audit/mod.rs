@@ -3,13 +3,17 @@
 //! that it adds checkpoints; decides nothing about numbers.
 
 mod checkpoint;
+mod kept;
 mod key;
 mod making;
+mod report;
 mod seals;
 mod verifying;
 
 pub use checkpoint::{CheckpointError, Line};
+pub use kept::Kept;
 pub use key::{AuditKey, KeyError, PublicKey};
 pub(crate) use making::make_checkpoints;
 pub use making::{Made, make};
-pub use verifying::{AuditReport, Finding, Kept, Place, Trust, verify};
+pub use report::{AuditReport, Finding, Place};
+pub use verifying::{Trust, verify};

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::verifying::{Findings, Place};
+use super::report::{Findings, Place};
 use crate::ledger::{JournalTexts, LedgerError, SealedBatch, SealedRow, SharedLedger};
 
 /// Ids, each a bit.

@@ -1,19 +1,15 @@
 //! Compares what the ledger holds with its checkpoints, and with those that were kept elsewhere.
 //! Reads only; needs no service and no private key.
 
-use std::fmt;
 use std::io::BufRead;
 
-use serde::Serialize;
-
-use super::checkpoint::{Body, Entry, Line, Part, name_of};
+use super::checkpoint::{Body, Entry, Part, name_of};
+use super::kept::Kept;
 use super::key::PublicKey;
+use super::report::{AuditReport, Findings, Place};
 use super::seals::{self, Ids, Seals};
 use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Vouched};
 use numbering::hexadecimal;
-
-/// Findings that are listed; more are counted.
-const FINDINGS_MAX: usize = 100;
 
 /// Checkpoints read at once.
 const PAGE_CHECKPOINTS: u32 = 20;
@@ -28,178 +24,6 @@ pub struct Trust {
     pub keys: Vec<PublicKey>,
     /// The first checkpoint to look at; what the ones before it bound is left alone.
     pub from: i64,
-}
-
-/// Where something is not as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// A journal batch.
-    Batch(i64),
-    /// An event.
-    Event(i64),
-    /// A version of a series, by the id of its row.
-    Version(i64),
-    /// A checkpoint.
-    Checkpoint(i64),
-    /// What was there before seals.
-    Before,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Batch(id) => write!(f, "batch {id}"),
-            Place::Event(id) => write!(f, "event {id}"),
-            Place::Version(id) => write!(f, "series version {id}"),
-            Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
-            Place::Before => f.write_str("the record of before seals"),
-        }
-    }
-}
-
-/// Something that is not as it was.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Finding {
-    /// Where.
-    pub place: Place,
-    /// In what.
-    pub why: String,
-}
-
-/// All findings.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    listed: Vec<Finding>,
-    more: u64,
-}
-
-impl Findings {
-    pub(super) fn add(&mut self, place: Place, why: String) {
-        if self.listed.len() < FINDINGS_MAX {
-            self.listed.push(Finding { place, why });
-        } else {
-            self.more += 1;
-        }
-    }
-}
-
-/// What was compared, and what is not as it was.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct AuditReport {
-    /// Checkpoints looked at.
-    pub checkpoints: u64,
-    /// The last of them, and when it was made.
-    pub last: Option<i64>,
-    /// When the last was made.
-    pub last_at: Option<String>,
-    /// Batches that they bind.
-    pub batches: u64,
-    /// Rows compared with the seals of their batches.
-    pub rows: u64,
-    /// Rows of before seals, bound as a whole.
-    pub rows_before_seals: u64,
-    /// Events that they bind.
-    pub events: u64,
-    /// Versions of series that they bind.
-    pub versions: u64,
-    /// Batches that no checkpoint binds yet.
-    pub unbound_batches: u64,
-    /// What is not as it was, the lowest place of each kind first.
-    pub findings: Vec<Finding>,
-    /// Findings that are not listed.
-    pub more: u64,
-}
-
-impl AuditReport {
-    /// Whether all is as it was bound.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.more == 0
-    }
-}
-
-impl fmt::Display for AuditReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AuditReport { checkpoints, batches, rows, events, versions, .. } = self;
-        match (&self.last, &self.last_at) {
-            (Some(last), Some(at)) => {
-                writeln!(f, "{checkpoints} checkpoints, the last is {last} of {at}")?;
-            }
-            _ => writeln!(f, "no checkpoint")?,
-        }
-        writeln!(f, "{batches} batches with {rows} rows, {events} events, {versions} versions")?;
-        if self.rows_before_seals > 0 {
-            writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
-        }
-        writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
-        for Finding { place, why } in &self.findings {
-            writeln!(f, "NOT AS IT WAS: {place}: {why}")?;
-        }
-        if self.more > 0 {
-            writeln!(f, "and {} findings more", self.more)?;
-        }
-        write!(f, "{}", if self.is_clean() { "all is as it was bound" } else { "not clean" })
-    }
-}
-
-/// Checkpoints that were kept elsewhere: lines of JSON in rising order.
-pub struct Kept<R> {
-    lines: R,
-    next: Option<SignedCheckpoint>,
-    line: u64,
-    /// The keys that they show.
-    pub keys: Vec<PublicKey>,
-}
-
-impl<R: BufRead> Kept<R> {
-    /// Reads them from their first line on.
-    ///
-    /// # Errors
-    /// A line that is none.
-    pub fn read(lines: R) -> anyhow::Result<Self> {
-        let mut kept = Kept { lines, next: None, line: 0, keys: Vec::new() };
-        kept.advance()?;
-        Ok(kept)
-    }
-
-    fn advance(&mut self) -> anyhow::Result<()> {
-        let mut text = String::new();
-        let before = self.next.take().map(|signed| signed.number);
-        if self.lines.read_line(&mut text)? == 0 {
-            return Ok(());
-        }
-        self.line += 1;
-        let line: Option<Line> = serde_json::from_str(&text).ok();
-        let Some(signed) = line.and_then(Line::signed) else {
-            anyhow::bail!(
-                "line {}: is no checkpoint; keep the lines as `numerator audit checkpoints` \
-                 prints them",
-                self.line
-            );
-        };
-        if before.is_some_and(|before| before >= signed.number) {
-            anyhow::bail!("line {}: checkpoint {} comes twice, or late", self.line, signed.number);
-        }
-        if let Some(key) = PublicKey::of(&signed.public_key).filter(|it| !self.keys.contains(it)) {
-            self.keys.push(key);
-        }
-        self.next = Some(signed);
-        Ok(())
-    }
-
-    /// The one with this number, if it was kept; those before it are left out.
-    fn of(&mut self, number: i64) -> anyhow::Result<Option<SignedCheckpoint>> {
-        while self.next.as_ref().is_some_and(|next| next.number < number) {
-            self.advance()?;
-        }
-        if self.next.as_ref().is_some_and(|next| next.number == number) {
-            let found = self.next.clone();
-            self.advance()?;
-            return Ok(found);
-        }
-        Ok(None)
-    }
 }
 
 /// What checkpoints bind of one table.
@@ -274,7 +98,7 @@ pub async fn verify(
         if !is_any {
             // One whose number is not the next, or kept ones behind the last that is held.
             let rest = page.next().map(|one| one.number);
-            let later = kept.as_ref().and_then(|it| it.next.as_ref()).map(|one| one.number);
+            let later = kept.as_ref().and_then(Kept::next);
             if let Some(later) = rest.into_iter().chain(later).min() {
                 course.missing(number, later);
                 number = later;

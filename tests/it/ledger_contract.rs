@@ -3,6 +3,9 @@
 //! On SQLite each case is a test with its own file. On PostgreSQL each group is a test with its own
 //! server, in which each case has its own schema; a failing group names its failing cases.
 
+#[macro_use]
+mod engines;
+
 mod adoption;
 mod audits;
 mod ceilings;
@@ -22,6 +25,7 @@ mod proofs;
 mod races;
 mod references;
 mod restored;
+mod sealed;
 mod seals;
 mod seeds;
 mod serials;
@@ -33,41 +37,7 @@ mod takes;
 mod verified;
 mod world;
 
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
-
-use harness::postgres::Postgres;
 use world::World;
-
-/// A case that is ready to run.
-type Case = fn(World) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-
-macro_rules! ledger_contract {
-    ($($group:ident { $($case:ident)* })*) => {
-        mod sqlite {
-            $(mod $group {
-                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    let folder = tempfile::tempdir().unwrap();
-                    let url = format!("sqlite:{}", folder.path().join("new/ledger.db").display());
-                    let world = crate::ledger_contract::World::open(&url).await;
-                    crate::ledger_contract::$group::$case(world).await;
-                })*
-            })*
-        }
-
-        mod postgres {
-            $(#[test]
-            fn $group() {
-                crate::ledger_contract::run_on_postgres(&[
-                    $((stringify!($case), |world| {
-                        Box::pin(crate::ledger_contract::$group::$case(world))
-                    })),*
-                ]);
-            })*
-        }
-    };
-}
 
 ledger_contract! {
     setup {
@@ -376,32 +346,4 @@ ledger_contract! {
         a_column_of_another_type_is_worth_a_retry_and_the_next_call_works
         counters_of_an_older_schema_get_the_names_of_their_serials
     }
-}
-
-/// Runs the cases of one group on a server of their own.
-fn run_on_postgres(cases: &[(&str, Case)]) {
-    let server = Postgres::start();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut failed = Vec::new();
-    for (index, (name, case)) in cases.iter().enumerate() {
-        let url = server.url(&format!("case_{index}"));
-        let run = || runtime.block_on(async { case(World::open(&url).await).await });
-        if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
-            failed.push(*name);
-        }
-    }
-    assert!(failed.is_empty(), "failed on PostgreSQL: {failed:?}");
-}
-
-#[test]
-fn a_lost_postgres_is_worth_a_retry_and_found_again() {
-    let mut server = Postgres::start();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let world = runtime.block_on(World::open(&server.url("comes_back")));
-    server.kill();
-    let error = runtime.block_on(world.ledger.partitions()).expect_err("nobody there");
-    assert!(error.retry_useful(), "{error}");
-    server.restart();
-    assert_eq!(runtime.block_on(world.ledger.partitions()).unwrap().len(), 5);
 }

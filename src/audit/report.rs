@@ -1,0 +1,121 @@
+//! What a comparison with the checkpoints found.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Findings that are listed; more are counted.
+const FINDINGS_MAX: usize = 100;
+
+/// Where something is not as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// A journal batch.
+    Batch(i64),
+    /// An event.
+    Event(i64),
+    /// A version of a series, by the id of its row.
+    Version(i64),
+    /// A checkpoint.
+    Checkpoint(i64),
+    /// What was there before seals.
+    Before,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Batch(id) => write!(f, "batch {id}"),
+            Place::Event(id) => write!(f, "event {id}"),
+            Place::Version(id) => write!(f, "series version {id}"),
+            Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
+            Place::Before => f.write_str("the record of before seals"),
+        }
+    }
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// In what.
+    pub why: String,
+}
+
+/// All findings.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) listed: Vec<Finding>,
+    pub(super) more: u64,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, place: Place, why: String) {
+        if self.listed.len() < FINDINGS_MAX {
+            self.listed.push(Finding { place, why });
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// What was compared, and what is not as it was.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AuditReport {
+    /// Checkpoints looked at.
+    pub checkpoints: u64,
+    /// The last of them, and when it was made.
+    pub last: Option<i64>,
+    /// When the last was made.
+    pub last_at: Option<String>,
+    /// Batches that they bind.
+    pub batches: u64,
+    /// Rows compared with the seals of their batches.
+    pub rows: u64,
+    /// Rows of before seals, bound as a whole.
+    pub rows_before_seals: u64,
+    /// Events that they bind.
+    pub events: u64,
+    /// Versions of series that they bind.
+    pub versions: u64,
+    /// Batches that no checkpoint binds yet.
+    pub unbound_batches: u64,
+    /// What is not as it was, the lowest place of each kind first.
+    pub findings: Vec<Finding>,
+    /// Findings that are not listed.
+    pub more: u64,
+}
+
+impl AuditReport {
+    /// Whether all is as it was bound.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.more == 0
+    }
+}
+
+impl fmt::Display for AuditReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AuditReport { checkpoints, batches, rows, events, versions, .. } = self;
+        match (&self.last, &self.last_at) {
+            (Some(last), Some(at)) => {
+                writeln!(f, "{checkpoints} checkpoints, the last is {last} of {at}")?;
+            }
+            _ => writeln!(f, "no checkpoint")?,
+        }
+        writeln!(f, "{batches} batches with {rows} rows, {events} events, {versions} versions")?;
+        if self.rows_before_seals > 0 {
+            writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
+        }
+        writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
+        for Finding { place, why } in &self.findings {
+            writeln!(f, "NOT AS IT WAS: {place}: {why}")?;
+        }
+        if self.more > 0 {
+            writeln!(f, "and {} findings more", self.more)?;
+        }
+        write!(f, "{}", if self.is_clean() { "all is as it was bound" } else { "not clean" })
+    }
+}
