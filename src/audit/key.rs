@@ -25,9 +25,7 @@ pub enum KeyError {
     )]
     Private,
     /// No public key.
-    #[error(
-        "is no public key; `numerator audit keygen` and each checkpoint show one: 64 hexadecimal digits"
-    )]
+    #[error("is no public key: 64 hexadecimal digits, as `audit keygen` shows them")]
     Public,
 }
 

@@ -3,9 +3,16 @@
 //! that was.
 
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
 
 use super::report::{Findings, Place};
-use crate::ledger::{JournalTexts, LedgerError, SealedBatch, SealedRow, SharedLedger};
+use crate::ledger::{LedgerError, SealedBatch, SealedRow, SharedLedger};
+
+/// Slices that are read ahead: some 10 MiB each.
+const SLICES_AHEAD: usize = 2;
 
 /// Ids, each a bit.
 #[derive(Debug, Default)]
@@ -120,43 +127,36 @@ pub(super) async fn compare(
     progress: &(impl Fn(i64, i64) + Sync),
 ) -> Result<Seals, LedgerError> {
     let mut seals = Seals::default();
-    let mut texts = ledger.journal_texts().await?;
-    let mut slice = 0;
-    let mut next = Some(ledger.journal_slice(0, &texts).await?);
-    while let Some(rows) = next.take() {
+    // What comes behind these is of batches that no checkpoint binds yet.
+    let slices = ledger.journal_slices().await?;
+    let texts = Arc::new(ledger.journal_texts().await?);
+    // The database reads the next ones while one is compared.
+    let reads = (0..slices).map(|slice| {
+        let (ledger, texts) = (SharedLedger::clone(ledger), Arc::clone(&texts));
+        tokio::spawn(async move { ledger.journal_slice(slice, &texts).await })
+    });
+    let mut reads = pin!(stream::iter(reads).buffered(SLICES_AHEAD));
+    for slice in 0..slices {
+        let Some(read) = reads.next().await else { break };
+        let rows = read.expect("reading does not panic")?;
         let mut rows: Vec<SealedRow> =
             rows.into_iter().filter(|row| row.batch_id.is_none_or(|id| id > after)).collect();
         if rows.iter().any(|row| row.batch_id.is_some() && row.bytes.is_none()) {
             // Written since the texts were read, or not there at all.
-            texts = again(ledger, slice, &mut rows, texts).await?;
+            again(ledger, slice, &mut rows).await?;
         }
         let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
         ids.sort_unstable();
         ids.dedup();
         ids.retain(|id| !seals.pending.contains_key(id) && !seals.met.contains(*id));
         let batches = ledger.sealed_batches(&ids).await?;
-        slice += 1;
-        let slices = ledger.journal_slices().await?;
-        progress(slice, slices);
-        // The database reads the next while these are compared.
-        let ahead = async {
-            match slice < slices {
-                true => ledger.journal_slice(slice, &texts).await.map(Some),
-                false => Ok(None),
-            }
-        };
-        let comparing = async {
-            let mut now = std::mem::take(&mut seals);
-            let mut of_slice = std::mem::take(found);
-            let work = move || {
-                now.take_in(rows, batches, &mut of_slice);
-                (now, of_slice)
-            };
-            tokio::task::spawn_blocking(work).await.expect("comparing does not panic")
-        };
-        let (read, (now, of_slice)) = tokio::join!(ahead, comparing);
-        (seals, *found) = (now, of_slice);
-        next = read?;
+        progress(slice + 1, slices);
+        let (mut now, mut of_slice) = (std::mem::take(&mut seals), std::mem::take(found));
+        let comparing = tokio::task::spawn_blocking(move || {
+            now.take_in(rows, batches, &mut of_slice);
+            (now, of_slice)
+        });
+        (seals, *found) = comparing.await.expect("comparing does not panic");
     }
     Ok(seals)
 }
@@ -166,9 +166,7 @@ async fn again(
     ledger: &SharedLedger,
     slice: i64,
     rows: &mut [SealedRow],
-    before: JournalTexts,
-) -> Result<JournalTexts, LedgerError> {
-    drop(before);
+) -> Result<(), LedgerError> {
     let texts = ledger.journal_texts().await?;
     let read = ledger.journal_slice(slice, &texts).await?;
     let mut known: HashMap<(i64, i64), Option<Vec<u8>>> =
@@ -176,5 +174,5 @@ async fn again(
     for row in rows.iter_mut().filter(|row| row.bytes.is_none()) {
         row.bytes = known.remove(&(row.counter_id, row.first)).flatten();
     }
-    Ok(texts)
+    Ok(())
 }
