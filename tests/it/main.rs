@@ -7,6 +7,7 @@ mod backups;
 mod certificates;
 mod commands;
 mod configs;
+mod counters;
 mod deploy;
 mod deployment;
 mod documents;
