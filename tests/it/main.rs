@@ -60,4 +60,5 @@ mod traces;
 mod vanished;
 mod vectors;
 mod versions;
+mod views;
 mod wire;
