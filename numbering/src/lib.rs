@@ -76,7 +76,7 @@ pub use reference::{
 pub use revision::{Original, RevisedNumber, RevisionError};
 pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, Explanation, RuleError, Verdict, choose, comes_before, explain};
-pub use series::{Parsed, ParsedSerial, Serial, Series};
+pub use series::{Parsed, ParsedSerial, Serial, SerialWidth, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;

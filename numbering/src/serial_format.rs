@@ -57,6 +57,19 @@ impl SerialFormat {
         }
     }
 
+    /// Characters of a value but for what only fills its width.
+    pub(super) fn chars_used(self, value: u64) -> usize {
+        let chars = self.chars(value);
+        match self.style {
+            _ if chars > self.width => chars,
+            Style::Digits => digits(value),
+            // As many as its place among the texts of the width has, counted in letters.
+            Style::Letters => {
+                value.saturating_sub(1).checked_ilog(26).map_or(1, |log| log as usize + 1)
+            }
+        }
+    }
+
     /// Appends a value; false where it does not fit, and then nothing is appended.
     pub(super) fn push(self, text: &mut String, value: u64) -> bool {
         if value > self.value_max() {
@@ -207,6 +220,20 @@ mod tests {
         assert_eq!(shown(widening, 677).as_deref(), Some("AAA"));
         assert_eq!(read(widening, "AAA"), Some(677));
         assert_eq!(format(Style::Letters, 15, false).value_max(), NUMBER_MAX);
+    }
+
+    #[test]
+    fn what_only_fills_a_width_is_not_used() {
+        for (format, used) in [
+            (format(Style::Digits, 3, false), [(1, 1), (9, 1), (10, 2), (999, 3)]),
+            (format(Style::Digits, 1, true), [(1, 1), (10, 2), (999, 3), (NUMBER_MAX, 16)]),
+            (format(Style::Letters, 2, false), [(1, 1), (26, 1), (27, 2), (676, 2)]),
+            (format(Style::Letters, 2, true), [(1, 1), (27, 2), (676, 2), (677, 3)]),
+        ] {
+            for (value, chars) in used {
+                assert_eq!(format.chars_used(value), chars, "{format:?} {value}");
+            }
+        }
     }
 
     #[test]

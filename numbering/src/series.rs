@@ -94,6 +94,15 @@ pub struct Serial {
     pub max: u64,
 }
 
+/// How much of its room a value takes in a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SerialWidth {
+    /// Characters of the value but for leading zeros, or what stands for them.
+    pub used: usize,
+    /// Most characters that the template gives it.
+    pub max: usize,
+}
+
 /// The parts of a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
@@ -191,6 +200,18 @@ impl Series {
     #[must_use]
     pub fn serials(&self) -> &[Serial] {
         &self.serials
+    }
+
+    /// How wide a value of a serial is, and may be; `None` where the template does not show the
+    /// serial.
+    #[must_use]
+    pub fn width_of(&self, serial: &str, value: u64) -> Option<SerialWidth> {
+        let wanted = self.serials.iter().position(|one| one.name == serial)?;
+        let format = self.parts.iter().find_map(|part| match part {
+            Part::Serial { serial, format } if *serial == wanted => Some(format),
+            _ => None,
+        })?;
+        Some(SerialWidth { used: format.chars_used(value), max: format.width_max() })
     }
 
     /// Checks a request and fills in all but the values. Takes nothing.

@@ -2,13 +2,14 @@
 //! Reads only.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use super::output::{print, print_json};
-use super::session::open_ledger;
+use super::session::{open_ledger, refusal};
 use super::words::table;
 use crate::config::Settings;
-use crate::http::{EventAnswer, read_time};
-use crate::ledger::{EventFilter, EventPlace};
+use crate::http::{EventAnswer, check_period, read_time};
+use crate::ledger::{EVENT_KINDS, EventFilter, EventPlace};
 
 const EXAMPLES: &str = "Examples:
   numerator events --limit 5
@@ -20,7 +21,7 @@ const EXAMPLES: &str = "Examples:
 #[command(after_help = EXAMPLES)]
 pub struct EventsArgs {
     /// Only of this kind, such as `recovery` or `series-changed`
-    #[arg(long)]
+    #[arg(long, value_parser = PossibleValuesParser::new(EVENT_KINDS), hide_possible_values = true)]
     pub kind: Option<String>,
     /// Only those that name this series
     #[arg(long, value_name = "CODE")]
@@ -50,8 +51,9 @@ fn time(field: &'static str, text: &str) -> Result<i64, String> {
 /// Prints the newest events that match.
 ///
 /// # Errors
-/// A ledger that cannot be reached, a closed stdout.
+/// A period that ends before it begins, a ledger that cannot be reached, a closed stdout.
 pub async fn run(settings: &Settings, args: EventsArgs) -> anyhow::Result<()> {
+    check_period(args.from, args.until).map_err(refusal)?;
     let ledger = open_ledger(settings).await?;
     let EventsArgs { kind, series, from, until, after, limit, json } = args;
     let filter = EventFilter { kind, series, from_us: from, until_us: until, after, limit };

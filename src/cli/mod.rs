@@ -6,6 +6,7 @@
 
 pub mod acknowledge;
 pub mod audit;
+pub mod counters;
 mod descriptors;
 pub mod drain;
 pub mod events;
@@ -110,6 +111,8 @@ pub enum Command {
     Fallback(fallback::FallbackArgs),
     /// List the numbers that will not be issued any more, and why
     Gaps(gaps::GapsArgs),
+    /// List counters by series, type, project, originator and year, and how full they are
+    Counters(counters::CountersArgs),
     /// List what the ledger noted beside the numbers: recoveries, adoptions, hazards, changes
     Events(events::EventsArgs),
     /// Move in from another system: report on its numbers or tables, and import them
@@ -194,6 +197,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Drain(args) => drain::run(&settings.prepare("warn")?, &args).await,
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
+        Command::Counters(args) => counters::run(&settings.prepare("warn")?, args).await,
         Command::Events(args) => events::run(&settings.prepare("warn")?, args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),

@@ -151,6 +151,13 @@ pub struct ExpectedSerial {
 #[derive(Clone, Copy, Debug)]
 pub struct CounterKeyAnswer<'a>(&'a str);
 
+impl<'a> CounterKeyAnswer<'a> {
+    /// The answer for the text of a key.
+    pub(super) fn of(key: &'a str) -> Self {
+        CounterKeyAnswer(key)
+    }
+}
+
 impl Serialize for CounterKeyAnswer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match CounterKey::parts(self.0) {

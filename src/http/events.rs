@@ -9,7 +9,7 @@ use super::answer::instant;
 use super::body::QueryOf;
 use super::numbers::{limit, must_be_storable, read_time, rows_of_page};
 use super::problem::{Problem, ProblemBody};
-use crate::ledger::{Event, EventFilter, EventPlace};
+use crate::ledger::{EVENT_KINDS, Event, EventFilter, EventPlace};
 
 /// Which events to list; all that is given must match.
 #[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -83,6 +83,16 @@ impl EventAnswer {
     }
 }
 
+/// Refuses a period that ends before it begins, or holds nothing: its end is not in it.
+pub(crate) fn check_period(from_us: Option<i64>, until_us: Option<i64>) -> Result<(), Problem> {
+    if from_us.zip(until_us).is_some_and(|(from, until)| until <= from) {
+        let reason = "must be after `from`, for it is not in the period itself: the day 2026-02-01 \
+                      is from=2026-02-01 and until=2026-02-02";
+        return Err(Problem::field("until", reason));
+    }
+    Ok(())
+}
+
 /// Lists what the ledger noted beside the numbers, newest first, page by page.
 #[utoipa::path(
     get,
@@ -99,10 +109,15 @@ pub(super) async fn list_events(
     QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<axum::Json<EventList>, Problem> {
     let EventQuery { kind, series, from, until, after, limit } = query;
-    must_be_storable(&[("kind", &kind), ("series", &series)])?;
+    must_be_storable(&[("series", &series)])?;
+    if kind.as_deref().is_some_and(|kind| !EVENT_KINDS.contains(&kind)) {
+        let known = EVENT_KINDS.join(", ");
+        return Err(Problem::field("kind", format!("must be one of {known}")));
+    }
     let limit = rows_of_page(limit)?;
     let from_us = from.map(|text| read_time("from", &text)).transpose()?;
     let until_us = until.map(|text| read_time("until", &text)).transpose()?;
+    check_period(from_us, until_us)?;
     let filter = EventFilter { kind, series, from_us, until_us, after, limit };
     let ledger = app.service.ledger.clone();
     let found = super::finish(async move { ledger.find_events(&filter).await }).await?;

@@ -10,6 +10,7 @@ mod body;
 mod config_changes;
 mod config_order;
 mod configs;
+mod counters;
 mod document;
 mod documents;
 mod effort;
@@ -41,7 +42,9 @@ pub use answer::{
 };
 pub(crate) use config_order::check_reason;
 pub use configs::ConfigAnswer;
+pub(crate) use counters::{CounterAnswer, CounterQuery, find_counters};
 pub use events::EventAnswer;
+pub(crate) use events::check_period;
 pub use gate::LOCAL_USER;
 pub use lookups::ReadingAnswer;
 pub(crate) use numbers::read_time;
@@ -200,6 +203,7 @@ fn api(settings: &Settings) -> OpenApiRouter<App> {
         .routes(routes!(configs::list_versions))
         .routes(routes!(configs::show_version))
         .routes(routes!(numbers::list_numbers))
+        .routes(routes!(counters::list_counters))
         .routes(routes!(events::list_events))
         .routes(routes!(lookups::look_up_number))
         .routes(routes!(serials::generate_unified_serial).layer(Extension(single)))

@@ -9,6 +9,7 @@ mod engines;
 mod adoption;
 mod audits;
 mod ceilings;
+mod counter_lists;
 mod documents;
 mod import_meetings;
 mod imports;
@@ -203,6 +204,11 @@ ledger_contract! {
         a_value_is_found_in_the_range_that_holds_it
         counters_and_totals_are_listed
         a_value_both_issued_and_lost_is_an_overlap
+    }
+    counter_lists {
+        a_list_of_counters_goes_on_where_it_was_whatever_begins_meanwhile
+        counters_are_found_by_parts_of_their_keys_and_by_no_text_that_looks_like_one
+        a_counter_was_used_last_when_its_highest_number_was_issued
     }
     narrow {
         rows_of_an_earlier_version_say_what_they_said

@@ -193,7 +193,7 @@ async fn events_are_listed_by_kind_series_and_time_page_by_page() {
         assert_eq!(all_pages(&service.url, &from, "events", 9).await, spo[..2]);
         let until = format!("events?series=SPO&until={at}");
         assert_eq!(all_pages(&service.url, &until, "events", 9).await, spo[2..]);
-        let none = all_pages(&service.url, "events?kind=nothing", "events", 9).await;
+        let none = all_pages(&service.url, "events?kind=ledger-restored", "events", 9).await;
         assert!(none.is_empty(), "{none:?}");
         let told = |further: &[&str]| -> Vec<Value> {
             let line = [&["events", "--json", "--series", "SPO"][..], further].concat();
@@ -212,5 +212,35 @@ async fn events_are_listed_by_kind_series_and_time_page_by_page() {
         let problem: Value = Client::new().get(url).send().await.unwrap().json().await.unwrap();
         assert_eq!(problem["field"], "after", "{problem}");
         assert!(service.terminate());
+    }
+}
+
+#[tokio::test]
+async fn events_of_an_unknown_kind_or_of_a_period_that_ends_before_it_begins_are_refused() {
+    let deployment = Deployment::embedded();
+    deployment.apply_examples();
+    let service = deployment.serve();
+    for (query, field, says) in [
+        ("kind=series-chnaged", "kind", "series-changed, series-removed"),
+        ("kind=", "kind", "recovery"),
+        ("from=2026-02-01&until=2026-01-01", "until", "after `from`"),
+        ("from=2026-02-01&until=2026-02-01", "until", "2026-02-02"),
+    ] {
+        let url = format!("{}/api/v1/document-numbering/events?{query}", service.url);
+        let answer = Client::new().get(url).send().await.unwrap();
+        let status = answer.status().as_u16();
+        let problem: Value = answer.json().await.unwrap();
+        assert_eq!((status, &problem["field"]), (422, &json!(field)), "{query}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{query}: {problem}");
+    }
+    assert!(service.terminate());
+    for (arguments, code, says) in [
+        (&["--kind", "series-chnaged"][..], 2, "series-changed, series-removed"),
+        (&["--from", "2026-02-01", "--until", "2026-01-01"], 1, "after `from`"),
+    ] {
+        let refused = deployment.run(&[&["events"], arguments].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(code), "{said}");
+        assert!(said.contains(says), "{said}");
     }
 }

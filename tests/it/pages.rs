@@ -108,6 +108,7 @@ fn tables_of_the_pages_have_the_columns_that_commands_print() {
         ("status", "node", heads(&["status"])),
         ("status", "counter", heads(&["status"])),
         ("gaps", "counter", heads(&["gaps"])),
+        ("counters", "counter", heads(&["counters"])),
         ("events", "at", heads(&["events"])),
         ("fallback", "partition", heads(&["fallback", "on", "--partition", "2"])),
     ] {

@@ -141,11 +141,12 @@ macro_rules! make_older {
 }
 
 /// Commands that look at a ledger, or change what is in it: none of them changes its schema.
-const LOOKS: [&[&str]; 8] = [
+const LOOKS: [&[&str]; 9] = [
     &["status"],
     &["verify"],
     &["gaps"],
     &["events"],
+    &["counters"],
     &["series", "list"],
     &["parse", "SPO-20240122-001"],
     &["preview", "SPO"],

@@ -10,7 +10,7 @@ use numerator_base::node::NodeId;
 pub struct Event {
     /// When.
     pub at_us: i64,
-    /// What: `recovery`, `adoption`, `collision`, …
+    /// What: one of [`EVENT_KINDS`].
     pub kind: String,
     /// Where.
     pub partition: Option<u32>,
@@ -21,6 +21,32 @@ pub struct Event {
     /// The rest, a JSON object.
     pub detail: serde_json::Value,
 }
+
+/// Every kind of event that is written.
+pub const EVENT_KINDS: [&str; 22] = [
+    "acknowledged",
+    "adoption",
+    "ambiguity-accepted",
+    "collision",
+    "conflict",
+    "fallback",
+    "fallback-wanted",
+    "fenced",
+    "import",
+    "ledger-agreed",
+    "ledger-restored",
+    "ledger-went-back",
+    "lock-timeout",
+    "opening",
+    "partition-lent",
+    "partition-taken-back",
+    "recovery",
+    "redis-hazard",
+    "return",
+    "series-changed",
+    "series-removed",
+    "version-conflict",
+];
 
 /// Which events to list; all given fields must match.
 #[derive(Clone, Debug, Default)]

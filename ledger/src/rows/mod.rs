@@ -3,6 +3,7 @@
 
 mod audit;
 mod counter;
+mod counter_list;
 mod document;
 mod event;
 mod exchange_serials;
@@ -15,6 +16,7 @@ mod series;
 
 pub use audit::*;
 pub use counter::*;
+pub use counter_list::*;
 pub use document::*;
 pub use event::*;
 pub use exchange_serials::*;

@@ -15,8 +15,9 @@ use crate::{At, Counter, CounterSpec, LedgerError, Raise};
 /// Most counters of a page.
 const PAGE_MAX: u32 = 10_000;
 
-const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id, epoch, origin, \
-     start_value, taken, ceiling, step, journaled, seeded_by from counter ";
+/// The beginning of every query for whole rows.
+pub(super) const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id, \
+     epoch, origin, start_value, taken, ceiling, step, journaled, seeded_by from counter ";
 
 /// A counter's row, and who resolved it in its epoch.
 pub(super) struct Resolved {
@@ -344,7 +345,8 @@ fn push_name(query: &mut QueryBuilder<'_>, series_id: i64, serial: &str, key: &s
     query.push(" and key = ").push_bind(key.to_owned());
 }
 
-fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
+/// A whole row.
+pub(super) fn resolved_of(row: &Row) -> Result<Resolved, LedgerError> {
     let counter = Counter {
         counter_id: row.try_get("counter_id")?,
         series_id: row.try_get("series_id")?,

@@ -9,6 +9,7 @@ mod chain;
 mod checkpoints;
 mod chronology;
 mod confirmed_takes;
+mod counter_list;
 mod counters;
 mod documents;
 mod entries;

@@ -10,7 +10,7 @@ use super::partitions::columns;
 use super::{CALL, Conn, QueryBuilder, Row, SEARCH, bytes, commit, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{from_json, read_node, read_uuid, signed, small, unsigned, unsigned_small};
-use crate::{At, Collision, Event, EventFilter, EventPlace, LedgerError, Totals};
+use crate::{At, Collision, EVENT_KINDS, Event, EventFilter, EventPlace, LedgerError, Totals};
 
 /// Allocations looked for in one statement.
 const ALLOCATIONS_PER_SEARCH: usize = 500;
@@ -221,6 +221,7 @@ pub(super) async fn explained(conn: &mut Conn) -> Result<(u64, u64, u64), Ledger
 
 /// Writes an event in a transaction.
 pub(super) async fn insert_event(conn: &mut Conn, event: &Event) -> Result<(), LedgerError> {
+    debug_assert!(EVENT_KINDS.contains(&&*event.kind), "EVENT_KINDS lacks {}", event.kind);
     query(
         "insert into event (at_us, kind, partition_id, epoch, node_id, detail) \
          values ($1, $2, $3, $4, $5, $6)",

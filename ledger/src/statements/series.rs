@@ -10,7 +10,9 @@ use super::versions::{self, all_in_force, by_code, by_id};
 use super::{Conn, SEARCH, Store, Transaction, chronology, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{partition_of, small, to_json, unsigned_small};
-use crate::{Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion};
+use crate::{
+    EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
+};
 
 /// Whether checked changes are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +176,7 @@ pub(super) async fn note(
         "user": changed.saved_by,
         "reason": changed.reason,
     });
+    debug_assert!(EVENT_KINDS.contains(&kind), "EVENT_KINDS lacks {kind}");
     query("insert into event (at_us, kind, detail) values ($1, $2, $3)")
         .bind(changed.saved_at_us)
         .bind(kind)

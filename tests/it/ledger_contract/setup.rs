@@ -189,7 +189,7 @@ pub(super) async fn a_retired_node_is_gone(world: World) {
 pub(super) async fn events_come_back_newest_first(world: World) {
     let plain = Event {
         at_us: NOW_US,
-        kind: "start".into(),
+        kind: "opening".into(),
         partition: None,
         epoch: None,
         node_id: None,

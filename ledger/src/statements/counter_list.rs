@@ -1,0 +1,119 @@
+//! Counters as people look them up (R5.3), page by page. Reads only, and of the journal one row for
+//! each counter of the page.
+
+use numbering::CounterKey;
+
+use super::counters::{self, resolved_of};
+use super::gaps::bounded;
+use super::{QueryBuilder, Row, SEARCH, query};
+use crate::Ledger;
+use crate::{CounterFilter, KeyCondition, KeyPart, LedgerError, ListedCounter};
+
+/// A key whose parts each stand between two separators.
+const KEY: &str = "(';' || key || ';')";
+
+impl Ledger {
+    /// Counters that match, by series in the order of their ids, then by serial and key: a place
+    /// that no write changes. `None` where `after` is no counter.
+    ///
+    /// A person waits for it: as far as no series is named, counters are looked at until the page
+    /// is full.
+    pub async fn list_counters(
+        &self,
+        filter: &CounterFilter,
+    ) -> Result<Option<Vec<ListedCounter>>, LedgerError> {
+        self.call(SEARCH, async |store| {
+            let mut tx = store.reader.begin().await?;
+            tx.allow_long_search().await?;
+            let mut statement = select();
+            if let Some(after) = filter.after {
+                let place =
+                    query("select series_id, serial, key from counter where counter_id = $1")
+                        .bind(after)
+                        .fetch_optional(&mut *tx)
+                        .await?;
+                let Some(place) = place else { return Ok(None) };
+                let (serial, key): (String, String) =
+                    (place.try_get("serial")?, place.try_get("key")?);
+                statement.push(" and (series_id, serial, key) > (");
+                statement.push_bind(place.try_get::<i64>("series_id")?).push(", ");
+                statement.push_bind(serial).push(", ").push_bind(key).push(")");
+            }
+            if let Some(series_id) = filter.series_id {
+                statement.push(" and series_id = ").push_bind(series_id);
+            }
+            for condition in &filter.keys {
+                push_condition(&mut statement, condition);
+            }
+            statement.push(" order by series_id, serial, key limit ");
+            statement.push_bind(bounded(filter.limit));
+            statement.push(") c order by c.series_id, c.serial, c.key");
+            let rows = statement.build().once().fetch_all(&mut *tx).await?;
+            tx.commit().await?;
+            let listed = |row: &Row| {
+                let counter = resolved_of(row)?.counter;
+                let last_used_at_us = row.try_get("last_used_at_us")?;
+                Ok(ListedCounter { counter, last_used_at_us })
+            };
+            rows.iter().map(listed).collect::<Result<_, _>>().map(Some)
+        })
+        .await
+    }
+}
+
+/// The beginning of the query: which counters, and of those alone when they were used.
+fn select<'q>() -> QueryBuilder<'q> {
+    let mut query = QueryBuilder::new(
+        "select c.counter_id, c.series_id, c.serial, c.key, c.partition_id, c.epoch, c.origin, \
+         c.start_value, c.taken, c.ceiling, c.step, c.journaled, c.seeded_by, \
+         (select j.issued_at_us from journal j where j.counter_id = c.counter_id \
+         order by j.first_value desc limit 1) as last_used_at_us from (",
+    );
+    query.push(counters::COLUMNS).push("where counter_id <> 0");
+    query
+}
+
+fn push_condition(query: &mut QueryBuilder<'_>, condition: &KeyCondition) {
+    query.push(" and (1 = 0");
+    for part in &condition.parts {
+        query.push(" or (");
+        push_holds(query, text(part), " <> ");
+        push_series(query, part.series.as_deref());
+        query.push(")");
+    }
+    if !condition.series_without.is_empty() {
+        query.push(" or (1 = 1");
+        for name in &condition.absent {
+            query.push(" and ");
+            push_holds(query, format!(";{name}="), " = ");
+        }
+        push_series(query, Some(&condition.series_without));
+        query.push(")");
+    }
+    query.push(")");
+}
+
+/// Whether a key is another one without a text, or the same.
+fn push_holds(query: &mut QueryBuilder<'_>, text: String, sign: &str) {
+    query.push("replace(").push(KEY).push(", ").push_bind(text).push(", '')").push(sign).push(KEY);
+}
+
+fn push_series(query: &mut QueryBuilder<'_>, series: Option<&[i64]>) {
+    match series {
+        None => {}
+        Some([]) => {
+            query.push(" and 1 = 0");
+        }
+        Some(ids) => {
+            query.push(" and series_id").push_among(ids.to_vec());
+        }
+    }
+}
+
+/// How a part stands in a key. In what a key escapes no separator stands as such, so that nothing
+/// else reads like this.
+fn text(part: &KeyPart) -> String {
+    let KeyPart { name, value, is_beginning, .. } = part;
+    let key = CounterKey { parts: vec![(name.clone(), value.clone())] };
+    format!(";{key}{}", if *is_beginning { "" } else { ";" })
+}
