@@ -20,7 +20,7 @@ use crate::config::{AuditSettings, Settings};
 use crate::counter::{Keys, Redis};
 use crate::gauges::{CountersInUse, Gauges};
 use crate::journal::{self, JournalQueue};
-use crate::ledger::{self, Deployment, Entry, LedgerError, SharedLedger};
+use crate::ledger::{self, Deployment, Entry, LedgerError, LedgerSettings, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::system_random;
 use crate::process::{
@@ -31,12 +31,12 @@ use crate::reconciler::{Reconciler, settle_behind, turn_over, watch_hazards};
 use crate::task::{Task, Ticks};
 
 /// What a process that serves does in the ledger beside its numbers.
-fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> Vec<Task> {
+fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Result<Vec<Task>> {
     let mut tasks = vec![settle_behind(Arc::clone(context)), turn_over(Arc::clone(context))];
-    if let Some(key) = &audit.key {
-        tasks.push(make_checkpoints(Arc::clone(context), Arc::clone(key), audit.checkpoint));
+    if let Some(key) = audit.read_key()? {
+        tasks.push(make_checkpoints(Arc::clone(context), key, audit.checkpoint));
     }
-    tasks
+    Ok(tasks)
 }
 
 /// A running service, for `serve` and for commands that take numbers.
@@ -201,7 +201,7 @@ impl Service {
         let gauges = Arc::new(Gauges::new(&context, &allocator, in_use, settings.gauges));
         if mode == Mode::Serve {
             loops.onlookers.push(watch_series(allocator.clone(), bounds));
-            loops.onlookers.extend(tend_the_ledger(&context, &settings.audit));
+            loops.onlookers.extend(tend_the_ledger(&context, &settings.audit)?);
             loops.onlookers.push(Arc::clone(&gauges).start());
         }
         Ok(Arc::new(Service {
@@ -333,7 +333,9 @@ pub async fn open_ledger(
     clock: &SharedClock,
 ) -> anyhow::Result<(SharedLedger, Deployment)> {
     let url = &settings.database_url;
-    let ledger = ledger::open(url, settings.database, Arc::clone(clock))
+    let proof_key = settings.audit.read_key()?.map(|key| key.proof());
+    let database = LedgerSettings { proof_key, ..settings.database };
+    let ledger = ledger::open(url, database, Arc::clone(clock))
         .await
         .context("the ledger (database.url) cannot be opened")?;
     let wanted = Deployment {

@@ -17,11 +17,7 @@ use crate::task::{Task, Ticks};
 const ROWS_MAX: u32 = 10_000;
 
 /// Makes one every period, where there is something to bind.
-pub(crate) fn make_checkpoints(
-    context: Arc<Context>,
-    key: Arc<AuditKey>,
-    period: Duration,
-) -> Task {
+pub(crate) fn make_checkpoints(context: Arc<Context>, key: AuditKey, period: Duration) -> Task {
     Task::start("checkpoints", move |stop| async move {
         let node = context.membership.node().0.to_string();
         let mut ticks = Ticks::every(period, stop.clone());

@@ -41,8 +41,8 @@ pub struct KeygenArgs {
 }
 
 const CHECKPOINTS_EXAMPLES: &str = "Examples:
-  numerator audit checkpoints > checkpoints.jsonl
-  numerator audit checkpoints --since 1201 >> checkpoints.jsonl";
+  numerator audit checkpoints
+  numerator audit checkpoints --since 1201";
 
 /// Which.
 #[derive(Clone, Debug, Args)]
@@ -56,7 +56,7 @@ pub struct CheckpointsArgs {
 
 const VERIFY_EXAMPLES: &str = "Examples:
   numerator audit verify
-  numerator audit verify --public-key 6f0a… --with checkpoints.jsonl
+  numerator audit verify --with checkpoints.jsonl
   numerator audit verify --from 1201 --json";
 
 /// With what, and how to print.
@@ -129,7 +129,7 @@ async fn compare(settings: &Settings, args: &CompareArgs) -> anyhow::Result<()> 
     };
     let mut keys = args.public_keys.clone();
     if keys.is_empty() {
-        keys.extend(settings.audit.key.as_ref().map(|key| key.public()));
+        keys.extend(settings.audit.read_key()?.map(|key| key.public()));
     }
     if keys.is_empty()
         && let Some(kept) = &kept

@@ -4,7 +4,6 @@
 //! are wider than any sensible value.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::bounds::{Checked, millis, secs, wait, within, wrong};
@@ -14,7 +13,6 @@ use super::tokens::tokens;
 use super::{
     AuditSettings, BUILT_IN, DurationText, LogSettings, SeriesSource, Settings, TraceSettings,
 };
-use crate::audit::AuditKey;
 use crate::counter::{Flight, RedisSettings, unencrypted};
 use crate::gauges::GaugeSettings;
 use crate::journal::JournalSettings;
@@ -45,15 +43,16 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
             ),
         );
     }
-    let audit = audit(&layer.audit)?;
-    let proof_key = audit.key.as_ref().map(|key| key.proof());
     Ok(Settings {
         http_listen,
         health_listen: layer.http.health_listen,
         http: http(&layer.http)?,
         data_dir,
-        database: LedgerSettings { proof_key, ..ledger(&layer.database, &database_url)? },
-        audit,
+        database: ledger(&layer.database, &database_url)?,
+        audit: AuditSettings {
+            key: layer.audit.key.clone(),
+            checkpoint: wait("audit.checkpoint", layer.audit.checkpoint, secs(1)..=secs(3_600))?,
+        },
         database_url,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,
@@ -108,24 +107,6 @@ fn database(layer: &Layer, environment: &[(String, String)]) -> Checked<(PathBuf
         );
     }
     Ok((dir.unwrap_or_default(), url))
-}
-
-/// The key of checkpoints, and how often they come.
-fn audit(audit: &layer::Audit) -> Checked<AuditSettings> {
-    let checkpoint = wait("audit.checkpoint", audit.checkpoint, secs(1)..=secs(3_600))?;
-    let key = match audit.key.as_deref() {
-        None => None,
-        Some(pem) if pem.trim_start().starts_with("-----BEGIN") => Some(pem.to_owned()),
-        Some(path) => match std::fs::read_to_string(path) {
-            Ok(pem) => Some(pem),
-            Err(error) => return wrong("audit.key", format!("{path}: cannot be read: {error}")),
-        },
-    };
-    let read = key.map(|pem| AuditKey::read(&pem)).transpose();
-    match read {
-        Ok(key) => Ok(AuditSettings { key: key.map(Arc::new), checkpoint }),
-        Err(error) => wrong("audit.key", error.to_string()),
-    }
 }
 
 /// Bounds of the ledger's connections and waits.

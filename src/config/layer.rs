@@ -26,7 +26,6 @@ pub(super) struct Layer {
     pub(super) redis: Redis,
     /// Over how many partitions series are spread; fixed when a ledger is set up (F8).
     pub(super) partitions: u32,
-    pub(super) audit: Audit,
     pub(super) auth: Auth,
     pub(super) node: Node,
     pub(super) series: Series,
@@ -39,6 +38,7 @@ pub(super) struct Layer {
     pub(super) journal: Journal,
     pub(super) retry: Retry,
     pub(super) log: Log,
+    pub(super) audit: Audit,
     pub(super) trace: Trace,
     pub(super) metrics: Metrics,
 }
@@ -51,7 +51,6 @@ impl Default for Layer {
             data: Data::default(),
             redis: Redis::default(),
             partitions: 8,
-            audit: Audit::default(),
             auth: Auth::default(),
             node: Node::default(),
             series: Series::default(),
@@ -64,6 +63,7 @@ impl Default for Layer {
             journal: Journal::default(),
             retry: Retry::default(),
             log: Log::default(),
+            audit: Audit::default(),
             trace: Trace::default(),
             metrics: Metrics::default(),
         }

@@ -4,6 +4,7 @@
 //! Owns the reading of settings and nothing else: it starts nothing and connects to nothing. A
 //! wrong setting is an error that names it, never a silent default.
 
+mod audit;
 mod bounds;
 mod checks;
 mod duration;
@@ -12,6 +13,7 @@ mod listening;
 mod sources;
 mod tokens;
 
+pub use audit::AuditSettings;
 pub use duration::DurationText;
 pub use sources::{SettingsError, Sources};
 pub(crate) use tokens::is_token_name;
@@ -19,12 +21,10 @@ pub(crate) use tokens::is_token_name;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::audit::AuditKey;
 use crate::counter::RedisSettings;
 use crate::gauges::GaugeSettings;
 use crate::ledger::LedgerSettings;
@@ -127,15 +127,6 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// `http.tls_reload_period`: how often both files are looked at.
     pub reload_period: Duration,
-}
-
-/// The record under seal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditSettings {
-    /// `audit.key`; absent: batches have seals, and nobody signs checkpoints.
-    pub key: Option<Arc<AuditKey>>,
-    /// `audit.checkpoint`: time between two checkpoints.
-    pub checkpoint: Duration,
 }
 
 /// A bearer token that may ask for numbers. The token itself is kept nowhere.
