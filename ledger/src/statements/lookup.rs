@@ -189,19 +189,22 @@ pub(super) fn select_rows(journal: &str) -> QueryBuilder<'_> {
 }
 
 /// The part of a definition that auditors ask for.
-#[derive(Deserialize)]
-struct Template {
+#[derive(Default, Deserialize)]
+struct Origin {
+    code: String,
     template: String,
 }
 
 pub(super) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
     let definition: Option<String> = row.try_get("definition")?;
-    let template = match definition {
-        Some(text) => from_json::<Template>(&text, "series_version.definition")?.template,
-        None => String::new(),
+    let origin = match definition {
+        Some(text) => from_json::<Origin>(&text, "series_version.definition")?,
+        None => Origin::default(),
     };
+    let Origin { code: series, template } = origin;
     Ok(JournalRow {
         entry: entry_of(row)?,
+        series,
         template,
         node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
         journaled_at_us: row.try_get("journaled_at_us")?,
