@@ -16,11 +16,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::output::say;
 use super::register::{Register, RegisterArgs};
 use crate::config::Settings;
+use crate::ledger::SEARCH_ROWS_MAX;
 use formats::Writer;
 use target::Target;
-
-/// Rows that are read at once.
-const PAGE_ROWS: u32 = 10_000;
 
 const EXAMPLES: &str = "Examples:
   numerator export --series SPO --from 2026-01-01 --to spo-2026.csv
@@ -71,7 +69,7 @@ pub async fn run(settings: &Settings, args: ExportArgs) -> anyhow::Result<()> {
     let mut count = 0;
     loop {
         let rows = tokio::select! {
-            rows = register.page(PAGE_ROWS) => rows?,
+            rows = register.page(SEARCH_ROWS_MAX) => rows?,
             _ = &mut interrupted => bail!("interrupted; no file was written"),
         };
         writer.write(&rows)?;

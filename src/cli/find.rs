@@ -25,7 +25,7 @@ pub struct FindArgs {
     #[arg(long, value_name = "NEXT", conflicts_with = "number")]
     pub after: Option<String>,
     /// List so many numbers
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub limit: u32,
     /// Print JSON
     #[arg(long)]

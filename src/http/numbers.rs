@@ -17,7 +17,7 @@ use super::lookups::{ReadingAnswer, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::register::{self, NumberQuery};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision, Sort};
 
 /// Rows of an answer where the caller sets no limit.
 const ROWS_DEFAULT: u32 = 100;
@@ -200,7 +200,9 @@ async fn find_page(
     app: &App,
     filter: JournalFilter,
 ) -> Result<(Vec<FoundRow>, Option<String>), Problem> {
-    let (ledger, looks_at_rows) = (app.service.ledger.clone(), filter.looks_at_rows());
+    let ledger = app.service.ledger.clone();
+    let may_take_long =
+        filter.looks_at_rows() || filter.number_prefix.is_some() || filter.sort == Sort::Number;
     let looking = async move {
         let found = ledger.find(&filter).await;
         let rows = found.map_err(|error| register::failed(error, &filter))?;
@@ -210,7 +212,7 @@ async fn find_page(
         Ok::<_, Problem>((rows.into_iter().map(FoundRow::of).collect(), next))
     };
     // What looks through rows waits for a place: a few at once leave the ledger to others.
-    if looks_at_rows { app.effort.read(looking).await } else { super::finish(looking).await }
+    if may_take_long { app.effort.read(looking).await } else { super::finish(looking).await }
 }
 
 /// How many rows a page has.

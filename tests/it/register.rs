@@ -294,3 +294,32 @@ fn an_export_that_fails_leaves_nothing_and_says_why() {
     let text = std::fs::read_to_string(&old).unwrap();
     assert_eq!(text.lines().count(), 1, "a head without rows: {text}");
 }
+
+/// Goal: a list longer than what is read at once is written whole. Method: an import whose rows all
+/// share one time, and are more than a page.
+#[test]
+fn an_export_of_several_pages_has_each_row_once() {
+    let (deployment, rows) = (Deployment::embedded(), 4_100);
+    deployment.apply_load_series();
+    let line = |value: u32| format!("L-{value:08},2024-01-22 09:00,ann\n");
+    let list: String = (1..=rows).map(line).collect();
+    let file = deployment.path("list.csv");
+    std::fs::write(&file, format!("number,issued_at,user\n{list}")).unwrap();
+    deployment.ok(&["import", &file.display().to_string(), "--apply"]);
+    let mut expected: Vec<String> = (1..=rows).map(|value| format!("L-{value:08}")).collect();
+    for sort in ["number", "time"] {
+        let text = deployment.ok(&["export", "--user", "ann", "--sort", sort]);
+        let rows = rows_of(&text);
+        let numbers: Vec<&str> = rows.iter().map(|row| &*row["generated_number"]).collect();
+        assert_eq!(numbers, expected, "{sort}");
+        expected.reverse();
+    }
+    let full = std::fs::File::create("/dev/full").unwrap();
+    for format in ["csv", "jsonl"] {
+        let mut command = deployment.command(&["export", "--format", format]);
+        let refused = command.stdout(full.try_clone().unwrap()).output().unwrap();
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{why}");
+        assert!(why.contains("standard output cannot be written: No space left"), "{why}");
+    }
+}

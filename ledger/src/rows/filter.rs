@@ -6,6 +6,10 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{IssuePath, JournalRow, Position};
 
+/// Most rows of a page of [`crate::Ledger::search`]: with more a database may think it cheaper to
+/// read the whole journal for each page.
+pub const SEARCH_ROWS_MAX: u32 = 2_000;
+
 /// What to look for in the journal; all given fields must match. Texts are in normal form C, like
 /// those of the journal; type, project and originator are kept there as they were sent, and found
 /// in that form or decomposed.

@@ -2,23 +2,24 @@
 //! journal where an index has less of it, and never more than a page at once.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use numbering::ORIGINATORS;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::lookup::{journal_row_of, select_rows};
-use super::{CALL, Conn, QueryBuilder, SEARCH, query, query_scalar};
+use super::lookup::{Origin, bare_row_of, select_bare_rows};
+use super::{CALL, Conn, QueryBuilder, Row, SEARCH, query, query_scalar};
 use crate::Ledger;
-use crate::{JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Sort, ValueOf};
+use crate::{
+    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, SEARCH_ROWS_MAX, Sort, ValueOf,
+};
 
 /// Most rows of a look-up, and rows where the caller names no limit.
 const FIND_MAX: u32 = 1_000;
 const FIND_DEFAULT: u32 = 100;
 /// How long a look-up may look through rows where statements have no limit of their own.
 const FIND_TIME: Duration = Duration::from_secs(5);
-/// Most rows of a page of a search: each looks through a part of the journal.
-const SEARCH_MAX: u32 = 10_000;
 /// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
 /// found without sorting the whole journal.
 const MINUTE_US: i64 = 60_000_000;
@@ -44,7 +45,7 @@ impl Ledger {
         .await
     }
 
-    /// The same for whoever has time, such as an export: at most 10,000 rows, and each statement
+    /// The same for whoever has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows, and each statement
     /// may take as long as a search through the journal does.
     ///
     /// # Errors
@@ -53,7 +54,7 @@ impl Ledger {
         self.call(SEARCH, async |store| {
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
-            let rows = find(&mut *tx, store.clock.now_us(), filter, SEARCH_MAX).await?;
+            let rows = find(&mut *tx, store.clock.now_us(), filter, SEARCH_ROWS_MAX).await?;
             tx.commit().await?;
             Ok(rows)
         })
@@ -169,7 +170,7 @@ async fn select_of(
     limit: usize,
 ) -> Result<Vec<JournalRow>, LedgerError> {
     // Which rows, and only of those what they share.
-    let mut query = select_rows("journal_row");
+    let mut query = select_bare_rows("journal_row");
     query.push(" where (j.counter_id, j.first_value) in (select i.counter_id, i.first_value from ");
     query.push(if needs_shared(filter, user) { "journal_row" } else { "journal" });
     // What keeps the text of a revision is no number.
@@ -207,8 +208,36 @@ async fn select_of(
         Sort::Time => ") order by j.issued_at_us desc, j.counter_id desc, j.first_value desc",
         Sort::Number => ") order by j.number, j.scope",
     });
-    let rows = query.build().fetch_all(conn).await?;
-    rows.iter().map(journal_row_of).collect()
+    let rows = query.build().fetch_all(&mut *conn).await?;
+    with_origins(conn, &rows).await
+}
+
+/// Rows with what their versions say of them, read once for each version.
+async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, LedgerError> {
+    let version = |row: &Row| -> Result<(i64, i32), sqlx::Error> {
+        Ok((row.try_get("series_id")?, row.try_get("version")?))
+    };
+    let asked = rows.iter().map(version).collect::<Result<BTreeSet<_>, _>>()?;
+    let mut origins = HashMap::new();
+    if !asked.is_empty() {
+        let mut query = QueryBuilder::new("with asked (series_id, version) as (");
+        query.push_values(asked, |mut row, (series_id, version)| {
+            row.push_bind(series_id).push_bind(version);
+        });
+        query.push(
+            ") select v.series_id, v.version, v.definition from asked a \
+             join series_version v on v.series_id = a.series_id and v.version = a.version",
+        );
+        for row in query.build().once().fetch_all(conn).await? {
+            let definition: String = row.try_get("definition")?;
+            origins.insert(version(&row)?, Origin::read(&definition)?);
+        }
+    }
+    // A version that is not in the ledger says nothing.
+    let origin = |row: &Row| -> Result<Origin, LedgerError> {
+        Ok(origins.get(&version(row)?).cloned().unwrap_or_default())
+    };
+    rows.iter().map(|row| bare_row_of(row, origin(row)?)).collect()
 }
 
 /// Whether rows are chosen by what they share with others.
