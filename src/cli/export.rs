@@ -29,15 +29,16 @@ const EXAMPLES: &str = "Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExportArgs {
-    /// What to look for.
-    #[command(flatten)]
-    pub register: RegisterArgs,
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub format: Format,
     /// The file, replaced where there is one; standard output without it
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
+    // Last: its heading stands over all that follows.
+    /// What to look for.
+    #[command(flatten)]
+    pub register: RegisterArgs,
 }
 
 /// Kinds of files.

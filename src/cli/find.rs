@@ -18,9 +18,6 @@ const EXAMPLES: &str = "Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct FindArgs {
-    /// What to look for.
-    #[command(flatten)]
-    pub register: RegisterArgs,
     /// Go on behind the page with this `next` (`--json` shows it), with the same options
     #[arg(long, value_name = "NEXT", conflicts_with = "number")]
     pub after: Option<String>,
@@ -30,6 +27,10 @@ pub struct FindArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    // Last: its heading stands over all that follows.
+    /// What to look for.
+    #[command(flatten)]
+    pub register: RegisterArgs,
 }
 
 /// A page of numbers.

@@ -95,13 +95,7 @@ impl Writer {
                     writeln!(lines, "{text}").with_context(|| place.clone())?;
                 }
                 Writer::Sheet { sheet, target } => {
-                    if sheet.rows == SHEET_ROWS_MAX {
-                        bail!(
-                            "a sheet holds {} rows at most, and there are more: narrow the period, \
-                             or write --format csv",
-                            SHEET_ROWS_MAX - 1
-                        );
-                    }
+                    sheet.must_have_room()?;
                     sheet.write(&cells(&row)?).with_context(|| target.name())?;
                 }
             }
@@ -144,6 +138,17 @@ impl Sheet {
         let mut sheet = Sheet { workbook, rows: 0 };
         sheet.write(&COLUMNS.map(Cow::Borrowed))?;
         Ok(sheet)
+    }
+
+    fn must_have_room(&self) -> anyhow::Result<()> {
+        if self.rows >= SHEET_ROWS_MAX {
+            bail!(
+                "a sheet holds {} rows at most, and there are more: narrow the period, or write \
+                 --format csv",
+                SHEET_ROWS_MAX - 1
+            );
+        }
+        Ok(())
     }
 
     fn write(&mut self, cells: &[Cow<'_, str>]) -> Result<(), XlsxError> {
@@ -206,5 +211,13 @@ mod tests {
         for cell in ["", "A=1", "'=1", "{}", "1-2"] {
             assert_eq!(inert(cell), cell);
         }
+    }
+
+    #[test]
+    fn a_sheet_that_is_full_says_what_to_do() {
+        let with = |rows| Sheet { workbook: Workbook::new(), rows }.must_have_room();
+        with(SHEET_ROWS_MAX - 1).expect("room for one more");
+        let refused = with(SHEET_ROWS_MAX).expect_err("full").to_string();
+        assert!(refused.contains("1048575") && refused.contains("--format csv"), "{refused}");
     }
 }
