@@ -57,8 +57,8 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
     }
     seen.sort_unstable();
     let first = [
-        "apply", "check", "counters", "events", "export", "find", "gaps", "import", "next", "parse",
-        "serve", "status", "verify",
+        "apply", "check", "counters", "events", "export", "find", "gaps", "import", "next",
+        "parse", "serve", "status", "verify",
     ];
     assert_eq!(seen, first);
 }

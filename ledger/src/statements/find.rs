@@ -45,8 +45,8 @@ impl Ledger {
         .await
     }
 
-    /// The same for whoever has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows, and each statement
-    /// may take as long as a search through the journal does.
+    /// The same for whoever has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows, and each
+    /// statement may take as long as a search through the journal does.
     ///
     /// # Errors
     /// As above, after ten minutes.
