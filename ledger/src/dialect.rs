@@ -227,6 +227,11 @@ pub(crate) trait Locks: Send {
     /// values of a counter take as long as there are values.
     async fn allow_long_search(&mut self) -> Result<(), LedgerError>;
 
+    /// Ends what the connection's next statements look through after this time, where the engine
+    /// has no limit of its own for them; with none as long as they take. A statement that is ended
+    /// fails with `LockTimeout`.
+    async fn limit_search(&mut self, limit: Option<Duration>) -> Result<(), LedgerError>;
+
     /// Lets this transaction wait for a file between its statements too. It holds nothing that
     /// others need until its end.
     async fn allow_import(&mut self) -> Result<(), LedgerError>;

@@ -225,8 +225,10 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
             ),
             counter: None,
         },
-        // Out of memory, read-only, interrupted, I/O, damaged, full, cannot open, not a database.
-        7..=11 | 13 | 14 | 26 => unreachable(),
+        // Interrupted: it has looked through rows for longer than it may.
+        9 => lock_timeout(),
+        // Out of memory, read-only, I/O, damaged, full, cannot open, not a database.
+        7 | 8 | 10 | 11 | 13 | 14 | 26 => unreachable(),
         _ => refused(),
     }
 }
@@ -238,7 +240,7 @@ mod tests {
     #[test]
     fn a_code_says_whether_to_try_again() {
         let retry = |code| of_code(code, None, "m").retry_useful();
-        for busy in ["55P03", "57014", "5", "261", "6"] {
+        for busy in ["55P03", "57014", "5", "261", "6", "9"] {
             assert!(matches!(of_code(busy, None, "m"), LedgerError::LockTimeout { .. }), "{busy}");
         }
         for conflict in ["40001", "40P01", "517"] {

@@ -78,6 +78,7 @@ pub use rule_format::{RuleFormatError, RuleFormats};
 pub use rules::{Choice, Explanation, RuleError, Verdict, choose, comes_before, explain};
 pub use series::{Parsed, ParsedSerial, Serial, SerialWidth, Series};
 pub use series_file::{FilePlace, SeriesFileError, builtin_series, read_series};
+pub use served::ORIGINATORS;
 pub use snowflake::{NODE_NUMBERS, SNOWFLAKES_PER_MS, Snowflake, SnowflakePlace};
 pub use template::is_reserved;
 pub use template_error::{FieldFlaw, Place, TemplateError, TokenFlaw};

@@ -9,7 +9,7 @@ use super::text::normalise;
 use super::{Inputs, ReferenceData, Series, SeriesDefinition};
 
 /// The variables that name the originating organization, the older name last.
-pub(super) const ORIGINATORS: [&str; 2] = ["ORIGINATOR", "ORG_CODE"];
+pub const ORIGINATORS: [&str; 2] = ["ORIGINATOR", "ORG_CODE"];
 
 /// The variable that names the sub type.
 pub(super) const SUB_TYPE: &str = "SUB_TYPE";

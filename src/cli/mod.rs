@@ -11,8 +11,10 @@ mod descriptors;
 pub mod drain;
 pub mod events;
 pub mod explain;
+pub mod export;
 pub mod expression;
 pub mod fallback;
+pub mod find;
 pub mod gaps;
 pub mod import;
 mod inputs;
@@ -28,6 +30,7 @@ pub mod preview;
 pub mod ready;
 pub mod reconcile;
 pub mod reference;
+pub mod register;
 mod restored;
 pub mod revise;
 pub mod series;
@@ -113,6 +116,10 @@ pub enum Command {
     Gaps(gaps::GapsArgs),
     /// List counters by series, type, project, originator and year, and how full they are
     Counters(counters::CountersArgs),
+    /// Look issued numbers up: by number, document, user, series, type, project, period, status
+    Find(find::FindArgs),
+    /// Write the register of numbers, or a part of it, as CSV, JSON lines or a workbook
+    Export(export::ExportArgs),
     /// List what the ledger noted beside the numbers: recoveries, adoptions, hazards, changes
     Events(events::EventsArgs),
     /// Move in from another system: report on its numbers or tables, and import them
@@ -198,6 +205,8 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Fallback(args) => fallback::run(&settings.prepare("warn")?, &args).await,
         Command::Gaps(args) => gaps::run(&settings.prepare("warn")?, &args).await,
         Command::Counters(args) => counters::run(&settings.prepare("warn")?, args).await,
+        Command::Find(args) => find::run(&settings.prepare("warn")?, args).await,
+        Command::Export(args) => export::run(&settings.prepare("warn")?, args).await,
         Command::Events(args) => events::run(&settings.prepare("warn")?, args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),

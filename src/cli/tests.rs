@@ -62,6 +62,8 @@ fn the_examples_of_each_help_are_lines_that_the_command_takes() {
         "checkpoints",
         "counters",
         "events",
+        "export",
+        "find",
         "gaps",
         "import",
         "keygen",

@@ -43,9 +43,7 @@ fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
 }
 
 /// Reads a position; a refusal says where one comes from.
-pub(super) fn position<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Position>, D::Error> {
+fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Position>, D::Error> {
     let text = String::deserialize(deserializer)?;
     read_position(&text).map(Some).ok_or_else(|| de::Error::custom("must be a page's `next`"))
 }
@@ -56,7 +54,7 @@ pub(super) fn position_text(position: &Position) -> String {
     format!("{issued_at_us}.{}.{}", of.counter_id, of.value)
 }
 
-fn read_position(text: &str) -> Option<Position> {
+pub(super) fn read_position(text: &str) -> Option<Position> {
     let mut parts = text.split('.').map(str::parse);
     let mut next = || parts.next()?.ok();
     let issued_at_us = next()?;

@@ -19,7 +19,7 @@ use super::numbers::{FoundAs, FoundRow, NumberRow};
 use super::problem::{Problem, ProblemBody, Slug};
 use super::revisions::with_revisions;
 use crate::allocator::{Catalog, Reading, Unread};
-use crate::ledger::{JournalFilter, JournalRow, LedgerError, SharedLedger};
+use crate::ledger::{JournalFilter, JournalRow, LedgerError, NumberStatus, SharedLedger};
 
 /// Most rows with one text: one per scope of uniqueness.
 const ROWS_MAX: u32 = 20;
@@ -148,7 +148,7 @@ pub(super) async fn look_up_and_read(
 
 /// Everything in the journal that a number may be, and as what it stands there. All other fields of
 /// the filter must match too.
-async fn look_up(
+pub(crate) async fn look_up(
     ledger: &SharedLedger,
     catalog: &Arc<Catalog>,
     number: &str,
@@ -170,7 +170,9 @@ async fn look_up(
             rows.push((FoundAs::Range, range));
         }
     }
-    rows.retain(|(found_as, row)| *found_as == FoundAs::Number || is_wanted(filter, row));
+    rows.retain(|(found_as, row)| {
+        *found_as == FoundAs::Number || is_wanted(filter, *found_as, row)
+    });
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
     let mut rows = with_revisions(ledger, rows).await?;
     rows.iter_mut().zip(found).for_each(|(row, found_as)| row.found_as = Some(found_as));
@@ -178,15 +180,13 @@ async fn look_up(
 }
 
 /// Whether a row that was not found by the filter matches the rest of it.
-fn is_wanted(filter: &JournalFilter, row: &JournalRow) -> bool {
-    let record = &row.entry.record;
-    let is = |wanted: &Option<String>, text: Option<&str>| {
-        wanted.as_deref().is_none_or(|wanted| text == Some(wanted))
+fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> bool {
+    let status = match found_as {
+        FoundAs::Revision => NumberStatus::Revised,
+        // A range has no revisions.
+        FoundAs::Number | FoundAs::Range => NumberStatus::Issued,
     };
-    is(&filter.document_id, record.document_id.as_deref())
-        && is(&filter.user_id, Some(&record.user_id))
-        && filter.from_us.is_none_or(|from_us| record.issued_at_us >= from_us)
-        && filter.until_us.is_none_or(|until_us| record.issued_at_us < until_us)
+    filter.status.is_none_or(|wanted| wanted == status) && filter.matches(row)
 }
 
 /// Reads a number back, and says whether it was issued.

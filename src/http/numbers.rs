@@ -7,18 +7,17 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use numbering::read_moment;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
 use super::answer::{SourceAnswer, ValuesAnswer, instant};
 use super::body::QueryOf;
-use super::documents::{position, position_text};
 use super::lookups::{ReadingAnswer, look_up_and_read};
 use super::problem::{Problem, ProblemBody, Slug};
+use super::register::{self, NumberQuery};
 use super::revisions::RevisionRow;
-use crate::ledger::{IssuePath, JournalFilter, JournalRow, Position, Revision};
+use crate::ledger::{IssuePath, JournalFilter, JournalRow, Revision, Sort};
 
 /// Rows of an answer where the caller sets no limit.
 const ROWS_DEFAULT: u32 = 100;
@@ -35,32 +34,7 @@ pub(super) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     text.parse().map(Some).map_err(|_| de::Error::custom(LIMIT_WANTED))
 }
 
-/// What to look for; all that is given must match.
-#[derive(Clone, Debug, Default, Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct NumberQuery {
-    /// The number, exactly; one inside a range is answered with the row of its range, a revision
-    /// with the row of its number.
-    number: Option<String>,
-    /// The document.
-    document_id: Option<String>,
-    /// Who asked.
-    user_id: Option<String>,
-    /// Issued at or after: a date (UTC) or a date-time with offset.
-    from: Option<String>,
-    /// Issued before: a date (UTC) or a date-time with offset.
-    until: Option<String>,
-    /// The `next` of the page before; not with `number`, whose rows are one page.
-    #[serde(default, deserialize_with = "position")]
-    #[param(value_type = Option<String>)]
-    after: Option<Position>,
-    /// At most so many rows, 1 to 1,000; 100 without it.
-    #[serde(default, deserialize_with = "limit")]
-    limit: Option<u32>,
-}
-
-/// Journal rows, newest first.
+/// Journal rows, in the order that was asked for.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NumberList<'a> {
     numbers: Vec<NumberRow<'a>>,
@@ -86,50 +60,59 @@ pub(super) enum FoundAs {
 
 /// A journal row to show.
 #[derive(Debug)]
-pub(super) struct FoundRow {
-    pub(super) row: JournalRow,
+pub(crate) struct FoundRow {
+    pub(crate) row: JournalRow,
     /// Its revisions, where they were looked up.
     pub(super) revisions: Option<Vec<Revision>>,
     /// As what the number that was looked for stands there.
     pub(super) found_as: Option<FoundAs>,
 }
 
+impl FoundRow {
+    /// A row of which nothing else was looked up.
+    pub(crate) fn of(row: JournalRow) -> Self {
+        FoundRow { row, revisions: None, found_as: None }
+    }
+}
+
 /// One allocation, with the names that auditors know.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NumberRow<'a> {
+pub(crate) struct NumberRow<'a> {
     /// The allocation.
     #[schema(value_type = String)]
-    allocation_id: Uuid,
+    pub(crate) allocation_id: Uuid,
     /// The document, where one was named.
-    document_id: Option<&'a str>,
+    pub(crate) document_id: Option<&'a str>,
     /// The number; the first one of a range.
-    generated_number: &'a str,
+    pub(crate) generated_number: &'a str,
+    /// Code of the series.
+    pub(crate) series: &'a str,
     /// Where it comes from.
     #[serde(flatten)]
-    source: SourceAnswer<'a>,
+    pub(crate) source: SourceAnswer<'a>,
     /// The values taken, one range per serial.
-    serials: Vec<ValuesAnswer>,
+    pub(crate) serials: Vec<ValuesAnswer>,
     /// The template.
-    template_used: &'a str,
+    pub(crate) template_used: &'a str,
     /// Civil date of the document.
-    document_date: &'a str,
+    pub(crate) document_date: &'a str,
     /// Who asked.
-    user_id: &'a str,
+    pub(crate) user_id: &'a str,
     /// From where.
-    ip_address: Option<&'a str>,
+    pub(crate) ip_address: Option<&'a str>,
     /// When the request was accepted.
     #[schema(format = DateTime)]
-    timestamp: String,
+    pub(crate) timestamp: String,
     /// When the row was written.
     #[schema(format = DateTime)]
-    journaled_at: String,
+    pub(crate) journaled_at: String,
     /// How often the request was tried again.
-    retry_count: u32,
+    pub(crate) retry_count: u32,
     /// `redis` or `database`.
     #[schema(value_type = String)]
-    path: IssuePath,
+    pub(crate) path: IssuePath,
     /// The caller's key.
-    idempotency_key: Option<&'a str>,
+    pub(crate) idempotency_key: Option<&'a str>,
     /// Its revisions, oldest first; left out in look-ups by other fields than the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     revisions: Option<Vec<RevisionRow<'a>>>,
@@ -140,17 +123,19 @@ pub(super) struct NumberRow<'a> {
 
 impl<'a> NumberRow<'a> {
     /// The answer for rows.
-    pub(super) fn all_of(rows: &'a [FoundRow]) -> Vec<Self> {
+    pub(crate) fn all_of(rows: &'a [FoundRow]) -> Vec<Self> {
         rows.iter().map(Self::of).collect()
     }
 
-    fn of(FoundRow { row, revisions, found_as }: &'a FoundRow) -> Self {
+    /// The answer for one.
+    pub(crate) fn of(FoundRow { row, revisions, found_as }: &'a FoundRow) -> Self {
         let (entry, record) = (&row.entry, &row.entry.record);
         let revisions = revisions.as_ref();
         NumberRow {
             allocation_id: record.allocation_id,
             document_id: record.document_id.as_deref(),
             generated_number: &entry.number,
+            series: &row.series,
             source: SourceAnswer::of(record),
             serials: entry.taken.iter().map(|taken| ValuesAnswer::of(taken.range)).collect(),
             template_used: &row.template,
@@ -168,7 +153,7 @@ impl<'a> NumberRow<'a> {
     }
 }
 
-/// Looks issued numbers up, newest first, page by page.
+/// Looks issued numbers up, page by page.
 #[utoipa::path(
     get,
     path = "/api/v1/document-numbering/numbers",
@@ -183,22 +168,19 @@ pub(super) async fn list_numbers(
     State(app): State<App>,
     QueryOf(query): QueryOf<NumberQuery>,
 ) -> Result<Response, Problem> {
-    let filter = query.filter()?;
-    let wanted = filter.number.clone();
+    let asked = query.check()?;
+    asked.must_be_bounded()?;
     let ledger = app.service.ledger.clone();
+    let filter = super::finish(async move { asked.read(&ledger).await }).await?;
+    let wanted = filter.number.clone();
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
             let (rows, read) = look_up_and_read(&app, &number, filter).await?;
             (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
-            let page = filter.limit as usize;
-            let rows = super::finish(async move { ledger.find(&filter).await }).await?;
-            // The next page may turn out to be empty: one more row might be one too many to find.
-            let last = rows.last().filter(|_| rows.len() == page);
-            let next = last.and_then(Position::of).as_ref().map(position_text);
-            let found = |row| FoundRow { row, revisions: None, found_as: None };
-            (rows.into_iter().map(found).collect(), None, next)
+            let (rows, next) = find_page(&app, filter).await?;
+            (rows, None, next)
         }
     };
     if let (Some(number), true) = (wanted, rows.is_empty()) {
@@ -213,42 +195,24 @@ pub(super) async fn list_numbers(
     Ok(axum::Json(NumberList { numbers, candidates, next }).into_response())
 }
 
-impl NumberQuery {
-    /// The filter for the ledger: bounded, normalised like issued numbers are (R2.4), and never
-    /// empty, which would be a full scan (R5.4).
-    fn filter(self) -> Result<JournalFilter, Problem> {
-        let texts = [
-            ("number", &self.number),
-            ("document_id", &self.document_id),
-            ("user_id", &self.user_id),
-        ];
-        must_be_storable(&texts)?;
-        let from_us = self.from.as_deref().map(|text| read_time("from", text)).transpose()?;
-        let until_us = self.until.as_deref().map(|text| read_time("until", text)).transpose()?;
-        let limit = rows_of_page(self.limit)?;
-        if self.after.is_some() && self.number.is_some() {
-            return Err(Problem::field(
-                "after",
-                "must be left out with number: its rows are one page",
-            ));
-        }
-        let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
-        let NumberQuery { number, document_id, user_id, after, .. } = self;
-        let (number, document_id) = (normalised(number), normalised(document_id));
-        let filter =
-            JournalFilter { number, document_id, user_id, from_us, until_us, after, limit };
-        let is_empty = filter.number.is_none()
-            && filter.document_id.is_none()
-            && filter.user_id.is_none()
-            && filter.from_us.is_none()
-            && filter.until_us.is_none();
-        if is_empty {
-            let reason =
-                "is missing: name at least one of number, document_id, user_id, from, until";
-            return Err(Problem::field("number", reason));
-        }
-        Ok(filter)
-    }
+/// A page of what matches, and where the next one begins.
+async fn find_page(
+    app: &App,
+    filter: JournalFilter,
+) -> Result<(Vec<FoundRow>, Option<String>), Problem> {
+    let ledger = app.service.ledger.clone();
+    let may_take_long =
+        filter.looks_at_rows() || filter.number_prefix.is_some() || filter.sort == Sort::Number;
+    let looking = async move {
+        let found = ledger.find(&filter).await;
+        let rows = found.map_err(|error| register::failed(error, &filter))?;
+        // The next page may turn out to be empty: one more row might be one too many to find.
+        let last = rows.last().filter(|_| rows.len() == filter.limit as usize);
+        let next = last.and_then(|last| register::next_of(&filter, last));
+        Ok::<_, Problem>((rows.into_iter().map(FoundRow::of).collect(), next))
+    };
+    // What looks through rows waits for a place: a few at once leave the ledger to others.
+    if may_take_long { app.effort.read(looking).await } else { super::finish(looking).await }
 }
 
 /// How many rows a page has.
@@ -296,25 +260,5 @@ mod tests {
         for wrong in ["", "yesterday", "2025-02-30", "12/02/2025", beyond] {
             assert!(read_time("from", wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_look_up_names_something_to_look_for() {
-        assert!(NumberQuery::default().filter().is_err());
-        let all = NumberQuery { limit: Some(10), ..NumberQuery::default() };
-        assert!(all.filter().is_err());
-        let number = NumberQuery { number: Some("A/1".into()), ..NumberQuery::default() };
-        let filter = number.filter().expect("filter");
-        assert_eq!((filter.number.as_deref(), filter.limit), (Some("A/1"), 100));
-        for limit in [0, 1_001] {
-            let query = NumberQuery {
-                user_id: Some("ci".into()),
-                limit: Some(limit),
-                ..NumberQuery::default()
-            };
-            assert!(query.filter().is_err(), "{limit}");
-        }
-        let nul = NumberQuery { number: Some("\0".into()), ..NumberQuery::default() };
-        assert!(nul.filter().is_err());
     }
 }

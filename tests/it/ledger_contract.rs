@@ -201,6 +201,8 @@ ledger_contract! {
         a_question_looks_no_further_back_than_it_says
         keys_are_compared_byte_for_byte
         rows_are_found_by_number_document_user_and_time
+        the_text_of_a_revision_takes_no_place_in_a_page
+        rows_are_found_by_each_filter_and_paged_in_either_order
         a_value_is_found_in_the_range_that_holds_it
         counters_and_totals_are_listed
         a_value_both_issued_and_lost_is_an_overlap

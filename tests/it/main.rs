@@ -41,6 +41,7 @@ mod redis_client;
 mod redis_faults;
 mod reference_data;
 mod reference_numbers;
+mod register;
 mod remembered;
 mod restored;
 mod retries;

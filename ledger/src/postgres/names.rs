@@ -4,6 +4,8 @@
 //! They last until their transaction ends. What another one wrote under a name is visible to the
 //! statements that follow its lock.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
 use sqlx::Row as _;
@@ -87,6 +89,11 @@ impl Locks for PgConnection {
 
     async fn allow_long_search(&mut self) -> Result<(), LedgerError> {
         sqlx::query("set local statement_timeout = '10min'").execute(self).await?;
+        Ok(())
+    }
+
+    /// The session's own limit ends each statement.
+    async fn limit_search(&mut self, _limit: Option<Duration>) -> Result<(), LedgerError> {
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
-use super::{At, CounterSpec, Position, Span};
+use super::{At, CounterSpec, Span};
 use crate::columns::Word as _;
 
 /// Room for an ordinary record on its way through Redis.
@@ -254,32 +254,14 @@ impl Found {
     }
 }
 
-/// What to look for in the journal; all given fields must match.
-#[derive(Clone, Debug, Default)]
-pub struct JournalFilter {
-    /// The number (exact).
-    pub number: Option<String>,
-    /// The document.
-    pub document_id: Option<String>,
-    /// The user.
-    pub user_id: Option<String>,
-    /// Issued at or after.
-    pub from_us: Option<i64>,
-    /// Issued before.
-    pub until_us: Option<i64>,
-    /// Behind this one in the list, that is before it: rows of one time are in the order of their
-    /// counters and values.
-    pub after: Option<Position>,
-    /// At most so many rows (default 100, at most 1,000).
-    pub limit: u32,
-}
-
 /// A journal row as auditors see it (R5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalRow {
     /// The allocation.
     pub entry: Entry,
-    /// `template_used`.
+    /// Code of its series; empty where the version that made it is not in the ledger.
+    pub series: String,
+    /// `template_used`; likewise.
     pub template: String,
     /// The node that journaled it.
     pub node_id: NodeId,

@@ -1,5 +1,8 @@
 //! Locks on names, which nobody needs here: there is one writer, and no moment between its look and
-//! its commit. Nor have statements or transactions a limit of time.
+//! its commit. Nor have statements or transactions a limit of time, but for what
+//! looks through rows for a request.
+
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use numerator_base::node::NodeId;
@@ -7,6 +10,9 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::LedgerError;
 use crate::dialect::{Locks, Moment};
+
+/// Steps of a statement between two looks at the time: well below a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 #[async_trait]
 impl Locks for SqliteConnection {
@@ -47,7 +53,38 @@ impl Locks for SqliteConnection {
         Ok(())
     }
 
+    async fn limit_search(&mut self, limit: Option<Duration>) -> Result<(), LedgerError> {
+        let mut handle = self.lock_handle().await?;
+        match limit {
+            Some(limit) => {
+                let end = Instant::now() + limit;
+                handle.set_progress_handler(STEPS_BETWEEN_LOOKS, move || Instant::now() < end);
+            }
+            None => handle.remove_progress_handler(),
+        }
+        Ok(())
+    }
+
     async fn allow_import(&mut self) -> Result<(), LedgerError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_looks_through_rows_ends_with_its_time() {
+        let mut conn = SqliteConnection::connect(":memory:").await.expect("a database");
+        let count = "with recursive n (i) as (select 1 union all select i + 1 from n \
+                     where i < 100000) select count(*) from n";
+        conn.limit_search(Some(Duration::ZERO)).await.expect("set");
+        let ended = sqlx::query(count).execute(&mut conn).await.map_err(LedgerError::from);
+        assert!(matches!(ended, Err(LedgerError::LockTimeout { .. })), "{ended:?}");
+        conn.limit_search(None).await.expect("taken away");
+        sqlx::query(count).execute(&mut conn).await.expect("counted");
     }
 }

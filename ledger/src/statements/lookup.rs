@@ -176,32 +176,51 @@ pub(super) async fn earlier(
 
 /// The beginning of a query for whole rows of the journal, or of a part of it.
 pub(super) fn select_rows(journal: &str) -> QueryBuilder<'_> {
-    let mut query = QueryBuilder::new("select ");
+    let mut query = select_of_versions(", v.definition", journal);
     query
-        .push(entry_columns!())
-        .push(", j.node_id, j.journaled_at_us, v.definition from ")
-        .push(journal);
-    query.push(
-        " j join counter c on c.counter_id = j.counter_id \
-         left join series_version v on v.series_id = j.series_id and v.version = j.version",
-    );
+        .push(" left join series_version v on v.series_id = j.series_id and v.version = j.version");
+    query
+}
+
+/// The same without what their versions say of them: definitions are long, and shared by many rows.
+pub(super) fn select_bare_rows(journal: &str) -> QueryBuilder<'_> {
+    select_of_versions("", journal)
+}
+
+fn select_of_versions<'q>(further: &str, journal: &str) -> QueryBuilder<'q> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(entry_columns!()).push(", j.node_id, j.journaled_at_us").push(further);
+    query.push(" from ").push(journal).push(" j join counter c on c.counter_id = j.counter_id");
     query
 }
 
 /// The part of a definition that auditors ask for.
-#[derive(Deserialize)]
-struct Template {
+#[derive(Clone, Default, Deserialize)]
+pub(super) struct Origin {
+    code: String,
     template: String,
 }
 
+impl Origin {
+    /// What a definition says.
+    pub(super) fn read(definition: &str) -> Result<Self, LedgerError> {
+        from_json(definition, "series_version.definition")
+    }
+}
+
+/// A row of [`select_rows`].
 pub(super) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
     let definition: Option<String> = row.try_get("definition")?;
-    let template = match definition {
-        Some(text) => from_json::<Template>(&text, "series_version.definition")?.template,
-        None => String::new(),
-    };
+    let origin = definition.as_deref().map(Origin::read).transpose()?;
+    bare_row_of(row, origin.unwrap_or_default())
+}
+
+/// A row of [`select_bare_rows`].
+pub(super) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, LedgerError> {
+    let Origin { code: series, template } = origin;
     Ok(JournalRow {
         entry: entry_of(row)?,
+        series,
         template,
         node_id: read_node(row.try_get("node_id")?, "journal.node_id")?,
         journaled_at_us: row.try_get("journaled_at_us")?,

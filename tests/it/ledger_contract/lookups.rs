@@ -1,6 +1,9 @@
 //! What the journal answers.
 
-use numerator::ledger::{Closing, CounterSpec, Found, JournalFilter, JournalRow, Question};
+use numerator::ledger::{
+    Closing, CounterSpec, Found, IssuePath, JournalFilter, JournalRow, LedgerError, NewRevision,
+    NumberStatus, Position, Question, Revised, Sort, ValueOf,
+};
 
 use super::world::{NOW_US, World, entry, question, range, record, spec, with};
 
@@ -126,6 +129,106 @@ pub(super) async fn rows_are_found_by_number_document_user_and_time(world: World
     assert_eq!(find(JournalFilter { until_us, ..any() }).await, [2, 3, 4]);
     assert_eq!(find(JournalFilter { from_us, until_us, ..any() }).await, [2, 3]);
     assert_eq!(find(JournalFilter { from_us: until_us, until_us, ..any() }).await, none);
+}
+
+pub(super) async fn the_text_of_a_revision_takes_no_place_in_a_page(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
+    let issued = entry(open, counter_id, 1);
+    world.append(std::slice::from_ref(&issued)).await;
+    let revision = NewRevision {
+        of: ValueOf { counter_id, value: 1 },
+        allocation_id: issued.record.allocation_id,
+        rev: "B".into(),
+        number: format!("{}-B", issued.number),
+        user_id: "u".into(),
+        ip_address: None,
+        reason: None,
+        revised_at_us: NOW_US,
+    };
+    assert!(matches!(world.ledger.revise(&revision).await.unwrap(), Revised::Written(_)));
+    for user_id in [None, Some("u".to_owned())] {
+        let filter = JournalFilter { user_id, limit: 1, ..JournalFilter::default() };
+        let rows = world.ledger.find(&filter).await.unwrap();
+        assert_eq!(rows.iter().map(|row| &row.entry).collect::<Vec<_>>(), [&issued], "{filter:?}");
+    }
+}
+
+/// The values of a list, read by pages of this size: of `find` and of `search` the same.
+async fn pages(world: &World, filter: &JournalFilter, limit: u32) -> Vec<u64> {
+    let (mut values, mut after) = (Vec::new(), None);
+    loop {
+        let page = JournalFilter { limit, after, ..filter.clone() };
+        let rows = world.ledger.find(&page).await.unwrap();
+        assert_eq!(world.ledger.search(&page).await.unwrap(), rows, "{page:?}");
+        values.extend(rows.iter().map(|row| row.entry.taken[0].range.first));
+        match rows.last() {
+            Some(last) if rows.len() == limit as usize => after = Position::of(last),
+            _ => return values,
+        }
+    }
+}
+
+/// Goal: each filter alone chooses its rows, and a list has each of them once whatever its pages.
+/// Method: six rows that share a time by pairs and differ in one thing each, by pages of any size.
+pub(super) async fn rows_are_found_by_each_filter_and_paged_in_either_order(world: World) {
+    let open = world.redis_epoch(Closing::Exact).await;
+    let (counter_id, ..) = world.seed(open, &spec("k")).await;
+    let mut entries = Vec::new();
+    for (value, number) in (1..).zip(["B-2", "B-1", "A%1", "\u{e01}-1", "B", "A1"]) {
+        let mut entry = with(entry(open, counter_id, value), |r| {
+            r.issued_at_us = NOW_US - HOUR_US * i64::try_from(value / 2).unwrap();
+            r.mask = number.into();
+        });
+        entry.number = number.into();
+        entries.push(entry);
+    }
+    entries[0] = with(entries[0].clone(), |r| r.type_code = "OTHER".into());
+    entries[1] = with(entries[1].clone(), |r| r.project = Some("P".into()));
+    entries[2] = with(entries[2].clone(), |r| r.document_date = "2026-02-01".into());
+    for (index, name) in [(3, "ORIGINATOR"), (4, "ORG_CODE")] {
+        entries[index] = with(entries[index].clone(), |r| {
+            r.context.insert(name.into(), "\u{e04}\"\\".into());
+        });
+    }
+    entries[5] = with(entries[5].clone(), |r| r.series_id = 8);
+    world.append(&entries).await;
+    let any = JournalFilter::default;
+    let text = |text: &str| Some(text.to_owned());
+    for (filter, expected) in [
+        (any(), &[1, 3, 2, 5, 4, 6][..]),
+        (JournalFilter { sort: Sort::Number, ..any() }, &[3, 6, 5, 2, 1, 4]),
+        (JournalFilter { number_prefix: text("B"), ..any() }, &[1, 2, 5]),
+        (JournalFilter { number_prefix: text("\u{e01}"), ..any() }, &[4]),
+        (JournalFilter { number_part: text("-1"), ..any() }, &[2, 4]),
+        (JournalFilter { number_part: text("%"), ..any() }, &[3]),
+        (JournalFilter { number_part: text("b"), ..any() }, &[]),
+        (JournalFilter { type_code: text("OTHER"), ..any() }, &[1]),
+        (JournalFilter { project: text("P"), ..any() }, &[2]),
+        (JournalFilter { dated_from: text("2026-01-03"), ..any() }, &[3]),
+        (JournalFilter { dated_until: text("2026-01-02"), ..any() }, &[]),
+        (JournalFilter { originator: text("\u{e04}\"\\"), ..any() }, &[5, 4]),
+        (JournalFilter { originator: text("A"), ..any() }, &[]),
+        (JournalFilter { series_id: Some(8), ..any() }, &[6]),
+        (JournalFilter { path: Some(IssuePath::Redis), ..any() }, &[1, 3, 2, 5, 4, 6]),
+        (JournalFilter { path: Some(IssuePath::Imported), ..any() }, &[]),
+        (JournalFilter { status: Some(NumberStatus::Revised), ..any() }, &[]),
+    ] {
+        for limit in 1..=7 {
+            assert_eq!(pages(&world, &filter, limit).await, expected, "{filter:?}, {limit}");
+        }
+        let mut sorted = expected.to_vec();
+        sorted.sort_by_key(|value| entries[usize::try_from(value - 1).unwrap()].number.clone());
+        let by_number = JournalFilter { sort: Sort::Number, ..filter };
+        assert_eq!(pages(&world, &by_number, 2).await, sorted, "{by_number:?}");
+    }
+    let row = &world.ledger.find(&JournalFilter { limit: 1, ..any() }).await.unwrap()[0];
+    let mut gone = Position::of(row).unwrap();
+    gone.of.value = 99;
+    let filter = JournalFilter { sort: Sort::Number, after: Some(gone), ..any() };
+    let refused = world.ledger.find(&filter).await;
+    assert!(matches!(refused, Err(LedgerError::Refused(_))), "{refused:?}");
+    assert_eq!(world.ledger.series_id("none").await.unwrap(), None);
 }
 
 pub(super) async fn a_value_is_found_in_the_range_that_holds_it(world: World) {

@@ -1,0 +1,91 @@
+//! `numerator find`: looks issued numbers up, for people (R5.3). Reads only.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::output::{print, print_json};
+use super::register::{Register, RegisterArgs};
+use super::words::table;
+use crate::config::Settings;
+use crate::http::{FoundRow, NumberRow};
+
+const EXAMPLES: &str = "Examples:
+  numerator find --number SPO-20240122-001
+  numerator find --series SPO --from 2026-01-01 --limit 100
+  numerator find --number-prefix LCBP3-C2-RFA --sort number --json";
+
+/// Which to list, and how.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct FindArgs {
+    /// Go on behind the page with this `next` (`--json` shows it), with the same options
+    #[arg(long, value_name = "NEXT", conflicts_with = "number")]
+    pub after: Option<String>,
+    /// List so many numbers
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    // Last: its heading stands over all that follows.
+    /// What to look for.
+    #[command(flatten)]
+    pub register: RegisterArgs,
+}
+
+/// A page of numbers.
+#[derive(Serialize)]
+struct NumberPage<'a> {
+    numbers: Vec<NumberRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Prints the numbers that match.
+///
+/// # Errors
+/// A filter that nothing can match, a number that nothing holds, a ledger that cannot be reached, a
+/// closed stdout.
+pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
+    let FindArgs { register, after, limit, json } = args;
+    let mut register = Register::open(settings, register, after).await?;
+    let rows = register.page(limit).await?;
+    if json {
+        print_json(&NumberPage { numbers: NumberRow::all_of(&rows), next: register.next })?;
+    } else if rows.is_empty() {
+        print(["no numbers"])?;
+    } else {
+        print([page(&rows)])?;
+        if register.next.is_some() {
+            super::say(format_args!("the first {limit}; there may be more: --limit, --json"));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers for people.
+fn page(rows: &[FoundRow]) -> String {
+    let mut table =
+        table(["number", "document", "date", "series", "type", "project", "user", "issued at"]);
+    for row in NumberRow::all_of(rows) {
+        let number = match row.serials.first() {
+            Some(values) if values.first < values.last => {
+                let count = (values.last - values.first) / values.step.max(1);
+                format!("{} and {count} more", row.generated_number)
+            }
+            _ => row.generated_number.to_owned(),
+        };
+        let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
+        table.add_row([
+            number,
+            or_dash(row.document_id),
+            row.document_date.to_owned(),
+            row.series.to_owned(),
+            row.source.type_code.to_owned(),
+            or_dash(row.source.project),
+            row.user_id.to_owned(),
+            row.timestamp,
+        ]);
+    }
+    table.to_string()
+}
