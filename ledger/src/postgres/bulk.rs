@@ -116,7 +116,7 @@ impl Bulk for PgConnection {
         lines: &[&Line<'_>],
         writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        Lines::new(lines, writing).insert_free(self).await
+        Lines::insert_free(self, lines, writing).await
     }
 
     async fn insert_all(

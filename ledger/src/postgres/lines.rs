@@ -188,17 +188,18 @@ impl<'l> Lines<'l> {
     /// Inserts those that no unique key keeps out; their counters and first values. A batch is
     /// sealed with what is written: the free ones are found first, and then written as all.
     pub(super) async fn insert_free(
-        &self,
         conn: &mut PgConnection,
+        lines: &[&Line<'_>],
+        writing: &Writing,
     ) -> Result<HashSet<(i64, i64)>, LedgerError> {
-        let mut free = self.lines.to_vec();
+        let mut free = lines.to_vec();
         for _ in 0..ATTEMPTS {
             if free.is_empty() {
                 return Ok(HashSet::new());
             }
             // To ask each unique key first costs a sixth of the work, and next to never keeps a
             // line out: that is done only once a line was.
-            let lines = Lines::new(&free, self.writing);
+            let lines = Lines::new(&free, writing);
             sqlx::raw_sql("savepoint lines").execute(&mut *conn).await?;
             if lines.insert_all(&mut *conn).await? {
                 sqlx::raw_sql("release savepoint lines").execute(&mut *conn).await?;

@@ -75,6 +75,10 @@ pub(super) fn check(
     if !is_clean {
         breaches.add("verify is not clean", report);
     }
+    let (is_as_it_was, report) = world.audit();
+    if !is_as_it_was {
+        breaches.add("the record is not as it was bound", report);
+    }
     let mut findings = Findings::default();
     let closings = read_closings(world, &mut findings);
     let cause = world.ledger.cause();

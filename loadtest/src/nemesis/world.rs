@@ -4,6 +4,7 @@
 //! Starts and restarts them; what is done to them is `faults`. A node that ended is started again,
 //! as a supervisor would.
 
+use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use harness::postgres::Postgres;
 use harness::proxy::Proxy;
 use harness::redis::Redis;
 use harness::service::{Deployment, Service};
+use tempfile::TempDir;
 
 use super::ledger::{Engine, Ledger, Stores};
 use super::load::{Addresses, POLICIES, SERIES};
@@ -55,12 +57,18 @@ pub(super) struct Links {
 }
 
 impl Links {
-    fn start(ledger: &Ledger, redis: Option<&Redis>) -> Self {
+    /// `key` signs the record; without one there, it is made.
+    fn start(ledger: &Ledger, redis: Option<&Redis>, key: &Path) -> Self {
         let to_redis = redis.map(|redis| Proxy::start(redis.port()));
         let to_ledger = ledger.link();
         let redis_url = to_redis.as_ref().map(Proxy::redis_url);
         let database_url = ledger.url(to_ledger.as_ref());
-        let deployment = Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
+        let mut deployment =
+            Deployment::new(program(&SETTINGS), &database_url, redis_url.as_deref());
+        if !key.exists() {
+            deployment.ok(&["audit", "keygen", &key.display().to_string()]);
+        }
+        deployment.extra = format!("[audit]\nkey = \"{}\"\ncheckpoint = \"1s\"\n", key.display());
         Links { deployment, to_redis, to_ledger }
     }
 }
@@ -81,6 +89,8 @@ pub(super) struct World {
     pub(super) stores: Stores,
     /// Commands go to both by links that no fault meets.
     operator: Links,
+    /// Has the key with which all of them sign the record.
+    _keys: TempDir,
     addresses: Arc<Addresses>,
     /// Nodes that ended without being told to, and were started again.
     pub(super) restarts: u64,
@@ -95,10 +105,12 @@ impl World {
     pub(super) fn start(stores: Stores) -> Self {
         let ledger = Ledger::start(stores.ledger);
         let redis = stores.has_redis.then(|| Redis::start_with(&REDIS_OPTIONS));
-        let operator = Links::start(&ledger, redis.as_ref());
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let key = folder.path().join("audit.pem");
+        let operator = Links::start(&ledger, redis.as_ref(), &key);
         apply_series(&operator.deployment);
         let start = |_| {
-            let links = Links::start(&ledger, redis.as_ref());
+            let links = Links::start(&ledger, redis.as_ref(), &key);
             let service = links.deployment.serve();
             Node { links, service }
         };
@@ -111,6 +123,7 @@ impl World {
             ledger,
             stores,
             operator,
+            _keys: folder,
             addresses: Arc::new(RwLock::new(addresses)),
             restarts: 0,
             releases: 0,
@@ -264,6 +277,13 @@ impl World {
     pub(super) fn verify(&self) -> (bool, String) {
         let (is_clean, report) = self.operator.deployment.verify();
         (is_clean, report.to_string())
+    }
+
+    /// Runs `numerator audit verify`: whether it exits 0, and what it says.
+    pub(super) fn audit(&self) -> (bool, String) {
+        let output = self.operator.deployment.run(&["audit", "verify"]);
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     }
 
     /// Asks all nodes to end; those that did not end well.

@@ -194,14 +194,7 @@ pub(super) async fn a_revision_without_its_number_is_found(world: World) {
     world.ledger.revise(&revision(&one, "B", "one-B")).await.unwrap();
     world.ledger.revise(&revision(&other, "B", "other-B")).await.unwrap();
     // Only another hand can write this.
-    let gone = "delete from journal where number = 'other-B'";
-    if let Some(path) = world.url.strip_prefix("sqlite:") {
-        let pool = sqlx::SqlitePool::connect(path).await.unwrap();
-        sqlx::query(gone).execute(&pool).await.unwrap();
-    } else {
-        let pool = sqlx::PgPool::connect(&world.url).await.unwrap();
-        sqlx::query(gone).execute(&pool).await.unwrap();
-    }
+    world.sql("delete from journal where number = 'other-B'").await;
     let stray = world.ledger.stray_revisions(10).await.unwrap();
     assert_eq!(stray.iter().map(|r| &*r.number).collect::<Vec<_>>(), ["other-B"]);
 }
