@@ -5,7 +5,7 @@ use numbering::{Inputs, SNOWFLAKES_PER_MS, Serial, Series, Snowflake};
 use super::pending_request::Order;
 use super::{AllocError, Allocator, NextValue, Preview, Request, redis_path, replay, unread};
 use crate::counter::{CounterState, Inspection};
-use crate::ledger::{At, Counter, Owner, Partition};
+use crate::ledger::{At, Counter, Owner, Partition, PartitionState};
 
 impl Allocator {
     /// Checks a request and shows what its number would look like. Takes nothing.
@@ -112,7 +112,12 @@ impl Allocator {
             rows.iter().find(|row| row.partition == counter.partition).cloned()
         };
         let told = of(&self.shared.context.membership.news().borrow());
-        if told.as_ref().is_some_and(|home| home.epoch >= counter.epoch) {
+        // News of an epoch that was about to open do not say who owns it.
+        let is_of_now = |home: &Partition| {
+            home.epoch > counter.epoch
+                || home.epoch == counter.epoch && home.state == PartitionState::Open
+        };
+        if told.as_ref().is_some_and(is_of_now) {
             return Ok(told);
         }
         let rows = self.shared.context.ledger.partitions().await;

@@ -1,7 +1,7 @@
 //! What checkpoints bind, the checkpoints themselves, and what `audit verify` compares with them.
 //! Signs nothing and judges nothing but whether a proof is right.
 
-use super::{CALL, QueryBuilder, Row, SEARCH, Store, commit_alone, query, query_scalar};
+use super::{CALL, QueryBuilder, Row, SEARCH, Store, commit, query, query_scalar};
 use crate::Ledger;
 use crate::columns::unreadable;
 use crate::rows::KindText;
@@ -59,7 +59,8 @@ impl Ledger {
             .bind(new.signature.as_slice())
             .execute(&mut *tx)
             .await?;
-            commit_alone(store, tx).await?;
+            // A ledger that forgets it gets another: nobody has to be asked.
+            commit(tx).await?;
             Ok(written.rows_affected() == 1)
         })
         .await
