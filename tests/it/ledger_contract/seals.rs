@@ -233,6 +233,11 @@ pub(super) async fn rows_of_before_seals_are_bound_as_a_whole(world: World) {
     kit.world.sql("update journal set user_name_id = address_name_id where number = 'k-3'").await;
     let (place, said) = kit.complaint().await;
     assert!(place == Place::Before && said.contains("say something else"), "{said}");
+    // They have no place: whoever begins later compares them all the same.
+    let trust = Trust { keys: vec![kit.key.public()], from: 2 };
+    let none: Option<Kept<Cursor<String>>> = None;
+    let later = verify(&kit.world.ledger, &trust, none, |_, _| ()).await.unwrap();
+    assert_eq!(later.findings.first().map(|found| found.place), Some(Place::Before), "{later}");
 }
 
 /// A transaction that drew its batch's id before others, and commits behind a checkpoint of theirs.
