@@ -86,3 +86,54 @@ async fn audit_a_service_signs_what_it_wrote_and_whoever_changes_it_is_found() {
     let no_key = refusal(&deployment, &["--setting", &setting, "status"]);
     assert!(no_key.contains("audit.key") && no_key.contains("keygen"), "{no_key}");
 }
+
+/// Goal: the service runs under a role that cannot take the triggers away, and an auditor reads.
+/// Method: the shipped file of roles, on a ledger that the owner has set up.
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_neither_the_writer_nor_the_auditor_can_change_the_record() {
+    const ROLES: &str = include_str!("../../deploy/postgres/roles.sql");
+    let postgres = Postgres::start();
+    let owned = Deployment::new(&postgres.url("roles"), None);
+    owned.apply_load_series();
+    postgres.sql("create role numerator_writer login; create role numerator_auditor login");
+    postgres.sql(&format!("set search_path = roles; {ROLES}"));
+    let of = |role: &str| {
+        let url = postgres.url("roles").replace("//postgres@", &format!("//{role}@"));
+        Deployment::new(&url, None)
+    };
+    let mut written = of("numerator_writer");
+    let public = sign(&mut written);
+    let service = written.serve();
+    let client = reqwest::Client::new();
+    let (status, body) = load::take(&client, &service.url, "d1").await;
+    assert_eq!(status, 201, "{body}");
+    let audited = of("numerator_auditor");
+    let look = async || {
+        let args = ["audit", "verify", "--public-key", &public, "--json"];
+        let report = audited.run(&args);
+        let said: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap_or_default();
+        let is_whole = said["rows"] == 1 && said["unbound_batches"] == 0;
+        if is_whole && report.status.success() { Ok(()) } else { Err(format!("{report:?}")) }
+    };
+    eventually(LIMIT, look).await;
+    let found = audited.ok(&["find", "--document", "d1", "--json"]);
+    assert!(found.contains("\"d1\""), "{found}");
+    assert!(service.terminate());
+    written.assert_clean();
+    for role in ["numerator_writer", "numerator_auditor"] {
+        let url = postgres.url("roles").replace("//postgres@", &format!("//{role}@"));
+        let pool = sqlx::PgPool::connect(&url).await.unwrap();
+        for change in [
+            "update journal set document_id = 'd9'",
+            "delete from journal",
+            "truncate journal",
+            "update journal_batch set epoch = 9",
+            "delete from checkpoint",
+            "alter table journal disable trigger user",
+            "set session_replication_role = replica",
+        ] {
+            let refused = sqlx::raw_sql(change).execute(&pool).await;
+            assert!(refused.is_err(), "{role}: {change}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use numerator_base::node::NodeId;
 
-use super::{CALL, bytes, commit_alone, query, query_scalar};
+use super::{CALL, Conn, bytes, commit_alone, query, query_scalar};
 use crate::Ledger;
 use crate::columns::{HASH, read_uuid, signed, small, unsigned, unsigned_small};
 use crate::{Deployment, LedgerError};
@@ -60,25 +60,11 @@ impl Ledger {
     pub async fn deployment(&self, wanted: &Deployment) -> Result<Deployment, LedgerError> {
         self.call(CALL, async |store| {
             let mut tx = store.begin().await?;
-            // Of several processes that start on an empty ledger the first one's row stays.
-            let new = query(
-                "insert into deployment (deployment_id, partitions, prefix, hash) \
-                 values ($1, $2, $3, $4) on conflict do nothing",
-            )
-            .bind(wanted.deployment_id.as_bytes().as_slice())
-            .bind(small(wanted.partitions, "partitions")?)
-            .bind(&wanted.prefix)
-            .bind(HASH)
-            .execute(&mut *tx)
-            .await?;
-            if new.rows_affected() == 1 {
-                for partition in 0..wanted.partitions_total() {
-                    query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
-                        .bind(small(partition, "partition")?)
-                        .bind(store.clock.now_us())
-                        .execute(&mut *tx)
-                        .await?;
-                }
+            // Who may only read a ledger finds it set up.
+            let there: Option<i32> =
+                query_scalar("select partitions from deployment").fetch_optional(&mut *tx).await?;
+            if there.is_none() {
+                write(&mut *tx, wanted, store.clock.now_us()).await?;
             }
             let row = query("select deployment_id, partitions, prefix, hash from deployment")
                 .fetch_one(&mut *tx)
@@ -111,4 +97,29 @@ fn spelled(ms: u64) -> String {
         [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
     let whole = UNITS.iter().find(|(_, unit_ms)| ms >= *unit_ms && ms.is_multiple_of(*unit_ms));
     whole.map_or_else(|| format!("{ms}ms"), |(unit, unit_ms)| format!("{}{unit}", ms / unit_ms))
+}
+
+/// Writes the deployment and its partitions, unless another process was quicker: of several that
+/// start on an empty ledger the first one's row stays.
+async fn write(conn: &mut Conn, wanted: &Deployment, now_us: i64) -> Result<(), LedgerError> {
+    let new = query(
+        "insert into deployment (deployment_id, partitions, prefix, hash) \
+         values ($1, $2, $3, $4) on conflict do nothing",
+    )
+    .bind(wanted.deployment_id.as_bytes().as_slice())
+    .bind(small(wanted.partitions, "partitions")?)
+    .bind(&wanted.prefix)
+    .bind(HASH)
+    .execute(&mut *conn)
+    .await?;
+    if new.rows_affected() == 1 {
+        for partition in 0..wanted.partitions_total() {
+            query("insert into partition (partition_id, changed_at_us) values ($1, $2)")
+                .bind(small(partition, "partition")?)
+                .bind(now_us)
+                .execute(&mut *conn)
+                .await?;
+        }
+    }
+    Ok(())
 }

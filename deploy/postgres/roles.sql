@@ -1,0 +1,25 @@
+-- Roles beside the owner of the tables, who migrates: `numerator_writer` runs the service and its
+-- commands, `numerator_auditor` reads. Neither can take the triggers away that keep the record as it
+-- is. To be run by the owner, in the schema of the ledger, after each migration; the roles must be
+-- there:
+--
+--   create role numerator_writer login password '…';
+--   create role numerator_auditor login password '…';
+
+do $$
+declare
+    ledger text := current_schema();
+begin
+    execute format('grant usage on schema %I to numerator_writer, numerator_auditor', ledger);
+    execute format('grant select, insert, update, delete on all tables in schema %I '
+        'to numerator_writer', ledger);
+    execute format('grant usage on all sequences in schema %I to numerator_writer', ledger);
+    execute format('grant select on all tables in schema %I to numerator_auditor', ledger);
+end
+$$;
+
+-- Rows of an earlier version are turned over: the journal alone may be updated, as far as its
+-- trigger lets it.
+revoke delete on journal from numerator_writer;
+revoke update, delete on journal_batch, journal_kind, journal_name, checkpoint
+    from numerator_writer;
