@@ -21,6 +21,7 @@ pub use numerator_counter as counter;
 pub use numerator_ledger as ledger;
 
 pub mod allocator;
+pub mod archive;
 pub mod audit;
 pub mod cli;
 pub mod config;

@@ -75,6 +75,17 @@ pub(super) enum WantedKey {
     Document,
 }
 
+/// The name of a file that has a number of the document that `q` asks for.
+macro_rules! archived_file {
+    () => {
+        "(select f.name from archived_number n \
+         join archive_file f on f.archive_file_id = n.archive_file_id \
+         join counter h on h.counter_id = n.counter_id \
+         where n.document_hash = q.document_hash and h.series_id = q.series_id limit 1)"
+    };
+}
+pub(super) use archived_file;
+
 /// One key to look for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Earlier<'a> {
@@ -84,6 +95,8 @@ pub(super) struct Earlier<'a> {
     /// The caller's key, or the document.
     pub(super) value: &'a str,
     pub(super) since_us: i64,
+    /// As what a document is looked for whose number may have moved to a file.
+    pub(super) document_hash: Option<i64>,
 }
 
 /// What a batch says to the marks of one counter: how far its rows reach, and what they account

@@ -169,6 +169,10 @@ pub(crate) trait Bulk: Send {
     /// did. None where another process is at it, or where there are none.
     async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError>;
 
+    /// Removes the rows of a counter that begin in a run of values; how many. The transaction must
+    /// write a segment that stands for them.
+    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError>;
+
     /// In how many slices the journal's rows lie.
     async fn journal_slices(&mut self) -> Result<i64, LedgerError>;
 

@@ -31,6 +31,8 @@ pub(super) struct Line<'a> {
     pub(super) allocation_id: &'a [u8],
     /// Number, scope, form, and what else only the first serial's row carries.
     pub(super) head: Option<Head<'a>>,
+    /// Of a segment, which stands for archived rows: where they are, JSON.
+    pub(super) segment: Option<&'a str>,
     pub(super) series_id: i64,
     pub(super) version: i32,
     pub(super) type_code: &'a str,
@@ -76,9 +78,14 @@ impl<'a> Line<'a> {
         Some(self.retry_count).filter(|count| *count != 0)
     }
 
-    /// The path's word, where it is not the one of most rows.
+    /// The path's word, where it is not the one of most rows. A segment is known by its context.
     pub(super) fn other_path(&self) -> Option<&'static str> {
         Some(self.path).filter(|path| *path != IssuePath::Redis).map(IssuePath::name)
+    }
+
+    /// The column `context`: the variables, or of a segment where its rows are.
+    pub(super) fn context(&self) -> Option<&str> {
+        self.segment.or_else(|| self.head.as_ref()?.context.as_deref())
     }
 
     /// The lines of the entry that is number `index` of its batch.
@@ -101,6 +108,7 @@ impl<'a> Line<'a> {
                 count: (last - first) / step + 1,
                 allocation_id: record.allocation_id.as_bytes(),
                 head: head.take(),
+                segment: None,
                 series_id: record.series_id,
                 version: small(record.version, "version")?,
                 type_code: &record.type_code,

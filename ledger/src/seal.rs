@@ -50,6 +50,9 @@ fn authenticate(key: &[u8], text: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
+/// What `journal_row` shows as the path of a segment, which stands for archived rows.
+pub(super) const ARCHIVED: &str = "archived";
+
 /// Room for a row of usual size.
 const BYTES_USUAL: usize = 320;
 
@@ -70,6 +73,15 @@ pub(super) struct BatchHead<'b> {
     pub(super) epoch: i64,
     pub(super) journaled_at_us: i64,
     pub(super) rows: i32,
+}
+
+/// The word that `journal_row` shows as a row's path: that of the column, or of segments.
+pub(super) fn path_of<'r>(
+    path: Option<&'r str>,
+    number: Option<&str>,
+    context: Option<&str>,
+) -> &'r str {
+    if number.is_none() && context.is_some() { ARCHIVED } else { path.unwrap_or("redis") }
 }
 
 /// What a row of the journal says, its batch's part left out.
@@ -116,7 +128,7 @@ impl<'r> RowText<'r> {
             mask: head.and_then(|head| head.form.columns().0),
             outline: head.and_then(|head| head.form.columns().1),
             rest: head.and_then(|head| head.rest.as_deref()),
-            context: head.and_then(|head| head.context.as_deref()),
+            context: line.context(),
             document_id: head.and_then(|head| head.document_id),
             idempotency_key: head.and_then(|head| head.idempotency_key),
             series_id: line.series_id,
@@ -129,7 +141,7 @@ impl<'r> RowText<'r> {
             digest: line.digest.as_deref(),
             issued_at_us: line.issued_at_us,
             retry_count: line.retry_count,
-            path: line.path.name(),
+            path: path_of(Some(line.path.name()), head.map(|head| head.number), line.context()),
         }
     }
 

@@ -109,6 +109,16 @@ pub enum AllocError {
         /// That number.
         number: String,
     },
+    /// The document has a number that moved to an archive.
+    #[error(
+        "document has a number already, and its record moved to the archive file {file}: read it \
+         with `numerator find --archive`; only for a second number, send \"again\": true \
+         (`next --again`)"
+    )]
+    DocumentArchived {
+        /// The file.
+        file: String,
+    },
     /// The idempotency key was used for another payload (R1.8).
     #[error("idempotency key was used for another payload; use a new key for another request")]
     KeyReused,

@@ -17,7 +17,7 @@ pub(super) fn judge(order: &Order, found: Found) -> Option<Result<Issued, AllocE
             Some(order.issued(entry, true))
         }
         (None, Some(entry)) => Some(Err(AllocError::DocumentNumbered { number: entry.number })),
-        (None, None) => None,
+        (None, None) => found.archived.map(|file| Err(AllocError::DocumentArchived { file })),
     }
 }
 

@@ -74,7 +74,7 @@ impl AuditKey {
     }
 
     /// Signs.
-    pub(super) fn sign(&self, text: &str) -> Vec<u8> {
+    pub(crate) fn sign(&self, text: &str) -> Vec<u8> {
         self.pair.sign(text.as_bytes()).as_ref().to_vec()
     }
 }
@@ -118,7 +118,7 @@ impl PublicKey {
     }
 
     /// Whether a text was signed with its other half.
-    pub(super) fn has_signed(&self, text: &str, signature: &[u8]) -> bool {
+    pub(crate) fn has_signed(&self, text: &str, signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, &self.0).verify(text.as_bytes(), signature).is_ok()
     }
 }
@@ -130,7 +130,7 @@ impl fmt::Display for PublicKey {
 }
 
 /// Bytes from hexadecimal digits.
-pub(super) fn read_hexadecimal(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn read_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = text.as_bytes().chunks(2);
     pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()

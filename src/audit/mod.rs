@@ -12,6 +12,7 @@ mod verifying;
 
 pub use checkpoint::{CheckpointError, Line};
 pub use kept::Kept;
+pub(crate) use key::read_hexadecimal;
 pub use key::{AuditKey, KeyError, PublicKey};
 pub(crate) use making::make_checkpoints;
 pub use making::{Made, make};

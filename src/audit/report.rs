@@ -76,6 +76,8 @@ pub struct AuditReport {
     pub rows: u64,
     /// Rows of before seals, bound as a whole.
     pub rows_before_seals: u64,
+    /// Rows that were not compared: segments stand for them, and no file was given that has them.
+    pub rows_archived: u64,
     /// Events that they bind.
     pub events: u64,
     /// Versions of series that they bind.
@@ -108,6 +110,10 @@ impl fmt::Display for AuditReport {
         writeln!(f, "{batches} batches with {rows} rows, {events} events, {versions} versions")?;
         if self.rows_before_seals > 0 {
             writeln!(f, "{} rows of before seals", self.rows_before_seals)?;
+        }
+        if self.rows_archived > 0 {
+            let rows = self.rows_archived;
+            writeln!(f, "{rows} rows are in an archive and were not compared: see --archive")?;
         }
         writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
         for Finding { place, why } in &self.findings {

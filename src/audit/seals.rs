@@ -2,7 +2,7 @@
 //! whatever their order. Keeps the rows of batches that are not whole yet, and a bit for each batch
 //! that was.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -51,6 +51,17 @@ pub(super) struct Seals {
     pending: HashMap<i64, Pending>,
     /// Batches that were whole, sound or not.
     met: Ids,
+    /// Segments: the counter, first and last value of the rows that they stand for.
+    segments: BTreeMap<(i64, i64), i64>,
+    /// For how many rows they stand that were not read from an archive.
+    pub(super) unread: u64,
+}
+
+/// A bound batch that lacks rows.
+pub(super) struct Incomplete {
+    pub(super) batch_id: i64,
+    pub(super) missing: u64,
+    pub(super) why: String,
 }
 
 impl Seals {
@@ -68,6 +79,10 @@ impl Seals {
             self.pending.insert(pending.batch.batch_id, pending);
         }
         for row in slice {
+            if let Some(stands_for) = row.stands_for {
+                self.segments.insert((row.counter_id, row.first), stands_for.last);
+                self.unread += stands_for.rows;
+            }
             let Some(batch_id) = row.batch_id else {
                 self.unsealed_rows += 1;
                 continue;
@@ -103,14 +118,25 @@ impl Seals {
         }
     }
 
-    /// Names the bound batches that lack rows.
-    pub(super) fn end(&mut self, is_bound: impl Fn(i64) -> bool, found: &mut Findings) {
+    /// Whether a segment stands for a row.
+    fn is_archived(&self, row: &SealedRow) -> bool {
+        let before = self.segments.range(..=(row.counter_id, row.first)).next_back();
+        before.is_some_and(|((counter_id, _), last)| {
+            *counter_id == row.counter_id && *last >= row.first
+        })
+    }
+
+    /// The bound batches that lack rows.
+    pub(super) fn end(&mut self, is_bound: impl Fn(i64) -> bool) -> Vec<Incomplete> {
+        let mut incomplete = Vec::new();
         for (batch_id, pending) in self.pending.drain().filter(|(id, _)| is_bound(*id)) {
             let (met, all) = (pending.rows.len(), pending.batch.line_count);
             self.met.insert(batch_id);
             let why = format!("has {met} of its {all} rows: the others were removed");
-            found.add(Place::Batch(batch_id), why);
+            let missing = u64::try_from(all).unwrap_or(0).saturating_sub(met as u64);
+            incomplete.push(Incomplete { batch_id, missing, why });
         }
+        incomplete
     }
 }
 
@@ -118,14 +144,19 @@ fn name_of(row: &SealedRow) -> String {
     format!("counter {} value {}", row.counter_id, row.first)
 }
 
+/// Rows of an archive, page by page.
+pub(super) type Archive<'a> =
+    &'a mut (dyn FnMut() -> anyhow::Result<Option<Vec<SealedRow>>> + Send);
+
 /// Compares all rows of batches above `after` with their seals. Rows that are written meanwhile may
 /// be met in part.
 pub(super) async fn compare(
     ledger: &SharedLedger,
     after: i64,
+    archive: Archive<'_>,
     found: &mut Findings,
     progress: &(impl Fn(i64, i64) + Sync),
-) -> Result<Seals, LedgerError> {
+) -> anyhow::Result<Seals> {
     let mut seals = Seals::default();
     // What comes behind these is of batches that no checkpoint binds yet.
     let slices = ledger.journal_slices().await?;
@@ -145,19 +176,37 @@ pub(super) async fn compare(
             // Written since the texts were read, or not there at all.
             again(ledger, slice, &mut rows).await?;
         }
-        let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.retain(|id| !seals.pending.contains_key(id) && !seals.met.contains(*id));
-        let batches = ledger.sealed_batches(&ids).await?;
         progress(slice + 1, slices);
-        let (mut now, mut of_slice) = (std::mem::take(&mut seals), std::mem::take(found));
-        let comparing = tokio::task::spawn_blocking(move || {
-            now.take_in(rows, batches, &mut of_slice);
-            (now, of_slice)
-        });
-        (seals, *found) = comparing.await.expect("comparing does not panic");
+        seals = take_in(ledger, seals, rows, found).await?;
     }
+    while let Some(mut rows) = archive()? {
+        // One that a file has and the ledger too is compared there.
+        rows.retain(|row| row.batch_id.is_some_and(|id| id > after) && seals.is_archived(row));
+        seals.unread = seals.unread.saturating_sub(rows.len() as u64);
+        seals = take_in(ledger, seals, rows, found).await?;
+    }
+    Ok(seals)
+}
+
+/// Takes in rows with those of their batches that are new.
+async fn take_in(
+    ledger: &SharedLedger,
+    mut seals: Seals,
+    rows: Vec<SealedRow>,
+    found: &mut Findings,
+) -> Result<Seals, LedgerError> {
+    let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.batch_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.retain(|id| !seals.pending.contains_key(id) && !seals.met.contains(*id));
+    let batches = ledger.sealed_batches(&ids).await?;
+    let mut of_rows = std::mem::take(found);
+    let comparing = tokio::task::spawn_blocking(move || {
+        seals.take_in(rows, batches, &mut of_rows);
+        (seals, of_rows)
+    });
+    let (seals, of_rows) = comparing.await.expect("comparing does not panic");
+    *found = of_rows;
     Ok(seals)
 }
 

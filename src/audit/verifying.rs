@@ -7,7 +7,7 @@ use super::checkpoint::{Body, Entry, Part, name_of};
 use super::kept::Kept;
 use super::key::PublicKey;
 use super::report::{AuditReport, Findings, Place};
-use super::seals::{self, Ids, Seals};
+use super::seals::{self, Archive, Ids, Incomplete, Seals};
 use crate::ledger::{Bindable, Bound, SharedLedger, SignedCheckpoint, Vouched};
 use numbering::hexadecimal;
 
@@ -56,15 +56,17 @@ fn place_of(table: Bindable, id: i64) -> Place {
     }
 }
 
-/// Compares everything.
+/// Compares everything. `archive` gives the rows of archive files; without them, no more rows may be
+/// missing than segments stand for.
 ///
 /// # Errors
-/// A ledger that cannot be reached; a kept line that is none. What is not as it was is in the
+/// An archive that cannot be read; a ledger that cannot be reached; a kept line that is none. What is not as it was is in the
 /// report.
 pub async fn verify(
     ledger: &SharedLedger,
     trust: &Trust,
     mut kept: Option<Kept<impl BufRead>>,
+    archive: Archive<'_>,
     progress: impl Fn(i64, i64) + Sync,
 ) -> anyhow::Result<AuditReport> {
     let mut course = Course {
@@ -107,7 +109,7 @@ pub async fn verify(
             break;
         }
     }
-    let mut seals = seals::compare(ledger, after, &mut course.found, &progress).await?;
+    let mut seals = seals::compare(ledger, after, archive, &mut course.found, &progress).await?;
     course.end(&mut seals).await?;
     Ok(course.report)
 }
@@ -244,9 +246,17 @@ impl Course<'_> {
     /// Looks for what no checkpoint binds, and for batches without rows.
     async fn end(&mut self, seals: &mut Seals) -> anyhow::Result<()> {
         let bound = &self.tables[0].bound;
-        seals.end(|id| bound.contains(id), &mut self.found);
+        let mut incomplete = seals.end(|id| bound.contains(id));
         for index in 0..TABLES.len() {
-            self.look_for_added(index, seals).await?;
+            self.look_for_added(index, seals, &mut incomplete).await?;
+        }
+        let missing = incomplete.iter().map(|batch| batch.missing).sum();
+        if missing <= seals.unread {
+            self.report.rows_archived = missing;
+        } else {
+            for Incomplete { batch_id, why, .. } in incomplete {
+                self.found.add(Place::Batch(batch_id), why);
+            }
         }
         self.compare_unsealed().await?;
         let report = &mut self.report;
@@ -261,13 +271,19 @@ impl Course<'_> {
         Ok(())
     }
 
-    async fn look_for_added(&mut self, index: usize, seals: &Seals) -> anyhow::Result<()> {
+    async fn look_for_added(
+        &mut self,
+        index: usize,
+        seals: &Seals,
+        incomplete: &mut Vec<Incomplete>,
+    ) -> anyhow::Result<()> {
         let table = TABLES[index];
         let mut after = self.begun_at(index).await?;
         loop {
             let rows = self.ledger.bindable(table, after, i64::MAX, PAGE_ROWS).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.id;
+            let mut without_rows = Vec::new();
             for row in &rows {
                 let Table { bound, last, .. } = &self.tables[index];
                 let is_late = row.id > last.upto || last.is_open(row.id);
@@ -275,7 +291,7 @@ impl Course<'_> {
                     (true, Bindable::Batches)
                         if row.standing != Vouched::Unsealed && !seals.has_met(row.id) =>
                     {
-                        self.found.add(place_of(table, row.id), "all its rows are gone".into());
+                        without_rows.push(row.id);
                     }
                     (true, _) => {}
                     (false, Bindable::Batches) if is_late => self.report.unbound_batches += 1,
@@ -285,6 +301,11 @@ impl Course<'_> {
                         self.found.add(place_of(table, row.id), why.into());
                     }
                 }
+            }
+            for batch in self.ledger.sealed_batches(&without_rows).await? {
+                let missing = u64::try_from(batch.line_count).unwrap_or(0);
+                let why = "all its rows are gone".to_owned();
+                incomplete.push(Incomplete { batch_id: batch.batch_id, missing, why });
             }
         }
     }

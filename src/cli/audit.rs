@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{print, print_json, say};
 use super::session::open_ledger;
+use crate::archive::{Folder, SealedPages};
 use crate::audit::{AuditKey, Kept, Line, PublicKey, Trust, verify};
 use crate::config::Settings;
 
@@ -57,6 +58,7 @@ pub struct CheckpointsArgs {
 const VERIFY_EXAMPLES: &str = "Examples:
   numerator audit verify
   numerator audit verify --with checkpoints.jsonl
+  numerator audit verify --archive /srv/numerator/archive
   numerator audit verify --from 1201 --json";
 
 /// With what, and how to print.
@@ -70,6 +72,9 @@ pub struct CompareArgs {
     /// Checkpoints that were kept elsewhere, as `audit checkpoints` printed them
     #[arg(long, value_name = "FILE")]
     pub with: Option<PathBuf>,
+    /// The folder of an archive, whose rows are compared too
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
     /// Public keys whose signatures count; without one that of `audit.key`, else those of `--with`
     #[arg(long = "public-key", value_name = "KEY", value_parser = PublicKey::read)]
     pub public_keys: Vec<PublicKey>,
@@ -148,8 +153,16 @@ async fn compare(settings: &Settings, args: &CompareArgs) -> anyhow::Result<()> 
     {
         bar.set_style(style);
     }
+    let mut pages = match &args.archive {
+        None => None,
+        Some(path) => {
+            let folder = Folder::open(path).context("--archive")?;
+            Some(SealedPages::open(&ledger, &folder, &keys).await.context("--archive")?)
+        }
+    };
+    let mut archive = || pages.as_mut().map_or(Ok(None), SealedPages::next_page);
     let trust = Trust { keys, from: args.from };
-    let report = verify(&ledger, &trust, kept, |done, total| {
+    let report = verify(&ledger, &trust, kept, &mut archive, |done, total| {
         bar.set_length(u64::try_from(total).unwrap_or(0));
         bar.set_position(u64::try_from(done).unwrap_or(0));
     })

@@ -1,18 +1,23 @@
 //! `numerator find`: looks issued numbers up, for people (R5.3). Reads only.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::register::{Register, RegisterArgs};
 use super::words::table;
+use crate::archive::{self, Folder};
 use crate::config::Settings;
 use crate::http::{FoundRow, NumberRow};
 
 const EXAMPLES: &str = "Examples:
   numerator find --number SPO-20240122-001
   numerator find --series SPO --from 2026-01-01 --limit 100
-  numerator find --number-prefix LCBP3-C2-RFA --sort number --json";
+  numerator find --number-prefix LCBP3-C2-RFA --sort number --json
+  numerator find --archive /srv/numerator/archive --document INV-2019-0042";
 
 /// Which to list, and how.
 #[derive(Clone, Debug, Args)]
@@ -21,6 +26,9 @@ pub struct FindArgs {
     /// Go on behind the page with this `next` (`--json` shows it), with the same options
     #[arg(long, value_name = "NEXT", conflicts_with = "number")]
     pub after: Option<String>,
+    /// Look in the files of an archive instead of the ledger
+    #[arg(long, value_name = "DIR", conflicts_with = "after")]
+    pub archive: Option<PathBuf>,
     /// List so many numbers
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub limit: u32,
@@ -47,7 +55,10 @@ struct NumberPage<'a> {
 /// A filter that nothing can match, a number that nothing holds, a ledger that cannot be reached, a
 /// closed stdout.
 pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
-    let FindArgs { register, after, limit, json } = args;
+    let FindArgs { register, after, archive, limit, json } = args;
+    if let Some(path) = archive {
+        return look_into(settings, &path, register, limit, json).await;
+    }
     let mut register = Register::open(settings, register, after).await?;
     let rows = register.page(limit).await?;
     if json {
@@ -59,6 +70,57 @@ pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
         if register.next.is_some() {
             super::say(format_args!("the first {limit}; there may be more: --limit, --json"));
         }
+    }
+    Ok(())
+}
+
+/// An archived number, and its file.
+#[derive(Serialize)]
+struct ArchivedNumber<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    number: NumberRow<'a>,
+}
+
+/// Archived numbers.
+#[derive(Serialize)]
+struct ArchivePage<'a> {
+    numbers: Vec<ArchivedNumber<'a>>,
+    more: bool,
+}
+
+/// Prints the archived numbers that match.
+async fn look_into(
+    settings: &Settings,
+    path: &Path,
+    args: RegisterArgs,
+    limit: u32,
+    json: bool,
+) -> anyhow::Result<()> {
+    let folder = Folder::open(path).context("--archive")?;
+    let series = args.series.clone();
+    let filter = Register::open(settings, args, None).await?.filter(limit);
+    let looking = move || archive::look(&folder, &filter, series.as_deref());
+    let (found, more) = tokio::task::spawn_blocking(looking).await??;
+    let (files, rows): (Vec<String>, Vec<FoundRow>) =
+        found.into_iter().map(|found| (found.file, FoundRow::of(found.row))).unzip();
+    if json {
+        let numbers = files.iter().zip(NumberRow::all_of(&rows));
+        let numbers = numbers.map(|(file, number)| ArchivedNumber { file, number }).collect();
+        return Ok(print_json(&ArchivePage { numbers, more })?);
+    }
+    if rows.is_empty() {
+        return Ok(print(["no numbers in the files of this archive"])?);
+    }
+    print([page(&rows)])?;
+    let mut names = files;
+    names.sort_unstable();
+    names.dedup();
+    super::say(format_args!("in {}", names.join(", ")));
+    if more {
+        super::say(format_args!(
+            "the first {limit}; there are more: --limit, or a narrower search"
+        ));
     }
     Ok(())
 }

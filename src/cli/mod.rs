@@ -5,6 +5,7 @@
 //! usage.
 
 pub mod acknowledge;
+pub mod archive;
 pub mod audit;
 pub mod counters;
 mod descriptors;
@@ -120,6 +121,8 @@ pub enum Command {
     Find(find::FindArgs),
     /// Write the register of numbers, or a part of it, as CSV, JSON lines or a workbook
     Export(export::ExportArgs),
+    /// Move old rows of the journal to files; list the files, or note that one is deleted
+    Archive(archive::ArchiveArgs),
     /// List what the ledger noted beside the numbers: recoveries, adoptions, hazards, changes
     Events(events::EventsArgs),
     /// Move in from another system: report on its numbers or tables, and import them
@@ -207,6 +210,7 @@ async fn run(Cli { settings, command }: Cli) -> anyhow::Result<()> {
         Command::Counters(args) => counters::run(&settings.prepare("warn")?, args).await,
         Command::Find(args) => find::run(&settings.prepare("warn")?, args).await,
         Command::Export(args) => export::run(&settings.prepare("warn")?, args).await,
+        Command::Archive(args) => archive::run(&settings.prepare("warn")?, args).await,
         Command::Events(args) => events::run(&settings.prepare("warn")?, args).await,
         Command::Import(args) => import::run(&settings.prepare("warn")?, args).await,
         Command::Token(command) => token::run(command),

@@ -9,7 +9,7 @@ use super::session::{open_ledger, open_ledger_and_catalog, refusal};
 use crate::allocator::Catalog;
 use crate::config::Settings;
 use crate::http::{FoundRow, NumberQuery, Problem, Slug, look_up, next_of};
-use crate::ledger::{JournalFilter, Position, SharedLedger};
+use crate::ledger::{Archived, JournalFilter, Position, SharedLedger};
 
 /// What to look for; all that is given must match.
 #[derive(Clone, Debug, Args)]
@@ -126,6 +126,11 @@ impl Register {
         Ok(Register { ledger, filter, catalog, next: None })
     }
 
+    /// The filter alone, for so many rows.
+    pub(super) fn filter(self, limit: u32) -> JournalFilter {
+        JournalFilter { limit, ..self.filter }
+    }
+
     /// The next page, of so many rows unless the list ends with it.
     ///
     /// # Errors
@@ -144,6 +149,9 @@ impl Register {
             }
         });
         let rows: Vec<FoundRow> = reading.await??;
+        if rows.is_empty() && self.filter.after.is_none() {
+            say_where_archived(&self.ledger, &self.filter).await?;
+        }
         if let (Some(number), true) = (&self.filter.number, rows.is_empty()) {
             let detail =
                 format!("no number, range or revision that matches has the text {number:?}");
@@ -155,4 +163,22 @@ impl Register {
         self.filter.after = last.and_then(Position::of);
         Ok(rows)
     }
+}
+
+/// Says which archive files have what was looked for and the journal does not have.
+async fn say_where_archived(ledger: &SharedLedger, filter: &JournalFilter) -> anyhow::Result<()> {
+    for (what, found) in
+        [("the number", &filter.number), ("numbers of the document", &filter.document_id)]
+    {
+        let Some(text) = found else { continue };
+        let files = if what == "the number" {
+            ledger.archived_number(text).await?
+        } else {
+            ledger.archived_document(text).await?
+        };
+        for Archived { file, .. } in files {
+            super::say(format_args!("{what} {text:?}: in the archive, file {file}"));
+        }
+    }
+    Ok(())
 }

@@ -1,16 +1,22 @@
 //! `numerator verify`: proves from the ledger that no number came twice and none is unaccounted
 //! for, and compares Redis with it. Exits 0 only if so.
 
-use anyhow::bail;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
 use clap::Args;
+use serde::Serialize;
 
 use super::output::{print, print_json};
 use super::session::open_stores;
+use crate::archive::{Checked, Folder, check};
+use crate::audit::{AuditKey, PublicKey};
 use crate::config::{DurationText, Settings};
-use crate::reconciler;
+use crate::reconciler::{self, VerifyReport};
 
 const EXAMPLES: &str = "Examples:
   numerator verify
+  numerator verify --archive /srv/numerator/archive
   numerator verify --json";
 
 /// How to print.
@@ -20,9 +26,21 @@ pub struct VerifyArgs {
     /// Look again for so long at values that a running service has not journaled yet
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     pub patience: DurationText,
+    /// The folder of an archive, whose files are checked too
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What was found, and of the archive where it was looked at.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    ledger: VerifyReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<Checked>,
 }
 
 /// Prints the report.
@@ -30,16 +48,32 @@ pub struct VerifyArgs {
 /// # Errors
 /// A ledger that cannot be reached, or that is not clean.
 pub async fn run(settings: &Settings, args: &VerifyArgs) -> anyhow::Result<()> {
+    let folder = args.archive.as_deref().map(Folder::open).transpose().context("--archive")?;
+    let trusted: Vec<PublicKey> = settings.audit.read_key()?.iter().map(AuditKey::public).collect();
     let stores = open_stores(settings).await?;
     let report = reconciler::verify(&stores, args.patience.0).await;
+    let archive = match &folder {
+        Some(folder) => Some(check(&stores.ledger, folder, &trusted).await),
+        None => None,
+    };
     stores.close().await;
-    let report = report?;
+    let report = Report { ledger: report?, archive: archive.transpose()? };
     if args.json {
         print_json(&report)?;
     } else {
-        print([&report])?;
+        if let Some(Checked { files, rows, deleted, findings, more }) = &report.archive {
+            print([format!("archive     {files} files with {rows} rows, {deleted} deleted")])?;
+            print(findings.iter().map(|finding| format!("archive: {finding}")))?;
+            if *more > 0 {
+                print([format!("archive: and {more} findings more")])?;
+            }
+        }
+        print([&report.ledger])?;
     }
-    if !report.is_clean() {
+    if report.archive.is_some_and(|archive| !archive.findings.is_empty()) {
+        bail!("the archive is not as it was; the report lists what is wrong");
+    }
+    if !report.ledger.is_clean() {
         bail!("not clean; the report lists what is wrong");
     }
     Ok(())

@@ -53,6 +53,11 @@ pub(super) fn settings(layer: &Layer, environment: &[(String, String)]) -> Check
             key: layer.audit.key.clone(),
             checkpoint: wait("audit.checkpoint", layer.audit.checkpoint, secs(1)..=secs(3_600))?,
         },
+        archive_retention_years: within(
+            "archive.retention_years",
+            layer.archive.retention_years,
+            1..=100,
+        )?,
         database_url,
         redis: redis(&layer.redis)?,
         redis_prefix: prefix(&layer.redis.prefix)?,

@@ -39,6 +39,7 @@ pub(super) struct Layer {
     pub(super) retry: Retry,
     pub(super) log: Log,
     pub(super) audit: Audit,
+    pub(super) archive: Archive,
     pub(super) trace: Trace,
     pub(super) metrics: Metrics,
 }
@@ -64,6 +65,7 @@ impl Default for Layer {
             retry: Retry::default(),
             log: Log::default(),
             audit: Audit::default(),
+            archive: Archive::default(),
             trace: Trace::default(),
             metrics: Metrics::default(),
         }
@@ -214,6 +216,14 @@ section! {
         key: Option<String> = None,
         /// Time between two checkpoints.
         checkpoint: DurationText = DurationText(Duration::from_secs(60)),
+    }
+}
+
+section! {
+    /// `archive.*`
+    Archive {
+        /// For so many years after its last number a file is not deleted.
+        retention_years: u32 = 7,
     }
 }
 

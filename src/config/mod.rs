@@ -53,6 +53,8 @@ pub struct Settings {
     pub partitions: u32,
     /// `audit.*`.
     pub audit: AuditSettings,
+    /// `archive.retention_years`: for so long after its last number an archive file is kept.
+    pub archive_retention_years: u32,
     /// `auth.tokens`; empty: whoever reaches the (loopback) address may ask.
     pub auth_tokens: Vec<Token>,
     /// `series.load`: what a ledger without series gets.

@@ -263,6 +263,7 @@ impl From<&AllocError> for Problem {
                 document_number: Some(number.clone()),
                 ..told(Slug::DocumentAlreadyNumbered)
             },
+            AllocError::DocumentArchived { .. } => told(Slug::DocumentArchived),
             AllocError::KeyReused => Problem {
                 field: Some("Idempotency-Key".into()),
                 ..told(Slug::IdempotencyKeyReused)

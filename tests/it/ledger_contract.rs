@@ -7,6 +7,7 @@
 mod engines;
 
 mod adoption;
+mod archives;
 mod audits;
 mod ceilings;
 mod counter_lists;
@@ -195,6 +196,15 @@ ledger_contract! {
         text_that_no_column_takes_is_refused_whole
         a_rejected_entry_is_accounted_for_once
         several_serials_are_written_together
+    }
+    archives {
+        archived_values_stay_accounted_for_and_never_come_again
+        seals_of_archived_rows_are_compared_with_the_files
+        a_document_whose_number_is_archived_is_numbered_once_all_the_same
+        what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal
+        whatever_ends_an_archiver_loses_nothing
+        a_file_that_is_not_as_it_was_makes_no_room
+        no_row_makes_room_that_the_file_does_not_have
     }
     lookups {
         the_newest_number_under_a_key_or_document_is_found

@@ -9,7 +9,7 @@ const FLOORS: [&[&str]; 9] = [
     &["process"],
     &["audit", "reconciler"],
     &["allocator"],
-    &["gauges", "import"],
+    &["archive", "gauges", "import"],
     &["config"],
     &["service"],
     &["http"],

@@ -9,29 +9,34 @@ use sqlx::postgres::{PgConnection, PgRow};
 use super::lines::Lines;
 use super::{slices, turn_over};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, line_columns,
+    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, archived_file, entry_columns,
+    line_columns,
 };
+use crate::columns::unsigned;
 use crate::dialect::Bulk;
 use crate::line::{Extent, Line};
 use crate::seal::Writing;
 use crate::statement::Row;
 use crate::{JournalTexts, LedgerError, SealedRow};
 
-/// The newest row under a condition, for each key.
+/// The newest row under a condition, for each key; beside it, or alone, the file that may have one.
 macro_rules! newest {
-    ($condition:literal) => {
+    ($condition:literal, $archived:expr) => {
         concat!(
-            "select q.place, ",
+            "select q.place, a.file as archived, ",
             entry_columns!(),
-            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) \
-             with ordinality as q (series_id, user_id, value, since_us, place) \
-             cross join lateral (select ",
+            " from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) \
+             with ordinality as q (series_id, user_id, value, since_us, document_hash, place) \
+             left join lateral (select ",
             line_columns!(),
             " from journal_row where ",
             $condition,
             " and issued_at_us >= q.since_us \
-             order by issued_at_us desc, first_value desc limit 1) as j \
-             join counter c on c.counter_id = j.counter_id"
+             order by issued_at_us desc, first_value desc limit 1) as j on true \
+             left join counter c on c.counter_id = j.counter_id \
+             left join lateral (select ",
+            $archived,
+            " as file) as a on true where j.counter_id is not null or a.file is not null"
         )
     };
 }
@@ -94,17 +99,21 @@ impl Bulk for PgConnection {
         let statement = match wanted {
             WantedKey::CallerKey => {
                 newest!(
-                    "idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id"
+                    "idempotency_key = q.value and user_id = q.user_id and series_id = q.series_id",
+                    "cast(null as text)"
                 )
             }
             // A document is numbered once, whoever asks.
-            WantedKey::Document => newest!("document_id = q.value and series_id = q.series_id"),
+            WantedKey::Document => {
+                newest!("document_id = q.value and series_id = q.series_id", archived_file!())
+            }
         };
         let rows = sqlx::query(statement)
             .bind(keys.iter().map(|key| key.series_id).collect::<Vec<_>>())
             .bind(keys.iter().map(|key| key.user_id).collect::<Vec<_>>())
             .bind(keys.iter().map(|key| key.value).collect::<Vec<_>>())
             .bind(keys.iter().map(|key| key.since_us).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.document_hash).collect::<Vec<_>>())
             .fetch_all(&mut *self)
             .await?;
         let placed = in_place(rows, keys.len())?;
@@ -168,6 +177,16 @@ impl Bulk for PgConnection {
 
     async fn turn_over(&mut self, rows_max: u32) -> Result<u64, LedgerError> {
         turn_over::turn_over(self, rows_max).await
+    }
+
+    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {
+        let gone: i64 = sqlx::query_scalar("select make_room($1, $2, $3)")
+            .bind(run.counter_id)
+            .bind(run.first)
+            .bind(run.last)
+            .fetch_one(&mut *self)
+            .await?;
+        unsigned(gone, "make_room")
     }
 
     async fn journal_slices(&mut self) -> Result<i64, LedgerError> {

@@ -108,7 +108,7 @@ fn bind<'l>(
     bound.add(head(lines, |head| head.form.columns().0))?;
     bound.add(head(lines, |head| head.form.columns().1))?;
     bound.add(head(lines, |head| head.rest.as_deref()))?;
-    bound.add(head(lines, |head| head.context.as_deref()))?;
+    bound.add(column(lines, Line::context))?;
     bound.add(head(lines, |head| head.document_id))?;
     bound.add(head(lines, |head| head.idempotency_key))?;
     bound.add(column(lines, |line| line.document_date))?;

@@ -7,8 +7,8 @@ use futures_util::TryStreamExt as _;
 use sqlx::postgres::PgConnection;
 
 use crate::columns::unreadable;
-use crate::seal::RowText;
-use crate::{JournalTexts, LedgerError, SealedRow};
+use crate::seal::{RowText, path_of};
+use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
 
 /// Pages of a slice: 8 MiB.
 const SLICE_PAGES: i64 = 1_024;
@@ -117,11 +117,12 @@ fn row_of(reader: &mut Copied<'_>, texts: &JournalTexts, dates: &mut Dates) -> O
             digest,
             issued_at_us,
             retry_count: retry_count.unwrap_or(0),
-            path: path.unwrap_or("redis"),
+            path: path_of(path, number, context),
         };
         row.bytes()
     });
-    Some(SealedRow { batch_id, counter_id, first, bytes })
+    let stands_for = StandsFor::of(number, context, last.unwrap_or(first));
+    Some(SealedRow { batch_id, counter_id, first, bytes, stands_for })
 }
 
 /// The text of the last day: neighbours are mostly of one.

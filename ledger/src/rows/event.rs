@@ -23,10 +23,12 @@ pub struct Event {
 }
 
 /// Every kind of event that is written.
-pub const EVENT_KINDS: [&str; 22] = [
+pub const EVENT_KINDS: [&str; 24] = [
     "acknowledged",
     "adoption",
     "ambiguity-accepted",
+    "archive-deleted",
+    "archived",
     "collision",
     "conflict",
     "fallback",

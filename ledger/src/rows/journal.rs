@@ -245,6 +245,8 @@ pub struct Found {
     pub by_key: Option<Entry>,
     /// Under the document.
     pub by_document: Option<Entry>,
+    /// The archive file that has the document's number, where the journal has none.
+    pub archived: Option<String>,
 }
 
 impl Found {

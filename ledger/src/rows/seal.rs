@@ -78,6 +78,26 @@ pub struct SealedRow {
     pub first: i64,
     /// What it says, in the form of seals; `None` where what it points to is not there.
     pub bytes: Option<Vec<u8>>,
+    /// Of a segment: for what it stands.
+    pub stands_for: Option<StandsFor>,
+}
+
+/// For what a segment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StandsFor {
+    /// The last value of its rows.
+    pub last: i64,
+    /// How many rows; 0 where its note cannot be read.
+    pub rows: u64,
+}
+
+impl StandsFor {
+    /// Of a row with these columns, if it is a segment.
+    pub(crate) fn of(number: Option<&str>, context: Option<&str>, last: i64) -> Option<StandsFor> {
+        let note = context.filter(|_| number.is_none())?;
+        let note = serde_json::from_str::<super::SegmentNote>(note);
+        Some(StandsFor { last, rows: note.map_or(0, |note| note.rows) })
+    }
 }
 
 /// What rows of the journal point to.

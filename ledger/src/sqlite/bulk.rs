@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{lines, slices};
 use crate::batch::{
-    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, entry_columns, nothing_above,
-    open_in_its_epoch,
+    Before, Earlier, Mark, Moves, Neighbour, Table, WantedKey, archived_file, entry_columns,
+    nothing_above, open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::line::{Extent, Line};
@@ -80,27 +80,32 @@ impl Bulk for SqliteConnection {
         wanted: WantedKey,
         keys: &[Earlier<'_>],
     ) -> Result<Vec<Option<Row>>, LedgerError> {
-        let key = match wanted {
-            WantedKey::CallerKey => "n.idempotency_key = a.value and n.user_id = a.user_id",
+        let (key, archived) = match wanted {
+            WantedKey::CallerKey => {
+                ("n.idempotency_key = q.value and n.user_id = q.user_id", "null")
+            }
             // A document is numbered once, whoever asks.
-            WantedKey::Document => "n.document_id = a.value",
+            WantedKey::Document => ("n.document_id = q.value", archived_file!()),
         };
         let mut found: Vec<Option<Row>> = (0..keys.len()).map(|_| None).collect();
         for (found, part) in found.chunks_mut(ROWS_MAX).zip(keys.chunks(ROWS_MAX)) {
-            let asked = values(5, part.len());
+            let asked = values(6, part.len());
             let statement = format!(
-                "with asked (place, series_id, user_id, value, since_us) as ({asked}) \
-                 select a.place, {} from asked a \
-                 cross join journal_row j on j.row_id = (select n.row_id from journal_row n \
-                 where {key} and n.series_id = a.series_id and n.issued_at_us >= a.since_us \
+                "with asked (place, series_id, user_id, value, since_us, document_hash) \
+                 as ({asked}) \
+                 select q.place, {archived} as archived, {} from asked q \
+                 left join journal_row j on j.row_id = (select n.row_id from journal_row n \
+                 where {key} and n.series_id = q.series_id and n.issued_at_us >= q.since_us \
                  order by n.issued_at_us desc, n.first_value desc limit 1) \
-                 cross join counter c on c.counter_id = j.counter_id",
+                 left join counter c on c.counter_id = j.counter_id \
+                 where j.counter_id is not null or archived is not null",
                 entry_columns!()
             );
             let mut query = sqlx::query(AssertSqlSafe(statement));
             for (place, key) in (0_i64..).zip(part) {
-                let Earlier { series_id, user_id, value, since_us } = *key;
-                query = query.bind(place).bind(series_id).bind(user_id).bind(value).bind(since_us);
+                let Earlier { series_id, user_id, value, since_us, document_hash } = *key;
+                query = query.bind(place).bind(series_id).bind(user_id).bind(value);
+                query = query.bind(since_us).bind(document_hash);
             }
             for row in query.fetch_all(&mut *self).await? {
                 let slot = slot(found, &row)?;
@@ -207,6 +212,27 @@ impl Bulk for SqliteConnection {
     async fn turn_over(&mut self, _: u32) -> Result<u64, LedgerError> {
         // Its migration has turned all of them over.
         Ok(0)
+    }
+
+    async fn make_room(&mut self, run: Extent) -> Result<u64, LedgerError> {
+        let mut gone = 0;
+        for statement in [
+            "insert into making_room (counter_id, first_value, last_value) values ($1, $2, $3)",
+            "delete from journal where counter_id = $1 and first_value between $2 and $3",
+            "delete from making_room where counter_id = $1 and first_value = $2 \
+             and last_value = $3",
+        ] {
+            let done = sqlx::query(statement)
+                .bind(run.counter_id)
+                .bind(run.first)
+                .bind(run.last)
+                .execute(&mut *self)
+                .await?;
+            if statement.starts_with("delete from journal") {
+                gone = done.rows_affected();
+            }
+        }
+        Ok(gone)
     }
 
     async fn journal_slices(&mut self) -> Result<i64, LedgerError> {

@@ -178,7 +178,7 @@ fn bind(bound: &mut SqliteArguments, line: &Line<'_>, batch_id: i64) -> Result<(
     bound.add(head.and_then(|head| head.form.columns().0))?;
     bound.add(head.and_then(|head| head.form.columns().1))?;
     bound.add(head.and_then(|head| head.rest.as_deref()))?;
-    bound.add(head.and_then(|head| head.context.as_deref()))?;
+    bound.add(line.context())?;
     bound.add(head.and_then(|head| head.document_id))?;
     bound.add(head.and_then(|head| head.idempotency_key))?;
     bound.add(line.document_date)?;

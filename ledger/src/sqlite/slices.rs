@@ -3,8 +3,8 @@
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::seal::RowText;
-use crate::{JournalTexts, LedgerError, SealedRow};
+use crate::seal::{RowText, path_of};
+use crate::{JournalTexts, LedgerError, SealedRow, StandsFor};
 
 /// Rows of a slice, at most: as they were inserted.
 const SLICE_ROWS: i64 = 20_000;
@@ -42,6 +42,8 @@ fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Erro
     let address_id: Option<i32> = row.try_get(3)?;
     let address = address_id.and_then(|id| texts.names.get(&id));
     let (counter_id, first): (i64, i64) = (row.try_get(4)?, row.try_get(5)?);
+    let last = row.try_get::<Option<i64>, _>(6)?.unwrap_or(first);
+    let (number, context) = (row.try_get(9)?, row.try_get(14)?);
     let whole = kind.zip(user).filter(|_| address_id.is_none() || address.is_some());
     let bytes = match whole {
         None => None,
@@ -49,15 +51,15 @@ fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Erro
             let text = RowText {
                 counter_id,
                 first,
-                last: row.try_get::<Option<i64>, _>(6)?.unwrap_or(first),
+                last,
                 step: row.try_get::<Option<i64>, _>(7)?.unwrap_or(1),
                 allocation_id: row.try_get(8)?,
-                number: row.try_get(9)?,
+                number,
                 scope: row.try_get(10)?,
                 mask: row.try_get(11)?,
                 outline: row.try_get(12)?,
                 rest: row.try_get(13)?,
-                context: row.try_get(14)?,
+                context,
                 document_id: row.try_get(15)?,
                 idempotency_key: row.try_get(16)?,
                 series_id: kind.series_id,
@@ -70,10 +72,11 @@ fn row_of(row: &SqliteRow, texts: &JournalTexts) -> Result<SealedRow, sqlx::Erro
                 digest: row.try_get(18)?,
                 issued_at_us: row.try_get(19)?,
                 retry_count: row.try_get::<Option<i32>, _>(20)?.unwrap_or(0),
-                path: row.try_get::<Option<&str>, _>(21)?.unwrap_or("redis"),
+                path: path_of(row.try_get(21)?, number, context),
             };
             Some(text.bytes())
         }
     };
-    Ok(SealedRow { batch_id: Some(row.try_get(0)?), counter_id, first, bytes })
+    let stands_for = StandsFor::of(number, context, last);
+    Ok(SealedRow { batch_id: Some(row.try_get(0)?), counter_id, first, bytes, stands_for })
 }

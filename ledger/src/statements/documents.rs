@@ -151,7 +151,9 @@ impl Ledger {
             query.push(
                 "where not exists (select 1 from journal j where j.counter_id = r.counter_id \
                  and j.first_value = r.value and j.allocation_id = r.allocation_id \
-                 and j.scope = r.scope) \
+                 and j.scope = r.scope) and not coalesce((select path = 'archived' \
+                 and last_value >= r.value from journal_row s where s.counter_id = r.counter_id \
+                 and s.first_value <= r.value order by s.first_value desc limit 1), false) \
                  or not exists (select 1 from journal t where t.counter_id = ",
             );
             query.push_bind(TEXTS).push(

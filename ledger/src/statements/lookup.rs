@@ -15,6 +15,7 @@ use crate::columns::{
     FurtherSerial, Word, from_json, read_node, read_uuid, unsigned, unsigned_small,
 };
 use crate::outline::read_mask;
+use crate::rows::document_hash;
 use crate::{At, Entry, Found, IssuePath, JournalRow, LedgerError, Question, Record};
 
 impl Ledger {
@@ -116,20 +117,25 @@ pub(super) async fn answers(
 ) -> Result<Vec<Found>, LedgerError> {
     let by_key = newest(conn, WantedKey::CallerKey, questions).await?;
     let by_document = newest(conn, WantedKey::Document, questions).await?;
-    let answer = |((by_key, by_document), question): ((_, Option<Entry>), &Question)| Found {
-        by_key,
-        by_document: by_document.filter(|entry| question.is_answered_by(entry)),
-    };
+    let answer =
+        |(((by_key, _), (by_document, archived)), question): ((Newest, Newest), &Question)| {
+            let archived = archived.filter(|_| by_document.is_none() && !question.again);
+            let by_document = by_document.filter(|entry| question.is_answered_by(entry));
+            Found { by_key, by_document, archived }
+        };
     Ok(by_key.into_iter().zip(by_document).zip(questions).map(answer).collect())
 }
+
+/// What stands under a key: the newest entry, and the file that may have one.
+type Newest = (Option<Entry>, Option<String>);
 
 /// The newest entry under one kind of key of each question.
 async fn newest(
     conn: &mut Conn,
     wanted: WantedKey,
     questions: &[Question],
-) -> Result<Vec<Option<Entry>>, LedgerError> {
-    let mut entries: Vec<Option<Entry>> = vec![None; questions.len()];
+) -> Result<Vec<Newest>, LedgerError> {
+    let mut entries: Vec<Newest> = vec![(None, None); questions.len()];
     let (mut places, mut keys) = (Vec::new(), Vec::new());
     for (place, question) in questions.iter().enumerate() {
         let Question { series_id, user_id, since_us, .. } = question;
@@ -140,7 +146,9 @@ async fn newest(
         };
         if let Some(value) = value {
             places.push(place);
-            keys.push(Earlier { series_id: *series_id, user_id, value, since_us });
+            // A number that moved to a file is older than any window.
+            let document_hash = (since_us == i64::MIN).then(|| document_hash(value));
+            keys.push(Earlier { series_id: *series_id, user_id, value, since_us, document_hash });
         }
     }
     if keys.is_empty() {
@@ -148,7 +156,10 @@ async fn newest(
     }
     let rows = conn.newest(wanted, &keys).await?;
     for (place, row) in places.into_iter().zip(rows) {
-        entries[place] = row.as_ref().map(entry_of).transpose()?;
+        let Some(row) = row else { continue };
+        let is_row = row.try_get::<Option<i64>>("counter_id")?.is_some();
+        let entry = if is_row { Some(entry_of(&row)?) } else { None };
+        entries[place] = (entry, row.try_get("archived")?);
     }
     Ok(entries)
 }

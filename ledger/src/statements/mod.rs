@@ -4,6 +4,7 @@
 mod activity;
 mod adopt;
 mod append;
+mod archive;
 mod audits;
 mod chain;
 mod checkpoints;

@@ -28,6 +28,7 @@ impl Planned {
                     None => TakeOutcome::Found(Found {
                         by_key: by_key.map(|place| entries[place].clone()),
                         by_document: by_document.map(|place| entries[place].clone()),
+                        archived: None,
                     }),
                 }
             }

@@ -124,6 +124,11 @@ slugs! {
         "the document has a number, and its request was another one: send that unchanged to get \
          the number again, or use `document_number`; only for a second number of the same \
          document, send `\"again\": true`",
+    DocumentArchived "document-archived" CONFLICT "no" "no"
+        "The document's number is in the archive"
+        "the document has a number, and its record moved to an archive file, which `detail` names: \
+         `numerator find --archive` reads it; only for a second number of the same document, send \
+         `\"again\": true`",
     RevisionsExhausted "revisions-exhausted" CONFLICT "no" "no"
         "The number has as many revisions as it may have"
         "the number has 100 revisions, as many as a number may have",

@@ -40,6 +40,7 @@ fn each_refusal_has_its_slug_and_status() {
         (AllocError::KeyReused, "idempotency-key-reused", 422),
         (AllocError::Collided { number: "A-1".into() }, "template-ambiguous", 422),
         (AllocError::DocumentNumbered { number: "A-1".into() }, "document-already-numbered", 409),
+        (AllocError::DocumentArchived { file: "f".into() }, "document-archived", 409),
         (AllocError::Exhausted { serial: "SEQ".into(), max: 999 }, "sequence-exhausted", 409),
         (unavailable_error(Unavailable::CeilingReached, no), "ceiling-reached", 503),
         (unavailable_error(Unavailable::OutboxFull, no), "outbox-full", 503),

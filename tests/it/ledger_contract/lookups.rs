@@ -42,10 +42,10 @@ pub(super) async fn the_newest_number_under_a_key_or_document_is_found(world: Wo
     let found = world.ledger.replays(&questions).await.unwrap();
     let nothing = Found::default;
     let expected = [
-        Found { by_key: Some(old), by_document: Some(new) },
-        Found { by_key: Some(others.clone()), by_document: None },
+        Found { by_key: Some(old), by_document: Some(new), archived: None },
+        Found { by_key: Some(others.clone()), by_document: None, archived: None },
         nothing(),
-        Found { by_key: None, by_document: Some(others) },
+        Found { by_key: None, by_document: Some(others), archived: None },
         nothing(),
         nothing(),
     ];
@@ -60,12 +60,13 @@ pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) 
     world.append(std::slice::from_ref(&written)).await;
     let ask = |since_us| Question { since_us, ..question(&written.record) };
     let found = world.ledger.replays(&[ask(NOW_US), ask(NOW_US + 1)]).await.unwrap();
-    let both = Found { by_key: Some(written.clone()), by_document: Some(written.clone()) };
+    let both =
+        Found { by_key: Some(written.clone()), by_document: Some(written.clone()), archived: None };
     assert_eq!(found, [both, Found::default()]);
     // But for a document that is numbered once; a caller's key is remembered for the window alone.
     let once = Question { once_per_document: true, ..ask(NOW_US + 1) };
     let found = world.ledger.replays(&[once, ask(NOW_US + 1)]).await.unwrap();
-    let document = Found { by_key: None, by_document: Some(written) };
+    let document = Found { by_key: None, by_document: Some(written), archived: None };
     assert_eq!(found, [document, Found::default()]);
 }
 

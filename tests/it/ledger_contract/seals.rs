@@ -27,7 +27,7 @@ pub(super) async fn what_was_written_is_as_it_was_bound(world: World) {
     kit.world.sql("update journal set number = 'forged' where number = 'k-1'").await;
     let trust = Trust { keys: vec![kit.key.public()], from: 2 };
     let none: Option<Kept<Cursor<String>>> = None;
-    let later = verify(&kit.world.ledger, &trust, none, |_, _| ()).await.unwrap();
+    let later = verify(&kit.world.ledger, &trust, none, &mut || Ok(None), |_, _| ()).await.unwrap();
     assert!(later.is_clean() && later.rows == 5, "{later}");
     assert!(!kit.report().await.is_clean());
 }
@@ -236,7 +236,7 @@ pub(super) async fn rows_of_before_seals_are_bound_as_a_whole(world: World) {
     // They have no place: whoever begins later compares them all the same.
     let trust = Trust { keys: vec![kit.key.public()], from: 2 };
     let none: Option<Kept<Cursor<String>>> = None;
-    let later = verify(&kit.world.ledger, &trust, none, |_, _| ()).await.unwrap();
+    let later = verify(&kit.world.ledger, &trust, none, &mut || Ok(None), |_, _| ()).await.unwrap();
     assert_eq!(later.findings.first().map(|found| found.place), Some(Place::Before), "{later}");
 }
 

@@ -1,0 +1,201 @@
+//! The folder of an archive: its lock, its files, and what is left over in it. Gives a file its name
+//! only once the ledger knows it; removes nothing that has one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+/// How the files of rows are called.
+const PREFIX: &str = "journal-";
+const SUFFIX: &str = ".parquet";
+/// What the name of a file ends with that the ledger may not know yet.
+const PARTIAL: &str = ".partial";
+/// What the name of a manifest ends with, behind that of its file.
+const MANIFEST: &str = ".manifest.json";
+/// The file that who writes into the folder holds.
+const LOCK: &str = ".archive.lock";
+
+/// A folder of archive files.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Held while this process writes there.
+    lock: Option<File>,
+}
+
+impl Folder {
+    /// The folder, to be read.
+    ///
+    /// # Errors
+    /// One that is not there.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        if !path.is_dir() {
+            bail!("{} is no folder that can be read", path.display());
+        }
+        Ok(Folder { path: path.to_owned(), lock: None })
+    }
+
+    /// The folder, to be written to by nobody else. Made where it is not there.
+    ///
+    /// # Errors
+    /// One that takes no file, or that another process writes to.
+    pub fn open_to_write(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        fs::create_dir_all(path).with_context(|| format!("{shown} cannot be made"))?;
+        let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(path.join(LOCK));
+        let lock = lock.with_context(|| format!("{shown} takes no file"))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Folder { path: path.to_owned(), lock: Some(lock) }),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another process archives to {shown} at this moment; wait for its end")
+            }
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("{shown} cannot be locked"))
+            }
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A name that no file has.
+    pub(super) fn new_name() -> String {
+        format!("{PREFIX}{}{SUFFIX}", Uuid::now_v7().simple())
+    }
+
+    /// Where a file of rows is.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Where it is until the ledger knows it.
+    pub(super) fn partial(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{PARTIAL}"))
+    }
+
+    /// Where its manifest is.
+    pub(super) fn manifest(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{MANIFEST}"))
+    }
+
+    /// Makes a file that the ledger does not know, for its owner alone.
+    pub(super) fn make(&self, name: &str) -> anyhow::Result<File> {
+        debug_assert!(self.lock.is_some(), "nobody writes without the lock");
+        let path = self.partial(name);
+        let made =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+        made.with_context(|| format!("{} cannot be made", path.display()))
+    }
+
+    /// Removes a file that the ledger does not know.
+    pub(super) fn remove_partial(&self, name: &str) {
+        // What is left is removed by the next archiver.
+        let _ = fs::remove_file(self.partial(name));
+    }
+
+    /// Gives a file its name that the ledger knows by now, and writes its manifest. Safe to repeat.
+    pub(super) fn publish(&self, name: &str, manifest: &str) -> anyhow::Result<()> {
+        let (partial, file) = (self.partial(name), self.file(name));
+        let shown = file.display();
+        let beside = self.manifest(name);
+        if !beside.exists() {
+            let written = write_whole(&self.path, &beside, manifest);
+            written.with_context(|| format!("{} cannot be written", beside.display()))?;
+        }
+        if partial.exists() && !file.exists() {
+            fs::rename(&partial, &file).with_context(|| format!("{shown} cannot be made"))?;
+        }
+        if !file.exists() {
+            bail!("{shown} is not there");
+        }
+        self.sync().with_context(|| format!("{} cannot be kept", self.path.display()))
+    }
+
+    /// Has the disk keep the names of files.
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Removes what an archiver left that ended before the ledger knew its file.
+    pub(super) fn tidy(&self, is_known: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        for name in self.names(&format!("{SUFFIX}{PARTIAL}"))? {
+            let Some(name) = name.strip_suffix(PARTIAL) else { continue };
+            if !is_known(name) {
+                self.remove_partial(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the manifests' files, in their order.
+    pub(super) fn described(&self) -> anyhow::Result<Vec<String>> {
+        let manifests = self.names(&format!("{SUFFIX}{MANIFEST}"))?;
+        Ok(manifests.iter().filter_map(|name| Some(name.strip_suffix(MANIFEST)?.into())).collect())
+    }
+
+    fn names(&self, suffix: &str) -> anyhow::Result<Vec<String>> {
+        let shown = self.path.display();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).with_context(|| format!("{shown} cannot be read"))? {
+            let name = entry.with_context(|| format!("{shown} cannot be read"))?.file_name();
+            if let Some(name) = name.to_str()
+                && name.starts_with(PREFIX)
+                && name.ends_with(suffix)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// Writes a file that is whole or not there.
+fn write_whole(folder: &Path, path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut beside = tempfile::Builder::new().prefix(".manifest-").tempfile_in(folder)?;
+    beside.write_all(text.as_bytes())?;
+    beside.as_file().sync_all()?;
+    beside.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// SHA-256 of what a file holds.
+pub(super) fn sha256_of(path: &Path) -> anyhow::Result<[u8; 32]> {
+    let shown = || format!("{} cannot be read", path.display());
+    let mut file = File::open(path).with_context(shown)?;
+    let mut sha256 = Sha256::new();
+    let mut part = vec![0; 1 << 20];
+    loop {
+        let count = file.read(&mut part).with_context(shown)?;
+        if count == 0 {
+            return Ok(sha256.finalize().into());
+        }
+        sha256.update(&part[..count]);
+    }
+}
+
+/// Removes a file and its manifest, once the ledger has noted that. Safe to repeat.
+///
+/// # Errors
+/// What the file system says.
+pub fn remove(folder: &Folder, name: &str) -> anyhow::Result<()> {
+    for path in [folder.file(name), folder.manifest(name)] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let shown = path.display();
+                return Err(error).with_context(|| format!("{shown} cannot be removed"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

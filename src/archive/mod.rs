@@ -1,0 +1,23 @@
+//! Old rows of the journal in files that other programs read, and the way there: written, read back,
+//! noted in the ledger, and only then do segments take the place of the rows. Ended at any moment,
+//! it has lost nothing: a row is in the ledger, or in a file that the ledger names.
+//!
+//! ```text
+//!   rows ──▶ file.partial ──▶ read back ──▶ noted in the ledger ──▶ file, manifest ──▶ segments ──▶ ended
+//!            goes away where it ends here       ╰── goes on from here when it is begun again ──╯
+//! ```
+//!
+//! Decides nothing about numbers, and never removes a row itself: `ledger/src/statements/archive.rs`
+//! does, after it compared it with the file. Deletes no file that the ledger names.
+
+mod columns;
+mod folder;
+mod looking;
+mod manifest;
+mod moving;
+mod writing;
+
+pub use folder::{Folder, remove};
+pub use looking::{Checked, Found, SealedPages, check, look};
+pub use manifest::{Manifest, ManifestError};
+pub use moving::{Moved, Moving, STEP_ROWS, archive};

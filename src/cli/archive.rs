@@ -1,0 +1,268 @@
+//! `numerator archive`: moves old rows of the journal to files, lists the files, and notes that one
+//! is deleted. Never deletes by itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::{Timestamp, ToSpan as _};
+use serde::Serialize;
+
+use super::output::{print, print_json, say};
+use super::session::{clock, open_ledger, operator, refusal};
+use super::words::table;
+use crate::archive::{Folder, Moving, STEP_ROWS, archive, remove};
+use crate::config::Settings;
+use crate::http::{check_reason, read_time};
+use crate::ledger::{ArchiveFile, SharedLedger};
+
+/// Files that are listed at once.
+const PAGE_FILES: u32 = 1_000;
+
+/// Rows of a file where nobody says otherwise: some hundreds of MiB.
+const FILE_ROWS: u64 = 10_000_000;
+
+const EXAMPLES: &str = "Examples:
+  numerator archive --before 2024-01-01 --to /srv/numerator/archive
+  numerator archive list
+  numerator archive delete journal-0190d1c5a6b77c3f8d2e4f5a6b7c8d9e.parquet \\
+      --from /srv/numerator/archive --reason \"kept for eight years, as the law asks\"";
+
+/// What to move, or what else to do.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct ArchiveArgs {
+    /// What else to do
+    #[command(subcommand)]
+    pub command: Option<ArchiveCommand>,
+    /// Move rows that were issued before this date (UTC) or date-time with offset
+    #[arg(long, value_name = "TIME", required = true)]
+    pub before: Option<String>,
+    /// The folder, made where it is not there
+    #[arg(long, value_name = "DIR", required = true)]
+    pub to: Option<PathBuf>,
+    /// Begin another file after about so many rows
+    #[arg(long, value_name = "ROWS", default_value_t = FILE_ROWS,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub file_rows: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What else to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// List the files that the ledger knows
+    List(ListArgs),
+    /// Note that a file is deleted, once it may be, and delete it
+    Delete(DeleteArgs),
+}
+
+/// How to list.
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which to delete.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteArgs {
+    /// The file's name, as `archive list` shows it
+    pub file: String,
+    /// Its folder
+    #[arg(long, value_name = "DIR")]
+    pub from: PathBuf,
+    /// Why, for the record
+    #[arg(long)]
+    pub reason: String,
+}
+
+/// Does it.
+///
+/// # Errors
+/// A time that is none or too late, a folder or a ledger that fails, another archiver, a file that
+/// must be kept yet.
+pub async fn run(settings: &Settings, args: ArchiveArgs) -> anyhow::Result<()> {
+    match (args.command, args.before, args.to) {
+        (Some(ArchiveCommand::List(args)), ..) => list(settings, &args).await,
+        (Some(ArchiveCommand::Delete(args)), ..) => delete(settings, &args).await,
+        (None, Some(before), Some(to)) => {
+            move_rows(settings, &before, &to, args.file_rows, args.json).await
+        }
+        (None, ..) => bail!("--before and --to are missing"),
+    }
+}
+
+/// What was moved.
+#[derive(Serialize)]
+struct MovedAnswer {
+    rows: u64,
+    files: Vec<String>,
+}
+
+async fn move_rows(
+    settings: &Settings,
+    before: &str,
+    to: &Path,
+    file_rows_max: u64,
+    json: bool,
+) -> anyhow::Result<()> {
+    let before_us = read_time("before", before).map_err(refusal)?;
+    let clock = clock();
+    // What is younger may be asked for by who tries again, or be told again by a process.
+    let day = std::time::Duration::from_secs(86_400);
+    let window = settings.allocator.idempotency_window.max(day);
+    let window_us = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+    if before_us > clock.now_us().saturating_sub(window_us) {
+        bail!(
+            "--before {before}: rows of the last {} hours stay in the ledger; choose an earlier \
+             time",
+            window.as_secs().div_ceil(3_600)
+        );
+    }
+    let key = settings.audit.read_key()?;
+    if key.is_none() {
+        say(format_args!("audit.key is not set: the manifests are not signed"));
+    }
+    let folder = Folder::open_to_write(to).context("--to")?;
+    let ledger = open_ledger(settings).await?;
+    let bar = progress();
+    let by = operator();
+    let moving = Moving {
+        before_us,
+        by: &by,
+        key: key.as_ref(),
+        clock,
+        file_rows_max,
+        step_rows: STEP_ROWS,
+        progress: &|rows, of| {
+            if let Some(of) = of {
+                bar.set_length(of);
+            }
+            bar.set_message(if of.is_some() { "making room" } else { "writing" });
+            bar.set_position(rows);
+        },
+    };
+    let moved = archive(&ledger, &folder, &moving).await;
+    bar.finish_and_clear();
+    let moved = moved?;
+    if json {
+        return Ok(print_json(&MovedAnswer { rows: moved.rows, files: moved.files })?);
+    }
+    print(&moved.files)?;
+    say(format_args!("{} rows moved to {} files", moved.rows, moved.files.len()));
+    Ok(())
+}
+
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg} {human_pos} rows, {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A file as it is listed.
+#[derive(Serialize)]
+struct FileRow<'a> {
+    file: &'a str,
+    rows: u64,
+    before: String,
+    last_issued: String,
+    written_at: String,
+    written_by: &'a str,
+    sha256: String,
+    /// `whole`, `under way` or `deleted`.
+    state: &'static str,
+}
+
+impl<'a> FileRow<'a> {
+    fn of(file: &'a ArchiveFile) -> Self {
+        let time =
+            |at_us| Timestamp::from_microsecond(at_us).map_or(String::new(), |at| at.to_string());
+        FileRow {
+            file: &file.file.name,
+            rows: file.file.rows,
+            before: time(file.file.before_us),
+            last_issued: time(file.file.last_issued_us),
+            written_at: time(file.written_at_us),
+            written_by: &file.file.written_by,
+            sha256: numbering::hexadecimal(&file.file.sha256),
+            state: match (file.is_ended, file.deleted_at_us) {
+                (_, Some(_)) => "deleted",
+                (true, None) => "whole",
+                (false, None) => "under way",
+            },
+        }
+    }
+}
+
+async fn list(settings: &Settings, args: &ListArgs) -> anyhow::Result<()> {
+    let ledger = open_ledger(settings).await?;
+    let files = all_files(&ledger).await?;
+    let rows: Vec<FileRow<'_>> = files.iter().map(FileRow::of).collect();
+    if args.json {
+        return Ok(print_json(&rows)?);
+    }
+    if rows.is_empty() {
+        return Ok(print(["no archive files"])?);
+    }
+    let mut table = table(["file", "rows", "issued before", "last issued", "written at", "state"]);
+    for row in &rows {
+        table.add_row([
+            row.file.to_owned(),
+            row.rows.to_string(),
+            row.before.clone(),
+            row.last_issued.clone(),
+            row.written_at.clone(),
+            row.state.to_owned(),
+        ]);
+    }
+    Ok(print([table])?)
+}
+
+async fn all_files(ledger: &SharedLedger) -> anyhow::Result<Vec<ArchiveFile>> {
+    let mut all: Vec<ArchiveFile> = Vec::new();
+    loop {
+        let after = all.last().map_or(0, |file| file.archive_file_id);
+        let page = ledger.archive_files(after, PAGE_FILES).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+async fn delete(settings: &Settings, args: &DeleteArgs) -> anyhow::Result<()> {
+    let reason = check_reason(&args.reason).map_err(refusal)?;
+    let folder = Folder::open_to_write(&args.from).context("--from")?;
+    let ledger = open_ledger(settings).await?;
+    let files = all_files(&ledger).await?;
+    let name = &args.file;
+    let Some(file) = files.iter().find(|file| file.file.name == *name) else {
+        bail!("{name}: the ledger knows no such file; `numerator archive list` lists them");
+    };
+    if !file.is_ended {
+        bail!("{name}: its rows are making room; archive again first, to the folder that holds it");
+    }
+    let years = settings.archive_retention_years;
+    let last = Timestamp::from_microsecond(file.file.last_issued_us)?;
+    let last = last.to_zoned(jiff::tz::TimeZone::UTC);
+    let until = last.checked_add(i64::from(years).years())?.timestamp();
+    if until.as_microsecond() > clock().now_us() {
+        bail!(
+            "{name}: has a number of {}, and numbers are kept for {years} years \
+             (archive.retention_years): until {until}",
+            last.timestamp()
+        );
+    }
+    let noted = ledger.delete_archive(file, &operator(), &reason).await?;
+    remove(&folder, name)?;
+    let what = if noted { "deleted" } else { "was deleted before" };
+    say(format_args!("{name}: {what}; its values never come again"));
+    Ok(())
+}

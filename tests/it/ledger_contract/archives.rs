@@ -1,0 +1,400 @@
+//! Rows of the journal that move to files: what stands for them, and whatever ends an archiver.
+
+use std::path::{Path, PathBuf};
+
+use numerator::archive::{Folder, Moved, Moving, SealedPages, archive, check, look};
+use numerator::audit::{AuditReport, Kept, Trust, verify};
+use numerator::ledger::{
+    ArchivedRun, Closing, Entry, Found, JournalFilter, LedgerError, NewRevision, Question,
+    SegmentNote, TakeOutcome,
+};
+use numerator::node::NodeId;
+
+use super::sealed::Kit;
+use super::world::{NOW_US, World, entry, order_of, question, range, spec, with};
+
+/// All that is there.
+const BEFORE_US: i64 = NOW_US + 1;
+
+struct Shelf {
+    kit: Kit,
+    folder: tempfile::TempDir,
+}
+
+impl Shelf {
+    async fn of(world: World) -> Self {
+        Shelf { kit: Kit::of(world).await, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    async fn try_archive(&self, before_us: i64) -> Result<Moved, String> {
+        let folder = Folder::open_to_write(self.path()).map_err(|error| format!("{error:#}"))?;
+        let moving = Moving {
+            before_us,
+            by: "keeper",
+            key: Some(&self.kit.key),
+            clock: self.kit.world.clock.clone(),
+            file_rows_max: 1_000,
+            step_rows: 100,
+            progress: &|_, _| (),
+        };
+        let moved = archive(&self.kit.world.ledger, &folder, &moving).await;
+        moved.map_err(|error| format!("{error:#}"))
+    }
+
+    /// Archives row by row, a few in a file, until its progress was told so often; whether it ended
+    /// there.
+    async fn archive_until(&self, steps: usize) -> bool {
+        let (ledger, key) = (self.kit.world.ledger.clone(), self.kit.key.clone());
+        let (path, clock) = (self.path().to_owned(), self.kit.world.clock.clone());
+        let archiving = tokio::spawn(async move {
+            let folder = Folder::open_to_write(&path).unwrap();
+            let told = std::sync::atomic::AtomicUsize::new(0);
+            let moving = Moving {
+                before_us: BEFORE_US,
+                by: "keeper",
+                key: Some(&key),
+                clock,
+                file_rows_max: 3,
+                step_rows: 1,
+                progress: &|_, _| {
+                    let so_often = told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    assert!(so_often < steps, "ended here");
+                },
+            };
+            archive(&ledger, &folder, &moving).await.unwrap();
+        });
+        archiving.await.is_err()
+    }
+
+    async fn archive(&self) -> Moved {
+        self.try_archive(BEFORE_US).await.unwrap()
+    }
+
+    /// Compares the record with its seals, with the archive's rows or without.
+    async fn report(&self, is_with_archive: bool) -> AuditReport {
+        let ledger = &self.kit.world.ledger;
+        let trust = Trust { keys: vec![self.kit.key.public()], from: 1 };
+        let none: Option<Kept<std::io::Cursor<String>>> = None;
+        let mut pages = match is_with_archive {
+            false => None,
+            true => {
+                let folder = Folder::open(self.path()).unwrap();
+                let pages = SealedPages::open(ledger, &folder, &trust.keys);
+                Some(pages.await.unwrap())
+            }
+        };
+        let mut rows = || pages.as_mut().map_or(Ok(None), SealedPages::next_page);
+        verify(ledger, &trust, none, &mut rows, |_, _| ()).await.unwrap()
+    }
+
+    /// How many rows the journal has.
+    async fn rows(&self) -> u64 {
+        self.kit.world.ledger.totals().await.unwrap().journal
+    }
+
+    fn files(&self, suffix: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> =
+            entries.filter(|path| path.to_string_lossy().ends_with(suffix)).collect();
+        files.sort();
+        files
+    }
+
+    fn look(&self, filter: JournalFilter) -> Vec<String> {
+        let folder = Folder::open(self.path()).unwrap();
+        let (found, _) = look(&folder, &JournalFilter { limit: 100, ..filter }, None).unwrap();
+        found.into_iter().map(|found| found.row.entry.number).collect()
+    }
+}
+
+fn asked(entry: &Entry) -> Question {
+    Question { once_per_document: true, ..question(&entry.record) }
+}
+
+pub(super) async fn archived_values_stay_accounted_for_and_never_come_again(world: World) {
+    let shelf = Shelf::of(world).await;
+    let (kit, at) = (&shelf.kit, shelf.kit.at);
+    let world = &kit.world;
+    kit.checkpoint().await;
+    // A second counter, with a value that is nowhere yet, and a step.
+    let (other, ..) = world.seed(at, &spec("other")).await;
+    let late = entry(at, other, 2);
+    world.append(&[entry(at, other, 1), entry(at, other, 3)]).await;
+    let wide = numerator::ledger::CounterSpec { step: 5, start: 5, ..spec("wide") };
+    let (stepped, ..) = world.seed(at, &wide).await;
+    let row = super::world::stepped(at, stepped, 5, 15, 5);
+    world.append(&[with(row, |record| record.document_date = "2026-03-01".into())]).await;
+    kit.checkpoint().await;
+    let moved = shelf.archive().await;
+    assert_eq!((moved.rows, moved.files.len()), (8, 1), "{moved:?}");
+    // 1 to 10 of the first counter, 1 and 3 of the second, the range.
+    assert_eq!(shelf.rows().await, 4);
+    let id = 1;
+    for (counter_id, first, last) in [(id, 1, 10), (other, 1, 1), (other, 3, 3), (stepped, 5, 15)] {
+        let note = world.ledger.archived_value(counter_id, last).await.unwrap();
+        assert!(note.is_some_and(|note: SegmentNote| note.file == moved.files[0]), "{first}");
+    }
+    assert_eq!(world.ledger.archived_value(other, 2).await.unwrap(), None);
+    assert_eq!(world.holes(other, 0, 3).await, [(2, 2)]);
+    // None of them comes again, as what it was or as another's; what is missing may still come.
+    let again = range(at, id, 8, 10);
+    for entry in [entry(at, id, 2), again, entry(at, other, 3)] {
+        let appended = world.ledger.append(world.node, std::slice::from_ref(&entry)).await.unwrap();
+        assert_eq!((appended.written, appended.collisions.len()), (0, 1), "{entry:?}");
+    }
+    world.append(&[late]).await;
+    world.verify().await;
+    // The last date of a family is that of its rows.
+    let last = world.ledger.last_date(7, "SEQ", "wide").await.unwrap();
+    assert_eq!(last.as_deref(), Some("2026-03-01"));
+    // An epoch that ends afterwards lost nothing; counters go on.
+    let next = world.redis_epoch(Closing::Exact).await;
+    for (key, value) in [("other", 3), ("wide", 15)] {
+        let seeding = numerator::ledger::CounterSpec { step: 1, start: 1, ..spec(key) };
+        let seeding = if key == "wide" { wide.clone() } else { seeding };
+        assert_eq!(world.seed(next, &seeding).await.1, value, "{key}");
+    }
+    assert_eq!((world.gaps(other).await, world.gaps(stepped).await), (vec![], vec![]));
+    assert_eq!(world.ledger.unsettled(10).await.unwrap(), []);
+    // Nothing is left to move but the row that came late.
+    assert_eq!(shelf.archive().await.rows, 1);
+    assert_eq!(shelf.archive().await, Moved::default());
+    assert_eq!(
+        shelf.look(JournalFilter { number: Some("k-4".into()), ..Default::default() }),
+        ["k-4"]
+    );
+    let folder = Folder::open(shelf.path()).unwrap();
+    let checked = check(&world.ledger, &folder, &[kit.key.public()]).await.unwrap();
+    assert_eq!((checked.files, checked.rows, checked.findings), (2, 9, vec![]));
+}
+
+pub(super) async fn seals_of_archived_rows_are_compared_with_the_files(world: World) {
+    let shelf = Shelf::of(world).await;
+    let world = &shelf.kit.world;
+    shelf.kit.checkpoint().await;
+    // A batch of which a part moves.
+    let (part, ..) = world.seed(shelf.kit.at, &spec("part")).await;
+    let young = with(entry(shelf.kit.at, part, 2), |record| record.issued_at_us = BEFORE_US);
+    let old = entry(shelf.kit.at, part, 1);
+    world.ledger.append(world.node, &[old, young]).await.unwrap();
+    shelf.kit.checkpoint().await;
+    assert_eq!(shelf.archive().await.rows, 6);
+    shelf.kit.checkpoint().await;
+    let without = shelf.report(false).await;
+    assert!(without.is_clean() && without.rows_archived == 6, "{without}");
+    let whole = shelf.report(true).await;
+    assert!(whole.is_clean() && whole.rows_archived == 0, "{whole}");
+    assert_eq!(whole.rows, without.rows + 6);
+    // More is missing than segments stand for.
+    world.sql(&format!("delete from journal where counter_id = {part} and first_value = 2")).await;
+    for is_with_archive in [false, true] {
+        let report = shelf.report(is_with_archive).await;
+        assert!(!report.is_clean(), "{report}");
+    }
+    // A segment that somebody wrote who has no key stands for nothing.
+    world.sql("update journal set context = replace(context, '\"rows\":5', '\"rows\":6')").await;
+    let report = shelf.report(false).await;
+    assert!(report.to_string().contains("its rows are not what was sealed"), "{report}");
+}
+
+pub(super) async fn a_document_whose_number_is_archived_is_numbered_once_all_the_same(
+    world: World,
+) {
+    let shelf = Shelf::of(world).await;
+    let world = &shelf.kit.world;
+    let at = world.database_epoch().await;
+    let taken = world.take(at, order_of(super::world::record("once"))).await;
+    let moved = shelf.archive().await;
+    let file = Some(moved.files[0].clone());
+    let found =
+        |archived: &Option<String>| Found { archived: archived.clone(), ..Found::default() };
+    let questions = [
+        asked(&taken),
+        question(&taken.record),
+        Question { series_id: 8, ..asked(&taken) },
+        Question { document_id: Some("another".into()), ..asked(&taken) },
+        Question { again: true, ..asked(&taken) },
+    ];
+    let answers = world.ledger.replays(&questions).await.unwrap();
+    assert_eq!(answers, [&file, &None, &None, &None, &None].map(found));
+    let order = super::world::order("once");
+    let order = numerator::ledger::TakeOrder { question: asked(&taken), ..order };
+    let outcome = world.take_again(at, &[order]).await.outcomes.remove(0);
+    assert_eq!(outcome, TakeOutcome::Found(found(&file)));
+    let names = |archived: Vec<numerator::ledger::Archived>| -> Vec<String> {
+        archived.into_iter().map(|one| one.file).collect()
+    };
+    assert_eq!(names(world.ledger.archived_number(&taken.number).await.unwrap()), moved.files);
+    assert_eq!(names(world.ledger.archived_document("once").await.unwrap()), moved.files);
+    assert!(names(world.ledger.archived_document("another").await.unwrap()).is_empty());
+    // Once the file is deleted, nobody knows the document; the value stays taken.
+    let file = world.ledger.archive_files(0, 1).await.unwrap().remove(0);
+    assert!(world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
+    assert!(!world.ledger.delete_archive(&file, "keeper", "kept long enough").await.unwrap());
+    assert_eq!(world.ledger.replays(&[asked(&taken)]).await.unwrap(), [Found::default()]);
+    world.verify().await;
+}
+
+pub(super) async fn what_is_young_unsealed_revised_or_unsettled_stays_in_the_journal(world: World) {
+    let shelf = Shelf::of(world).await;
+    let (world, at) = (&shelf.kit.world, shelf.kit.at);
+    assert_eq!(shelf.try_archive(NOW_US).await.unwrap(), Moved::default());
+    let revised = NewRevision {
+        of: numerator::ledger::ValueOf { counter_id: 1, value: 2 },
+        allocation_id: allocation_of(world, 2).await,
+        rev: "B".into(),
+        number: "k-2-B".into(),
+        user_id: "u".into(),
+        ip_address: None,
+        reason: None,
+        revised_at_us: NOW_US,
+    };
+    world.ledger.revise(&revised).await.unwrap();
+    let (young, ..) = world.seed(at, &spec("young")).await;
+    let issued = |entry: Entry, at_us| with(entry, |record| record.issued_at_us = at_us);
+    world
+        .append(&[issued(entry(at, young, 1), NOW_US - 1), issued(entry(at, young, 2), BEFORE_US)])
+        .await;
+    world.sql("update journal_batch set seal = null where batch_id = 2").await;
+    // 2 has a revision, 4 to 9 no seal.
+    assert_eq!(shelf.archive().await.rows, 4);
+    world.verify().await;
+    assert_eq!(world.ledger.stray_revisions(10).await.unwrap(), []);
+    // Values that are being looked for.
+    let (lost, ..) = world.seed(at, &spec("lost")).await;
+    world.append(&[entry(at, lost, 1)]).await;
+    world
+        .sql(&format!(
+            "insert into unsettled (counter_id, epoch, after_value, upto_value, step, reason, \
+             journaled, found, noted_at_us) values ({lost}, 1, 0, 9, 1, 'discarded', 0, 0, 0)"
+        ))
+        .await;
+    assert_eq!(shelf.archive().await, Moved::default());
+    world.sql("delete from unsettled").await;
+    // A series that was saved although its texts may be ambiguous: only rows keep them apart.
+    world
+        .sql(
+            &"insert into series (series_id, code, partition, active_version) OWN \
+             values (7, 'S', 2, 1); \
+             insert into series_version (series_id, version, definition, saved_by, reason, \
+             saved_at_us) values (7, 1, '{\"code\":\"S\",\"ambiguity_accepted\":\"so\"}', 'u', \
+             'r', 1)"
+                .replace("OWN", own_ids(world)),
+        )
+        .await;
+    assert_eq!(shelf.archive().await, Moved::default());
+    world.sql("update series_version set definition = '{\"code\":\"S\"}'").await;
+    assert_eq!(shelf.archive().await.rows, 1);
+}
+
+async fn allocation_of(world: &World, value: u64) -> uuid::Uuid {
+    let row = world.ledger.row_of(1, value).await.unwrap().unwrap();
+    row.entry.record.allocation_id
+}
+
+fn own_ids(world: &World) -> &'static str {
+    if world.ledger.engine() == "sqlite" { "" } else { "overriding system value" }
+}
+
+/// Each step of an archiver is the last of one, which is begun again.
+pub(super) async fn whatever_ends_an_archiver_loses_nothing(world: World) {
+    let shelf = Shelf::of(world).await;
+    let world = &shelf.kit.world;
+    shelf.kit.checkpoint().await;
+    let stray = shelf.path().join("journal-0.parquet.partial");
+    std::fs::write(&stray, "half").unwrap();
+    let held = Folder::open_to_write(shelf.path()).unwrap();
+    let refused = shelf.try_archive(BEFORE_US).await.unwrap_err();
+    assert!(refused.contains("another process archives"), "{refused}");
+    drop(held);
+    let mut ends = 0;
+    loop {
+        let ended = shelf.archive_until(ends).await;
+        world.verify().await;
+        let report = shelf.report(true).await;
+        assert!(report.is_clean() && report.rows_archived == 0, "end {ends}: {report}");
+        assert_eq!(report.batches, 3);
+        if !ended {
+            break;
+        }
+        ends += 1;
+        assert!(ends < 60, "it goes on for ever");
+    }
+    assert!(ends > 5 && !stray.exists(), "{ends} ends");
+    assert_eq!((shelf.files(".partial").len(), shelf.files(".lock").len()), (0, 1));
+    let numbers = shelf.look(JournalFilter { user_id: Some("u".into()), ..Default::default() });
+    assert_eq!(numbers.len(), 5, "{numbers:?}");
+    let under_way = world.ledger.archive_under_way().await.unwrap();
+    assert_eq!(under_way, None);
+}
+
+pub(super) async fn a_file_that_is_not_as_it_was_makes_no_room(world: World) {
+    let shelf = Shelf::of(world).await;
+    let ledger = &shelf.kit.world.ledger;
+    assert!(shelf.archive_until(1).await);
+    let rows = shelf.rows().await;
+    let [file] = &shelf.files(".parquet.partial")[..] else { panic!("one that was not published") };
+    let whole = std::fs::read(file).unwrap();
+    let published = file.with_extension("");
+    // Another folder, another file, none, and then the right one.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::rename(file, elsewhere.path().join("kept")).unwrap();
+    let gone = shelf.try_archive(BEFORE_US).await.unwrap_err();
+    assert!(gone.contains("archive to the folder that holds it"), "{gone}");
+    let mut spoilt = whole.clone();
+    spoilt[whole.len() / 2] ^= 1;
+    std::fs::write(&published, &spoilt).unwrap();
+    let changed = shelf.try_archive(BEFORE_US).await.unwrap_err();
+    assert!(changed.contains("its SHA-256 is another"), "{changed}");
+    assert_eq!(shelf.rows().await, rows);
+    std::fs::write(&published, &whole).unwrap();
+    assert_eq!(shelf.archive().await.rows, 5);
+    // What others say of it.
+    let folder = Folder::open(shelf.path()).unwrap();
+    let findings = async |keys: &[numerator::audit::PublicKey]| {
+        check(ledger, &folder, keys).await.unwrap().findings.join("\n")
+    };
+    let key = shelf.kit.key.public();
+    assert_eq!(findings(&[key]).await, "");
+    assert!(findings(&[super::sealed::new_key().public()]).await.contains("not trusted"));
+    std::fs::write(&published, &spoilt).unwrap();
+    assert!(findings(&[key]).await.contains("its SHA-256 is another"));
+    let named = look(&folder, &JournalFilter { limit: 1, ..Default::default() }, None);
+    assert!(format!("{:#}", named.unwrap_err()).contains("its SHA-256 is another"));
+    std::fs::remove_file(&published).unwrap();
+    assert!(findings(&[key]).await.contains("is not there, and its manifest is"));
+    // A number that stands in the journal again.
+    std::fs::write(&published, &whole).unwrap();
+    let world = &shelf.kit.world;
+    let (other, ..) = world.seed(shelf.kit.at, &spec("other")).await;
+    world.append(&[Entry { number: "k-3".into(), ..entry(shelf.kit.at, other, 1) }]).await;
+    assert!(findings(&[key]).await.contains("stands in the journal again"));
+}
+
+/// The rows of a run are removed only where a segment stands for them, and only as the file has
+/// them.
+pub(super) async fn no_row_makes_room_that_the_file_does_not_have(world: World) {
+    let shelf = Shelf::of(world).await;
+    let ledger = &shelf.kit.world.ledger;
+    assert!(shelf.archive_until(1).await);
+    let of = ledger.archive_under_way().await.unwrap().unwrap();
+    let (mut rows, _) = ledger.archivable(1, -1, BEFORE_US, 100).await.unwrap();
+    let node = NodeId::random();
+    rows[2].user_id = "somebody".into();
+    let run = ArchivedRun::of(&rows).unwrap();
+    let refused = ledger.make_room(&of, node, "keeper", &[run]).await;
+    assert!(matches!(refused, Err(LedgerError::Conflict(_))), "{refused:?}");
+    let another = ledger.begin_archive(&of.file).await;
+    assert!(matches!(another, Err(LedgerError::Refused(_))), "{another:?}");
+    let before = shelf.rows().await;
+    if ledger.engine() != "sqlite" {
+        let pool = sqlx::PgPool::connect(&shelf.kit.world.url).await.unwrap();
+        let alone = sqlx::raw_sql("select make_room(1, 1, 3)").execute(&pool).await.unwrap_err();
+        assert!(alone.to_string().contains("keeps its rows as they are"), "{alone}");
+    }
+    assert_eq!(shelf.rows().await, before);
+}
